@@ -1,0 +1,18 @@
+//! `cargo xtask bench`: the benchmarks, printed as a table beside the machine's raw limit. Never a timed test.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::shell::{cargo, run};
+
+/// `cargo xtask bench [NAME] [--long]`: the arguments are the benchmark's own.
+pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
+    if !Path::new("bench/Cargo.toml").exists() {
+        bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
+    }
+    let mut command = cargo(["run", "--release", "--package", "overtake-bench", "--"]);
+    run(command.args(args))?;
+    Ok(ExitCode::SUCCESS)
+}

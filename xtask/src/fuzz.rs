@@ -1,0 +1,142 @@
+//! `cargo xtask fuzz`: builds the targets in `fuzz/fuzz_targets` and runs each for a bounded time.
+//!
+//! Does what cargo-fuzz does, without cargo-fuzz: libFuzzer comes with `libfuzzer-sys`, coverage and the address
+//! sanitizer from the compiler. The sanitizer flag is unstable, hence RUSTC_BOOTSTRAP=1; leaving the sanitizer out would
+//! leave its memcmp hooks out too, and without those libFuzzer does not guess so much as a four-byte magic.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report::Done;
+use crate::shell::{cargo, read, run, target_dir};
+use crate::test::Run;
+use crate::{needs, seed};
+
+/// As cargo-fuzz passes them to a release build on Linux.
+const RUSTFLAGS: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Cllvm-args=-sanitizer-coverage-stack-depth \
+    -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
+    -Ccodegen-units=1 -Zsanitizer=address --cfg fuzzing";
+
+const SECONDS: u64 = 5;
+const SECONDS_LONG: u64 = 300;
+const RUNS_PER_SECOND: u64 = 20_000;
+
+/// How long and from where one target runs.
+struct Bounds {
+    seconds: u64,
+    seed: u64,
+}
+
+/// `cargo xtask fuzz [TARGET…] [--seconds N]`
+pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
+    let mut bounds = Bounds { seconds: SECONDS, seed: seed::of_commit() };
+    let mut named = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--seconds" => bounds.seconds = args.next().context("--seconds wants a number")?.parse()?,
+            name => named.push(name.to_owned()),
+        }
+    }
+    let targets = targets()?;
+    if let Some(stranger) = named.iter().find(|name| !targets.contains(name)) {
+        bail!("there is no fuzz target `{stranger}`; there are: {}", targets.join(" "));
+    }
+    match fuzz(if named.is_empty() { &targets } else { &named }, &bounds)? {
+        Done::Ok => Ok(ExitCode::SUCCESS),
+        Done::Skipped(why) => bail!("{why}"),
+    }
+}
+
+/// Each target for a moment.
+pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    let seconds = if run.long { SECONDS_LONG } else { SECONDS };
+    fuzz(&targets()?, &Bounds { seconds, seed: run.base_seed })
+}
+
+fn fuzz(targets: &[String], bounds: &Bounds) -> Result<Done> {
+    if targets.is_empty() {
+        return Ok(Done::Skipped("fuzz/fuzz_targets has no target yet".to_owned()));
+    }
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("the sanitizer flags are known for Linux only".to_owned()));
+    }
+    if let Some(why) = needs::cxx()? {
+        return Ok(Done::Skipped(why));
+    }
+    let triple = host()?;
+    build(&triple)?;
+    for target in targets {
+        let binary = build_dir().join(&triple).join("release").join(target);
+        fuzz_one(target, &binary, bounds)?;
+    }
+    Ok(Done::Ok)
+}
+
+/// The targets by name: a file each.
+fn targets() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir("fuzz/fuzz_targets").context("reading fuzz/fuzz_targets")? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.push(path.file_stem().expect("a .rs file has a stem").to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// With `--target`, flags reach the targets and not the build scripts; with a directory of their own, nobody's cache.
+fn build(triple: &str) -> Result<()> {
+    let mut command =
+        cargo(["build", "--manifest-path", "fuzz/Cargo.toml", "--release", "--bins", "--target", triple]);
+    command.arg("--target-dir").arg(build_dir());
+    run(command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", RUSTFLAGS))
+}
+
+fn build_dir() -> PathBuf {
+    target_dir().join("fuzz")
+}
+
+fn host() -> Result<String> {
+    let version = read(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names its host")?.to_owned())
+}
+
+/// New inputs go to a scratch corpus, so that a run changes nothing in the repository; the kept corpus is only read.
+fn fuzz_one(target: &str, binary: &Path, bounds: &Bounds) -> Result<()> {
+    if !binary.exists() {
+        bail!("fuzz/Cargo.toml has no [[bin]] entry for fuzz_targets/{target}.rs");
+    }
+    let scratch = build_dir().join("corpus").join(target);
+    let artifacts = format!("fuzz/artifacts/{target}/");
+    std::fs::create_dir_all(&scratch)?;
+    std::fs::create_dir_all(&artifacts)?;
+    let mut command = Command::new(binary);
+    command.args([
+        format!("-max_total_time={}", bounds.seconds),
+        format!("-runs={}", bounds.seconds * RUNS_PER_SECOND),
+        // libFuzzer's seed has 32 bits, and 0 means "by the clock".
+        format!("-seed={}", bounds.seed % u64::from(u32::MAX) + 1),
+        format!("-artifact_prefix={artifacts}"),
+        "-timeout=10".to_owned(),
+        "-verbosity=0".to_owned(),
+        "-print_final_stats=1".to_owned(),
+    ]);
+    command.arg(&scratch);
+    let kept = Path::new("fuzz/corpus").join(target);
+    if kept.is_dir() {
+        command.arg(kept);
+    }
+    run(&mut command).with_context(|| {
+        format!("{target} failed; run the input again: {} {artifacts}FILE", binary.display())
+    })
+}

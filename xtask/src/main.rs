@@ -1,0 +1,61 @@
+//! The repository's own commands, run as `cargo xtask COMMAND`.
+//!
+//! One module per command; [`mod@test`] is the list of steps everything else serves. Depends on no crate of ours, so a
+//! broken tree can still be examined, and compiles in seconds.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people prints")]
+
+mod bench;
+mod counts;
+mod fuzz;
+mod needs;
+mod report;
+mod seed;
+mod shell;
+mod sim;
+mod suite;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The repository's own commands.
+
+  cargo xtask test [--long] [STEP…]              everything; or only the steps named (--list shows them)
+  cargo xtask tidy                               the guards: direction, dependencies, bans, links, …
+  cargo xtask sim --seeds N [--start S]          run N seeds of the simulator from S on
+  cargo xtask sim --seed X                       replay one seed
+  cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
+  cargo xtask bench [NAME] [--long]              the benchmarks, as a table
+
+With CI=true a step that is skipped counts as failed.";
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch() -> anyhow::Result<ExitCode> {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let args: Vec<String> = args.collect();
+    shell::enter_root()?;
+    match command.as_str() {
+        "test" => test::command(&args),
+        "tidy" => tidy::command(&args),
+        "sim" => sim::command(&args),
+        "fuzz" => fuzz::command(&args),
+        "bench" => bench::command(&args),
+        "" | "help" | "-h" | "--help" => {
+            println!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => anyhow::bail!("there is no command `{other}`\n\n{HELP}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! What a run of steps says: a heading before each, its time after it, one table at the end, and the suite's counts
+//! alone on the last line.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::counts::Counts;
+
+/// How a step that did not fail ended.
+pub(crate) enum Done {
+    /// It ran and found nothing wrong.
+    Ok,
+    /// It could not run here, and this is why.
+    Skipped(String),
+}
+
+/// What happened so far.
+pub(crate) struct Report {
+    rows: Vec<Row>,
+    /// A skip is a failure: set where CI=true.
+    strict: bool,
+}
+
+struct Row {
+    name: &'static str,
+    took: Duration,
+    end: End,
+}
+
+enum End {
+    Ok,
+    Failed(String),
+    Skipped(String),
+}
+
+impl Report {
+    /// An empty report; `strict` turns skips into failures.
+    pub(crate) fn new(strict: bool) -> Self {
+        Self { rows: Vec::new(), strict }
+    }
+
+    /// Runs one step under its heading. An error fails the step, not the run: the others still have something to say.
+    pub(crate) fn step(&mut self, name: &'static str, what: &str, body: impl FnOnce() -> Result<Done>) {
+        println!("\n── {name} ── {what}");
+        let start = Instant::now();
+        let end = match body() {
+            Ok(Done::Ok) => End::Ok,
+            Ok(Done::Skipped(why)) if self.strict => {
+                End::Failed(format!("skipped, which CI does not allow: {why}"))
+            }
+            Ok(Done::Skipped(why)) => End::Skipped(why),
+            Err(error) => End::Failed(format!("{error:#}")),
+        };
+        self.push(Row { name, took: start.elapsed(), end });
+    }
+
+    fn push(&mut self, row: Row) {
+        println!("── {} {}, {:.1} s", row.name, row.end.word(), row.took.as_secs_f64());
+        if let End::Failed(why) | End::Skipped(why) = &row.end {
+            println!("   {}", why.replace('\n', "\n   "));
+        }
+        self.rows.push(row);
+    }
+
+    /// Whether no step failed.
+    pub(crate) fn is_ok(&self) -> bool {
+        !self.rows.iter().any(|row| matches!(row.end, End::Failed(_)))
+    }
+
+    /// The table, and the counts if any test ran.
+    pub(crate) fn close(&self, counts: Counts) -> String {
+        let mut text = format!("\n{:<10} {:>8}  result\n", "step", "seconds");
+        for row in &self.rows {
+            let why = row.end.why().lines().next().unwrap_or_default().to_owned();
+            let colon = if why.is_empty() { "" } else { ": " };
+            let line =
+                format!("{:<10} {:>8.1}  {}{colon}{why}", row.name, row.took.as_secs_f64(), row.end.word());
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        if counts != Counts::default() {
+            text.push_str(&format!("\n{counts}\n"));
+        }
+        text
+    }
+}
+
+impl End {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed(_) => "FAILED",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    fn why(&self) -> &str {
+        match self {
+            Self::Ok => "",
+            Self::Failed(why) | Self::Skipped(why) => why,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(strict: bool) -> Report {
+        let mut report = Report::new(strict);
+        report.step("one", "", || Ok(Done::Ok));
+        report.step("two", "", || Ok(Done::Skipped("no compiler".into())));
+        report
+    }
+
+    #[test]
+    fn a_skip_is_a_failure_only_where_it_must_be() {
+        assert!(run(false).is_ok());
+        assert!(!run(true).is_ok());
+    }
+
+    #[test]
+    fn an_error_fails_its_step_and_the_next_one_still_runs() {
+        let mut report = Report::new(false);
+        report.step("one", "", || anyhow::bail!("broken\nin two lines"));
+        report.step("two", "", || Ok(Done::Ok));
+        let text = report.close(Counts::default());
+        assert!(text.contains("FAILED: broken\n") && text.contains("two"), "{text}");
+        assert!(!report.is_ok());
+    }
+
+    #[test]
+    fn the_counts_stand_alone_on_the_last_line() {
+        let text = run(false).close(Counts { passed: 7, failed: 0 });
+        assert_eq!(text.lines().last(), Some("7 passed, 0 failed"));
+    }
+}

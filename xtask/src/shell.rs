@@ -1,0 +1,146 @@
+//! Other programs: each is shown before it runs, and its exit status is never ignored.
+
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use anyhow::{Context, Result, bail};
+
+/// Makes the repository's root the working directory; every path in this crate is relative to it.
+pub(crate) fn enter_root() -> Result<()> {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let root = Path::new(&here).parent().context("xtask lies in the repository")?;
+    std::env::set_current_dir(root).with_context(|| format!("entering {}", root.display()))
+}
+
+/// Where builds go.
+pub(crate) fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+}
+
+/// `cargo ARGS…`, with the toolchain that runs xtask.
+pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+/// Whether `program ARGS…` can be run and succeeds; says nothing.
+pub(crate) fn works(program: &str, args: &[&str]) -> bool {
+    let quiet = Command::new(program).args(args).stdin(Stdio::null()).output();
+    quiet.is_ok_and(|output| output.status.success())
+}
+
+/// Runs it with our own terminal.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    show(command);
+    let status = command.status().with_context(|| format!("starting {}", words(command)))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", program(command));
+    }
+    Ok(())
+}
+
+/// What it prints on stdout; its stderr is shown only when it fails.
+pub(crate) fn read(command: &mut Command) -> Result<String> {
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("starting {}", words(command)))?;
+    if !output.status.success() {
+        bail!("{} failed:\n{}", words(command), String::from_utf8_lossy(&output.stderr).trim_end());
+    }
+    String::from_utf8(output.stdout).context("output is not UTF-8")
+}
+
+/// Runs it, passes its output through line by line, and lets `hear` read along (without colours).
+pub(crate) fn run_hearing(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<()> {
+    if std::io::stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    show(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("starting {}", words(command)))?;
+    let (lines, heard) = sync_channel(1024);
+    let out = pump(child.stdout.take().expect("stdout is piped"), lines.clone(), |line| println!("{line}"));
+    let err = pump(child.stderr.take().expect("stderr is piped"), lines, |line| eprintln!("{line}"));
+    heard.iter().for_each(|line| hear(&plain(&line)));
+    for thread in [out, err] {
+        thread.join().expect("a pump does not panic");
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", program(command));
+    }
+    Ok(())
+}
+
+fn pump(
+    from: impl Read + Send + 'static,
+    to: SyncSender<String>,
+    print: fn(&str),
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut from = BufReader::new(from);
+        let mut bytes = Vec::new();
+        while from.read_until(b'\n', &mut bytes).is_ok_and(|len| len > 0) {
+            let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
+            print(&line);
+            // The listener outlives the pumps: it stops when both have hung up.
+            to.send(line).expect("someone listens");
+            bytes.clear();
+        }
+    })
+}
+
+/// The line without terminal colours.
+fn plain(line: &str) -> String {
+    let mut parts = line.split("\x1b[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c.is_ascii_alphabetic()).map_or(part.len(), |at| at + 1);
+        plain.push_str(&part[end..]);
+    }
+    plain
+}
+
+fn show(command: &Command) {
+    println!("   $ {}", words(command));
+}
+
+fn program(command: &Command) -> String {
+    let name =
+        Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let first = command.get_args().next().map(|arg| format!(" {}", arg.to_string_lossy()));
+    if name == "cargo" { name + &first.unwrap_or_default() } else { name }
+}
+
+fn words(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = std::iter::once(name).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_not_heard() {
+        assert_eq!(
+            plain("\x1b[32;1m   Summary\x1b[0m [ 0.1s] \x1b[1m3\x1b[0m tests"),
+            "   Summary [ 0.1s] 3 tests"
+        );
+    }
+
+    #[test]
+    fn both_streams_are_heard_and_a_bad_end_is_an_error() {
+        let mut heard = Vec::new();
+        let mut script = Command::new("sh");
+        let end = run_hearing(script.args(["-c", "echo out; echo err >&2; exit 3"]), |line| {
+            heard.push(line.to_owned())
+        });
+        heard.sort();
+        assert_eq!(heard, ["err", "out"]);
+        assert!(end.unwrap_err().to_string().contains("3"));
+    }
+}

@@ -1,0 +1,43 @@
+//! The test suite: cargo-nextest where it is installed, else `cargo test`; doctests always by `cargo test`.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::report::Done;
+use crate::shell::{cargo, run_hearing, works};
+use crate::test::Run;
+
+/// Cases per property with `--long`; proptest's own default is 256.
+const LONG_CASES: &str = "4096";
+
+/// Every test of every crate.
+pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    let everything = ["--workspace", "--all-features"];
+    let mut command = if works("cargo", &["nextest", "--version"]) {
+        let profile = if std::env::var_os("CI").is_some() { "ci" } else { "default" };
+        cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(everything))
+    } else {
+        cargo(
+            ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]
+                .into_iter()
+                .chain(everything),
+        )
+    };
+    count(&mut command, run)?;
+    ensure!(run.counts.passed > 0, "no test ran, or the runner's closing line has changed");
+    Ok(Done::Ok)
+}
+
+/// Every example in the documentation.
+pub(crate) fn doctests(run: &mut Run) -> Result<Done> {
+    count(&mut cargo(["test", "--doc", "--no-fail-fast", "--workspace", "--all-features"]), run)?;
+    Ok(Done::Ok)
+}
+
+fn count(command: &mut Command, run: &mut Run) -> Result<()> {
+    if run.long {
+        command.env("PROPTEST_CASES", LONG_CASES);
+    }
+    run_hearing(command, |line| run.counts.hear(line))
+}

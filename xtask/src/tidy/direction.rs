@@ -1,0 +1,164 @@
+//! Arrows between crates point down only, and the pure crates are pure all the way down.
+
+use super::Finding;
+use super::repo::{Edge, Kind, Repo};
+
+/// Which of our crates each of our crates may depend on, outside its tests. A new row or a new arrow is a change of
+/// the architecture and says so.
+const DIRECTION: &[(&str, &[&str])] = &[
+    ("overtake-lane", &[]),
+    ("overtake-store", &["overtake-lane"]),
+    ("overtake-engine", &["overtake-lane", "overtake-store"]),
+    ("overtake-http", &["overtake-lane", "overtake-engine"]),
+    ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
+    ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),
+    // Nothing may depend on the simulator: it is never in a release binary.
+    ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-engine"]),
+    (
+        "overtake-bench",
+        &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"],
+    ),
+    ("xtask", &[]),
+];
+
+/// A crate with nothing of this kind anywhere beneath it.
+pub(crate) struct Pure {
+    pub(crate) name: &'static str,
+    without: &'static [&'static str],
+}
+
+/// The model has no I/O, clock, thread or chance; the store has no runtime and no clock.
+pub(crate) const PURE: &[Pure] = &[
+    Pure {
+        name: "overtake-lane",
+        without: &[
+            "tokio",
+            "mio",
+            "async-std",
+            "smol",
+            "socket2",
+            "libc",
+            "rustix",
+            "rand",
+            "rand_core",
+            "fastrand",
+            "getrandom",
+            "chrono",
+            "time",
+            "jiff",
+            "quanta",
+            "coarsetime",
+            "minstant",
+            "web-time",
+            "instant",
+        ],
+    },
+    Pure {
+        name: "overtake-store",
+        without: &[
+            "tokio",
+            "mio",
+            "async-std",
+            "smol",
+            "chrono",
+            "time",
+            "jiff",
+            "quanta",
+            "coarsetime",
+            "minstant",
+            "web-time",
+            "instant",
+        ],
+    },
+];
+
+/// Every arrow between our crates is in the table.
+pub(crate) fn downwards(repo: &Repo) -> Vec<Finding> {
+    let row = |name: &str| DIRECTION.iter().find(|(from, _)| *from == name).map(|(_, to)| *to);
+    let unknown = repo.members.iter().filter(|member| row(member).is_none());
+    let mut found: Vec<_> = unknown
+        .map(|member| Finding::error(member, 0, "has no row in the table of directions (xtask)"))
+        .collect();
+    for edge in between_ours(repo, Kind::Normal) {
+        if !row(&edge.from).unwrap_or_default().contains(&edge.to.as_str()) {
+            found.push(Finding::error(&edge.from, 0, format!("must not depend on {}", edge.to)));
+        }
+    }
+    found
+}
+
+/// Nothing forbidden lies anywhere below a pure crate.
+pub(crate) fn purity(repo: &Repo) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for pure in PURE {
+        let below = repo.trees.get(pure.name).into_iter().flatten();
+        let forbidden = below.filter(|package| pure.without.contains(&package.as_str()));
+        let said = forbidden.map(|package| Finding::error(pure.name, 0, format!("has {package} below it")));
+        found.extend(said);
+    }
+    found
+}
+
+/// The arrows that exist for tests only, as one line: allowed, and worth knowing.
+pub(crate) fn test_edges(repo: &Repo) -> String {
+    let edges = between_ours(repo, Kind::Dev).filter(|edge| edge.from != edge.to);
+    let list: Vec<_> = edges.map(|edge| format!("{} → {}", edge.from, edge.to)).collect();
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+fn between_ours(repo: &Repo, kind: Kind) -> impl Iterator<Item = &Edge> {
+    repo.edges
+        .iter()
+        .filter(move |edge| edge.kind == kind && repo.is_ours(&edge.from) && repo.is_ours(&edge.to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check;
+    use super::*;
+
+    fn workspace() -> Repo {
+        Repo::default().with_members(&["overtake-lane", "overtake-store", "overtake-sim", "overtake"])
+    }
+
+    #[test]
+    fn an_arrow_that_points_up_is_found() {
+        let repo = workspace().with_edge("overtake-lane", "overtake-store", Kind::Normal);
+        check(downwards, repo, &["overtake-lane: must not depend on overtake-store"]);
+        let repo = workspace().with_edge("overtake", "overtake-sim", Kind::Normal);
+        check(downwards, repo, &["overtake: must not depend on overtake-sim"]);
+    }
+
+    #[test]
+    fn an_arrow_down_and_an_arrow_of_a_test_are_fine() {
+        let repo = workspace().with_edge("overtake-store", "overtake-lane", Kind::Normal);
+        let repo = repo.with_edge("overtake-lane", "overtake-sim", Kind::Dev);
+        assert_eq!(test_edges(&repo), "overtake-lane → overtake-sim");
+        check(downwards, repo, &[]);
+    }
+
+    #[test]
+    fn a_crate_nobody_placed_is_found() {
+        let repo = Repo::default().with_members(&["overtake-utils"]);
+        check(downwards, repo, &["overtake-utils: has no row in the table of directions (xtask)"]);
+    }
+
+    #[test]
+    fn tokio_deep_below_the_model_is_found() {
+        let mut repo = workspace();
+        repo.trees.insert("overtake-lane".into(), vec!["serde".into(), "tokio".into()]);
+        repo.trees.insert("overtake-store".into(), vec!["jiff".into(), "rand".into()]);
+        check(purity, repo, &["overtake-lane: has tokio below it", "overtake-store: has jiff below it"]);
+    }
+
+    #[test]
+    fn the_table_has_no_circle() {
+        let below = |name: &str| DIRECTION.iter().find(|(from, _)| *from == name).map(|(_, to)| *to).unwrap();
+        for (from, to) in DIRECTION {
+            assert!(
+                to.iter().all(|to| !below(to).contains(from)),
+                "{from} and one of its dependencies want each other"
+            );
+        }
+    }
+}
