@@ -1,0 +1,265 @@
+//! What administrators do to messages: other priority, remove, purge, replay; and what becomes of dead letters.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::broker::Broker;
+use crate::command::{Effect, Reply, Step, Which};
+use crate::entries::Slot;
+use crate::fact::Fact;
+use crate::ids::{QueueId, Seq};
+use crate::message::{Death, DeathReason, Located, Message, Settled, State, Status};
+use crate::priority::{Given, Priority};
+use crate::queue::{Admitted, Queue};
+use crate::refusal::Refusal;
+use crate::settings::{DeadLetterTo, LastValue};
+use crate::topology::Headers;
+
+impl Broker {
+    pub(crate) fn reprioritise(
+        &mut self,
+        name: &str,
+        which: &Which,
+        given: &Given,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.id_of(name)?;
+        let queue = self.queue_mut(id);
+        let priority = queue.map_priority(given)?;
+        queue.lanes.check(priority)?;
+        let slots = queue.chosen(which, |queue, slot| queue.check_waiting(slot))?;
+        for slot in &slots {
+            queue.reprioritise(*slot, priority, given, step);
+        }
+        self.dispatch(id, step);
+        Ok(Reply::Count(slots.len() as u64))
+    }
+
+    pub(crate) fn remove(&mut self, name: &str, which: &Which, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.id_of(name)?;
+        let queue = self.queue_mut(id);
+        let slots = queue.chosen(which, |_, _| Ok(()))?;
+        for slot in &slots {
+            queue.settle(*slot, Settled::Removed, step);
+        }
+        self.dispatch(id, step);
+        Ok(Reply::Count(slots.len() as u64))
+    }
+
+    pub(crate) fn purge(
+        &mut self,
+        name: &str,
+        status: Option<Status>,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.id_of(name)?;
+        let queue = self.queue_mut(id);
+        let slots = queue.purgeable(status);
+        for slot in &slots {
+            queue.settle(*slot, Settled::Removed, step);
+        }
+        self.dispatch(id, step);
+        Ok(Reply::Count(slots.len() as u64))
+    }
+
+    /// Puts dead letters back: those that stayed in their queue, and those that were moved into this one.
+    pub(crate) fn replay(
+        &mut self,
+        name: &str,
+        which: &Which,
+        promote: Option<&Given>,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.id_of(name)?;
+        let seqs: Vec<Seq> = {
+            let queue = self.queue_ref(id);
+            let slots = queue.chosen(which, |queue, slot| self.check_replay(queue, slot, promote).map(drop))?;
+            slots.iter().map(|slot| queue.entries[*slot].message.seq).collect()
+        };
+        let mut touched = BTreeSet::from([id]);
+        let mut count = 0;
+        for seq in seqs {
+            let queue = self.queue_ref(id);
+            let Some(slot) = queue.by_seq.get(seq) else { continue };
+            // Asked again: one replayed before may have the same id, or may have filled the queue.
+            let Ok((home, priority)) = self.check_replay(queue, slot, promote) else { continue };
+            count += 1;
+            touched.insert(home);
+            self.bring_home(id, slot, home, promote.map(|given| (priority, given)), step);
+        }
+        self.dispatch_all(touched.into_iter(), step);
+        Ok(Reply::Count(count))
+    }
+
+    /// Where a dead letter would go back to, and with which priority.
+    fn check_replay(
+        &self,
+        queue: &Queue,
+        slot: Slot,
+        promote: Option<&Given>,
+    ) -> Result<(QueueId, Priority), Refusal> {
+        let message = &queue.entries[slot].message;
+        let death = message.death().ok_or(Refusal::NotDead)?;
+        let home = match message.state {
+            State::Dead => queue.id,
+            State::Leased { .. } => return Err(Refusal::Leased),
+            State::Ready | State::Delayed { .. } if death.queue == queue.name => return Err(Refusal::NotDead),
+            State::Ready | State::Delayed { .. } => self.id_of(&death.queue)?,
+        };
+        let target = self.queue_ref(home);
+        let priority = promote.map_or(Ok(message.priority), |given| target.map_priority(given))?;
+        target.check_return(message.id().filter(|_| home != queue.id || message.state == State::Dead))?;
+        target.check_value(message.key())?;
+        target.lanes.check(priority)?;
+        if home != queue.id && !target.fits(message) {
+            return Err(Refusal::MessageTooLarge);
+        }
+        target.admit_depth(priority, u64::from(message.bytes), Admitted::default(), None)?;
+        Ok((home, priority))
+    }
+
+    fn bring_home(
+        &mut self,
+        id: QueueId,
+        slot: Slot,
+        home: QueueId,
+        promote: Option<(Priority, &Given)>,
+        step: &mut Step,
+    ) {
+        let now = self.now;
+        if home == id {
+            self.queue_mut(id).replay(now, slot, promote, step);
+            return;
+        }
+        let mut message = self.queue_mut(id).move_away(slot, false);
+        if let Some((priority, given)) = promote {
+            (message.priority, message.original) = (priority, given.original());
+        }
+        self.arrive(id, vec![home], message, None, step);
+    }
+
+    // ---- dead letters ----
+
+    pub(crate) fn dead_letter_all(&mut self, id: QueueId, dying: Vec<(Seq, DeathReason)>, step: &mut Step) {
+        for (seq, reason) in dying {
+            // One that came here in the same moment may have evicted or replaced it.
+            if self.queue_ref(id).by_seq.get(seq).is_some() {
+                self.dead_letter(id, seq, reason, step);
+            }
+        }
+    }
+
+    /// Does with a message that may not go on what its queue says. If that cannot be done it stays, as a dead letter.
+    /// Where it goes nothing is leased yet: more may come in the same step, and more urgent.
+    pub(crate) fn dead_letter(&mut self, id: QueueId, seq: Seq, reason: DeathReason, step: &mut Step) {
+        let now = self.now;
+        let queue = self.queue_ref(id);
+        let slot = queue.by_seq.get(seq).expect("a dying message is there");
+        let death = queue.death(now, slot, reason);
+        let targets = match &queue.settings.dead_letter {
+            DeadLetterTo::Keep => Vec::new(),
+            DeadLetterTo::Drop => {
+                let how = if reason == DeathReason::Expired { Settled::Expired } else { Settled::Dropped };
+                self.queue_mut(id).settle(slot, how, step);
+                return;
+            }
+            DeadLetterTo::Queue(name) => vec![Arc::from(name.as_str())],
+            DeadLetterTo::Exchange { name, routing_key } => {
+                let key = routing_key.as_deref().unwrap_or(&queue.name);
+                let routed = self.topology.route(name, key, &Headers::new()).unwrap_or_default();
+                routed.into_iter().collect()
+            }
+        };
+        let message = &queue.entries[slot].message;
+        let targets: Vec<QueueId> = targets
+            .iter()
+            .filter_map(|name| self.id_of(name).ok())
+            .filter(|target| *target != id && self.queue_ref(*target).can_take(message))
+            .collect();
+        if targets.is_empty() {
+            self.queue_mut(id).bury(slot, death, step);
+            return;
+        }
+        let message = self.queue_mut(id).move_away(slot, true);
+        self.stirred.extend(&targets);
+        self.arrive(id, targets, message, Some(death), step);
+    }
+
+    /// Puts a message that left one queue into others, as new there but for what it is.
+    fn arrive(&mut self, from: QueueId, targets: Vec<QueueId>, gone: Message, death: Option<Death>, step: &mut Step) {
+        let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
+        let at = step.facts.len();
+        let mut to = Vec::new();
+        // Shared before the first copy is in: that one may be gone again before the next comes.
+        step.effects.extend((1..targets.len()).map(|_| Effect::Shared(gone.place)));
+        for target in targets {
+            let queue = self.queue_mut(target);
+            let mut extras = gone.extras.clone();
+            if death.is_some() {
+                extras.get_or_insert_default().death.clone_from(&death);
+            }
+            let message = Message {
+                seq: queue.next_seq,
+                since: now,
+                expires: queue.expiry(now, 0, default_ttl_ms),
+                count: 0,
+                state: State::Ready,
+                extras,
+                ..gone
+            };
+            to.push(Located { queue: target, message: message.clone() });
+            queue.arrive(message, step);
+        }
+        // One fact for the whole move, before what it brought about.
+        step.facts.insert(at, Fact::Moved { from, seq: gone.seq, to });
+    }
+}
+
+impl Queue {
+    /// The slots that are meant and for which it can be done.
+    pub(crate) fn chosen(
+        &self,
+        which: &Which,
+        can: impl Fn(&Self, Slot) -> Result<(), Refusal>,
+    ) -> Result<Vec<Slot>, Refusal> {
+        let all: Vec<Slot> = match which {
+            Which::Id(id) => {
+                let slot = self.find(id)?;
+                can(self, slot)?;
+                return Ok(vec![slot]);
+            }
+            Which::Seqs(seqs) => {
+                let seqs: BTreeSet<Seq> = seqs.iter().copied().collect();
+                seqs.into_iter().filter_map(|seq| self.by_seq.get(seq)).collect()
+            }
+            Which::All => self.slots_with(|_| true),
+        };
+        Ok(all.into_iter().filter(|slot| can(self, *slot).is_ok()).collect())
+    }
+
+    /// Whether a dead letter can be written here.
+    fn can_take(&self, message: &Message) -> bool {
+        let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
+        keyed
+            && self.fits(message)
+            && self.check_return(message.id()).is_ok()
+            && self.lanes.check(message.priority).is_ok()
+            && self.has_room_for(message)
+    }
+
+    fn fits(&self, message: &Message) -> bool {
+        let most = [self.settings.max_message_bytes, self.settings.max_bytes];
+        most.iter().all(|most| *most == 0 || u64::from(message.bytes) <= *most)
+    }
+
+    /// The queue's own record of itself.
+    pub(crate) fn fact(&self) -> Fact {
+        Fact::QueueStored {
+            queue: self.id,
+            name: Arc::clone(&self.name),
+            settings: self.settings.clone(),
+            next_seq: self.next_seq,
+        }
+    }
+
+}

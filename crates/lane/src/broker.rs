@@ -1,0 +1,476 @@
+//! The broker: queues by name, consumers by id, exchanges. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
+//! change it; none fails half-way, and none says "later".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
+use crate::entries::Slot;
+use crate::fact::Fact;
+use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, Time};
+use crate::message::{DeathReason, PutBack, Settled};
+use crate::priority::Given;
+use crate::queue::Queue;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, WINDOW_MAX};
+use crate::topology::Topology;
+use crate::view::{Cursor, MessageView, Query, QueueView};
+
+/// What a broker is told once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How often the store was opened: keeps the leases of one life from those of another.
+    pub life: u32,
+    /// Keeps others from choosing ids that collide in a table. No decision depends on it.
+    pub seed: u64,
+    /// Largest message in bytes; 0: no limit.
+    pub max_message_bytes: u64,
+    /// Time to live of messages that neither bring one nor find one at their queue, ms; 0: none.
+    pub default_ttl_ms: u64,
+    /// Most copies that one command may make; 0: no limit.
+    pub copies_max: usize,
+}
+
+/// Queues, exchanges and consumers.
+#[derive(Clone, Debug)]
+pub struct Broker {
+    pub(crate) options: Options,
+    pub(crate) now: Time,
+    /// Queues come and go and no number is used twice, so the numbers have gaps.
+    pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
+    next_queue: u32,
+    pub(crate) names: BTreeMap<Arc<str>, QueueId>,
+    pub(crate) topology: Topology,
+    consumers: BTreeMap<ConsumerId, QueueId>,
+    schedule: BTreeSet<(Time, QueueId)>,
+    leases: LeaseId,
+    held: bool,
+    outstanding: u64,
+    /// Queues into which dead letters came in this step.
+    pub(crate) stirred: Vec<QueueId>,
+}
+
+impl Broker {
+    /// A broker with nothing in it but the predeclared exchanges.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            now: Time(0),
+            queues: BTreeMap::new(),
+            next_queue: 0,
+            names: BTreeMap::new(),
+            topology: Topology::default(),
+            consumers: BTreeMap::new(),
+            schedule: BTreeSet::new(),
+            leases: LeaseId::first_of(options.life),
+            held: false,
+            stirred: Vec::new(),
+            outstanding: 0,
+        }
+    }
+
+    /// Does one thing, all or nothing. Time never goes back: an earlier `now` counts as the latest one seen.
+    ///
+    /// # Errors
+    /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`.
+    pub fn apply(&mut self, now: Time, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
+        self.tick(now, step);
+        match command {
+            Command::DeclareQueue { name, settings } => self.declare_queue(name, settings, step),
+            Command::DeleteQueue { name, if_empty, if_unused } => {
+                self.delete_queue(&name, if_empty, if_unused, step)
+            }
+            Command::DeclareExchange { name, kind } => {
+                if self.topology.check_declare(&name, kind)? {
+                    self.topology.store(Arc::clone(&name), kind);
+                    step.facts.push(Fact::ExchangeStored { name, kind });
+                }
+                Ok(Reply::Done)
+            }
+            Command::DeleteExchange { name } => {
+                self.topology.check_delete(&name)?;
+                self.topology.delete(&name);
+                step.facts.push(Fact::ExchangeDeleted { name });
+                Ok(Reply::Done)
+            }
+            Command::Bind(binding) => {
+                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
+                self.id_of(&binding.queue)?;
+                if self.topology.bind((*binding).clone()) {
+                    step.facts.push(Fact::Bound(binding));
+                }
+                Ok(Reply::Done)
+            }
+            Command::Unbind(binding) => {
+                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
+                if !self.topology.unbind(&binding) {
+                    return Err(Refusal::NoSuchBinding);
+                }
+                step.facts.push(Fact::Unbound(binding));
+                Ok(Reply::Done)
+            }
+            Command::Publish(publish) => self.publish(publish, step),
+            Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
+            Command::Consume(consume) => self.consume(&consume, step),
+            Command::Cancel { consumer } => self.cancel(consumer, step),
+            Command::Pull(pull) => self.pull(&pull, step),
+            Command::Settle { receipts, outcome } => {
+                let results = receipts.iter().map(|receipt| {
+                    self.check_receipt(receipt)?;
+                    self.settle(receipt, outcome, step);
+                    Ok(())
+                });
+                let results = results.collect();
+                self.dispatch_all(receipts.iter().map(|receipt| receipt.queue), step);
+                Ok(Reply::Each(results))
+            }
+            Command::Extend { receipts, visibility_ms } => {
+                let results = receipts.iter().map(|receipt| {
+                    let now = self.now;
+                    let slot = self.check_receipt(receipt)?;
+                    self.queue_mut(receipt.queue).extend(now, slot, visibility_ms, step);
+                    self.reschedule(receipt.queue);
+                    Ok(())
+                });
+                Ok(Reply::Each(results.collect()))
+            }
+            Command::Reprioritise { queue, which, priority } => {
+                self.reprioritise(&queue, &which, &priority, step)
+            }
+            Command::Remove { queue, which } => self.remove(&queue, &which, step),
+            Command::Purge { queue, status } => self.purge(&queue, status, step),
+            Command::Replay { queue, which, promote } => self.replay(&queue, &which, promote.as_ref(), step),
+        }
+    }
+
+    /// Lets time pass: leases end, delayed messages come due, messages expire, pulls give up.
+    pub fn tick(&mut self, now: Time, step: &mut Step) {
+        self.now = self.now.max(now);
+        while self.schedule.first().is_some_and(|(when, _)| *when <= self.now) {
+            self.advance(step);
+        }
+    }
+
+    /// Time passes in every queue that is due before anything moves or is leased, so that a dead letter of one finds in
+    /// another nothing that is over.
+    fn advance(&mut self, step: &mut Step) {
+        let now = self.now;
+        let mut due = Vec::new();
+        while let Some((when, id)) = self.schedule.first().copied().filter(|(when, _)| *when <= now) {
+            self.schedule.remove(&(when, id));
+            let queue = self.queue_mut(id);
+            queue.scheduled = None;
+            due.push((id, queue.advance(now, step)));
+        }
+        for (id, dying) in &mut due {
+            self.dead_letter_all(*id, std::mem::take(dying), step);
+        }
+        self.dispatch_all(due.into_iter().map(|(id, _)| id), step);
+    }
+
+    /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.schedule.first().map(|(when, _)| *when)
+    }
+
+    /// Stops giving leases, or starts again: for a store that has room for acknowledgements and nothing else.
+    pub fn hold(&mut self, held: bool, step: &mut Step) {
+        if std::mem::replace(&mut self.held, held) && !held {
+            let all: Vec<QueueId> = self.names.values().copied().collect();
+            self.dispatch_all(all.into_iter(), step);
+        }
+    }
+
+    // ---- queues ----
+
+    fn declare_queue(
+        &mut self,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        crate::check_name(&name)?;
+        if let Ok(id) = self.id_of(&name) {
+            self.queue_ref(id).check_settings(&settings)?;
+            let queue = self.queue_mut(id);
+            if queue.settings != settings {
+                queue.set_settings(settings);
+                step.facts.push(queue.fact());
+                self.dispatch(id, step);
+            }
+            return Ok(Reply::Declared { queue: id, made: false });
+        }
+        if self.names.len() >= crate::QUEUES_MAX {
+            return Err(Refusal::TooManyQueues);
+        }
+        let id = QueueId(self.next_queue);
+        if id.0 == u32::MAX {
+            return Err(Refusal::TooManyQueues);
+        }
+        self.store_queue(id, name, settings, Seq(1));
+        step.facts.push(self.queue_ref(id).fact());
+        Ok(Reply::Declared { queue: id, made: true })
+    }
+
+    pub(crate) fn store_queue(&mut self, id: QueueId, name: Arc<str>, settings: Box<Settings>, next_seq: Seq) {
+        self.next_queue = self.next_queue.max(id.0.saturating_add(1));
+        self.names.insert(Arc::clone(&name), id);
+        self.queues.insert(id, Box::new(Queue::new(id, name, settings, next_seq, self.options.seed)));
+    }
+
+    fn delete_queue(
+        &mut self,
+        name: &str,
+        if_empty: bool,
+        if_unused: bool,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.id_of(name)?;
+        let queue = self.queue_ref(id);
+        if if_empty && !queue.is_empty() {
+            return Err(Refusal::NotEmpty);
+        }
+        if if_unused && queue.roster.counts() != (0, 0) {
+            return Err(Refusal::InUse);
+        }
+        let queue = self.forget_queue(id);
+        for consumer in queue.roster.ids() {
+            self.consumers.remove(&consumer);
+            step.effects.push(Effect::Cancelled { consumer });
+        }
+        let places = queue.by_seq.from(Seq(0)).map(|slot| queue.entries[slot].message.place);
+        step.effects.extend(places.map(Effect::Released));
+        step.facts.push(Fact::QueueDeleted { queue: id });
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
+        let queue = self.queues.remove(&id).expect("a named queue is there");
+        self.names.remove(&queue.name);
+        self.topology.forget_queue(&queue.name);
+        if let Some(when) = queue.scheduled {
+            self.schedule.remove(&(when, id));
+        }
+        self.outstanding -= queue.noted;
+        queue
+    }
+
+    // ---- consumers ----
+
+    fn consume(&mut self, consume: &Consume, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.id_of(&consume.queue)?;
+        self.admit_consumer(consume.consumer, id)?;
+        let queue = self.queue_mut(id);
+        let window = consume.window.unwrap_or(queue.settings.max_unacked).clamp(1, WINDOW_MAX);
+        queue.roster.consume(consume, window);
+        self.dispatch(id, step);
+        Ok(Reply::Done)
+    }
+
+    fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.id_of(&pull.queue)?;
+        self.admit_consumer(pull.consumer, id)?;
+        self.queue_mut(id).roster.pull(pull);
+        self.dispatch(id, step);
+        Ok(Reply::Done)
+    }
+
+    fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
+        if self.consumers.contains_key(&consumer) {
+            return Err(Refusal::ConsumerKnown);
+        }
+        self.consumers.insert(consumer, queue);
+        Ok(())
+    }
+
+    fn cancel(&mut self, consumer: ConsumerId, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.consumers.remove(&consumer).ok_or(Refusal::NoSuchConsumer)?;
+        let now = self.now;
+        let dying = self.queue_mut(id).give_back(now, consumer, step);
+        self.dead_letter_all(id, dying, step);
+        self.queue_mut(id).roster.remove(consumer);
+        self.dispatch_all(std::iter::once(id), step);
+        Ok(Reply::Done)
+    }
+
+    // ---- leases ----
+
+    pub(crate) fn check_receipt(&self, receipt: &Receipt) -> Result<Slot, Refusal> {
+        self.queues.get(&receipt.queue).ok_or(Refusal::StaleReceipt)?.leased(receipt)
+    }
+
+    /// Ends a lease that was checked.
+    pub(crate) fn settle(&mut self, receipt: &Receipt, outcome: Outcome, step: &mut Step) {
+        let now = self.now;
+        let slot = self.check_receipt(receipt).expect("a checked receipt holds");
+        let queue = self.queue_mut(receipt.queue);
+        let death = match outcome {
+            Outcome::Ack => {
+                queue.settle(slot, Settled::Acked, step);
+                None
+            }
+            Outcome::Nack { delay_ms } => queue.put_back(now, slot, PutBack::Failed, delay_ms, step),
+            Outcome::Release => queue.put_back(now, slot, PutBack::Released, None, step),
+            Outcome::Reject => Some(DeathReason::Rejected),
+        };
+        if let Some(reason) = death {
+            self.dead_letter(receipt.queue, receipt.seq, reason, step);
+        }
+    }
+
+    /// Leases what can be leased, and notes when the queue must be looked at again.
+    pub(crate) fn dispatch(&mut self, id: QueueId, step: &mut Step) {
+        let (now, held) = (self.now, self.held);
+        let mut leases = self.leases;
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let before = step.effects.len();
+        if !held || queue.roster.next_give_up().is_some() {
+            queue.dispatch(now, held, &mut leases, step);
+        }
+        self.leases = leases;
+        for effect in &step.effects[before..] {
+            if let Effect::Served { consumer } = effect {
+                self.consumers.remove(consumer);
+            }
+        }
+        self.reschedule(id);
+    }
+
+    /// [`Broker::dispatch`] for these, and for where their dead letters went.
+    pub(crate) fn dispatch_all(&mut self, ids: impl Iterator<Item = QueueId>, step: &mut Step) {
+        let mut last = None;
+        for id in ids.chain(std::mem::take(&mut self.stirred)) {
+            // Receipts of one request are mostly of one queue.
+            if last != Some(id) {
+                self.dispatch(id, step);
+            }
+            last = Some(id);
+        }
+    }
+
+    pub(crate) fn reschedule(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let outstanding = queue.outstanding();
+        self.outstanding = self.outstanding - std::mem::replace(&mut queue.noted, outstanding) + outstanding;
+        let next = queue.next_deadline();
+        if queue.scheduled != next {
+            if let Some(when) = queue.scheduled {
+                self.schedule.remove(&(when, id));
+            }
+            if let Some(when) = next {
+                self.schedule.insert((when, id));
+            }
+            queue.scheduled = next;
+        }
+    }
+
+    // ---- seeing ----
+
+    /// Every queue as it is now, by name.
+    pub fn views(&self, now: Time) -> impl Iterator<Item = QueueView> + '_ {
+        self.names.values().map(move |id| self.queue_ref(*id).view(now))
+    }
+
+    /// A queue as it is now.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`].
+    pub fn view(&self, now: Time, name: &str) -> Result<QueueView, Refusal> {
+        Ok(self.queue_ref(self.id_of(name)?).view(now))
+    }
+
+    /// The name of a queue.
+    #[must_use]
+    pub fn name(&self, id: QueueId) -> Option<&Arc<str>> {
+        self.queues.get(&id).map(|queue| &queue.name)
+    }
+
+    /// The settings of a queue.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`].
+    pub fn settings(&self, name: &str) -> Result<&Settings, Refusal> {
+        Ok(&self.queue_ref(self.id_of(name)?).settings)
+    }
+
+    /// A page of the messages of a queue that `accept` takes, and where to go on.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`].
+    pub fn browse(
+        &self,
+        name: &str,
+        query: &Query,
+        accept: &mut dyn FnMut(&MessageView) -> bool,
+    ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
+        Ok(self.queue_ref(self.id_of(name)?).browse(query, accept))
+    }
+
+    /// One message by its id, with its position and its position among its own priority.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`], [`Refusal::NoSuchMessage`].
+    pub fn message(
+        &self,
+        name: &str,
+        id: &str,
+    ) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
+        let queue = self.queue_ref(self.id_of(name)?);
+        let slot = queue.find(id)?;
+        let (position, in_priority) = queue.position(slot);
+        Ok((queue.view_message(slot), position, in_priority))
+    }
+
+    /// One message by its sequence.
+    #[must_use]
+    pub fn message_at(&self, id: QueueId, seq: Seq) -> Option<MessageView> {
+        let queue = self.queues.get(&id)?;
+        Some(queue.view_message(queue.by_seq.get(seq)?))
+    }
+
+    /// The priority a given one means in a queue.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`], and what the scheme says.
+    pub fn map_priority(&self, name: &str, given: &Given) -> Result<crate::priority::Priority, Refusal> {
+        self.queue_ref(self.id_of(name)?).map_priority(given)
+    }
+
+    /// The exchanges.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Messages leased and delayed in all queues: those that will change by themselves. As of the last command.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// The latest time seen.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    // ---- finding ----
+
+    /// The number of a queue.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`].
+    pub fn id_of(&self, name: &str) -> Result<QueueId, Refusal> {
+        self.names.get(name).copied().ok_or(Refusal::NoSuchQueue)
+    }
+
+    pub(crate) fn queue_ref(&self, id: QueueId) -> &Queue {
+        self.queues.get(&id).expect("a queue that is named is there")
+    }
+
+    pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut Queue {
+        self.queues.get_mut(&id).expect("a queue that is named is there")
+    }
+}

@@ -1,0 +1,158 @@
+//! Seeing what is in a queue without taking it.
+
+use crate::command::Published;
+use crate::entries::{Entry, Slot};
+use crate::ids::{Seq, Time};
+use crate::message::{State, Status, public_id};
+use crate::picker::Head;
+use crate::queue::Queue;
+use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
+
+impl Queue {
+    /// The ready messages as they would be leased one after the other, if nothing came in between.
+    pub(crate) fn dispatch_order(&self) -> impl Iterator<Item = Slot> + '_ {
+        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| (lane, lane.iter(&self.entries).peekable())).collect();
+        let mut ready = self.lanes.ready();
+        let mut picker = self.picker.clone();
+        std::iter::from_fn(move || {
+            let heads: Vec<Option<Slot>> = if picker.is_strict() {
+                Vec::new()
+            } else {
+                lanes.iter_mut().map(|(_, slots)| slots.peek().copied()).collect()
+            };
+            let rank = picker.pick(ready, |rank| {
+                let message = &self.entries[heads[rank].expect("a ready lane has a head")].message;
+                Head { level: self.lanes.at_rank(rank).level, since: message.since, seq: message.seq }
+            })?;
+            let (lane, slots) = &mut lanes[rank];
+            let slot = slots.next();
+            picker.charge(rank, lane.weight);
+            ready.set(rank, slots.peek().is_some());
+            slot
+        })
+    }
+
+    /// A page of messages that `accept` takes, and where to go on.
+    pub(crate) fn browse(
+        &self,
+        query: &Query,
+        accept: &mut dyn FnMut(&MessageView) -> bool,
+    ) -> (Vec<MessageView>, Option<Cursor>) {
+        let mut page = Vec::new();
+        let mut last = None;
+        for (at, slot) in self.browse_from(query) {
+            if page.len() == query.limit {
+                return (page, last);
+            }
+            last = Some(at);
+            if self.matches(slot, query) {
+                let view = self.view_message(slot);
+                if accept(&view) {
+                    page.push(view);
+                }
+            }
+        }
+        (page, None)
+    }
+
+    fn browse_from<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = (Cursor, Slot)> + 'a> {
+        let after = query.cursor.map_or(0, |cursor| cursor.0);
+        match query.order {
+            BrowseOrder::Published => Box::new(
+                (self.by_seq.from(Seq(after).next()))
+                    .map(|slot| (Cursor(self.entries[slot].message.seq.0), slot)),
+            ),
+            BrowseOrder::Dispatch => {
+                let leased = self.leased_slots().into_iter();
+                let all = leased.chain(self.dispatch_order()).chain(self.delayed_slots()).chain(self.dead_slots());
+                let wanted = all.filter(|slot| {
+                    query.status.is_none_or(|status| self.entries[*slot].message.state.status() == status)
+                });
+                Box::new((1_u64..).map(Cursor).zip(wanted).skip(usize::try_from(after).unwrap_or(usize::MAX)))
+            }
+        }
+    }
+
+    fn matches(&self, slot: Slot, query: &Query) -> bool {
+        let message = &self.entries[slot].message;
+        query.status.is_none_or(|status| message.state.status() == status)
+            && query.priority.is_none_or(|priority| message.priority == priority)
+            && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
+    }
+
+    /// One message as it is now.
+    pub(crate) fn view_message(&self, slot: Slot) -> MessageView {
+        let Entry { message, lane, .. } = &self.entries[slot];
+        let (due, deadline) = match message.state {
+            State::Delayed { due } => (Some(due), None),
+            State::Leased { deadline, .. } => (None, deadline.some()),
+            State::Ready | State::Dead => (None, None),
+        };
+        MessageView {
+            seq: message.seq,
+            id: public_id(message.id(), message.seq),
+            priority: self.settings.scheme.show(message.original, message.priority),
+            level: message.priority,
+            lane: self.lanes.lane(*lane).name.clone(),
+            status: message.state.status(),
+            since: message.since,
+            expires: message.expires.some(),
+            due,
+            deadline,
+            count: message.count,
+            bytes: message.bytes,
+            key: message.key().map(ToOwned::to_owned),
+            death: message.death().cloned(),
+            place: message.place,
+        }
+    }
+
+    /// The queue as it is now.
+    pub(crate) fn view(&self, now: Time) -> QueueView {
+        let (consumers, waiting) = self.roster.counts();
+        let lanes = self.lanes.iter().map(|lane| LaneView {
+            lane: lane.name.clone(),
+            level: lane.level,
+            ready: lane.ready,
+            delayed: lane.delayed,
+            leased: lane.leased,
+            dead: lane.dead,
+            bytes: lane.bytes,
+            oldest_age_ms: lane.head(&self.entries).map_or(0, |slot| now.since(self.entries[slot].message.since)),
+            max_active: lane.max_active,
+            published: lane.stats.published,
+            delivered: lane.stats.delivered,
+            settled: lane.stats.acked,
+            redelivered: lane.stats.redelivered,
+            expired: lane.stats.expired,
+            evicted: lane.stats.evicted,
+            removed: lane.stats.removed,
+            moved: lane.stats.moved,
+            dead_lettered: lane.stats.dead_lettered,
+            wait: lane.stats.wait(),
+        });
+        QueueView {
+            queue: self.id,
+            name: self.name.clone(),
+            settings: (*self.settings).clone(),
+            consumers,
+            waiting,
+            next_seq: self.next_seq,
+            lanes: lanes.collect(),
+        }
+    }
+
+    /// Slots by status: by default what is ready and delayed.
+    pub(crate) fn purgeable(&self, status: Option<Status>) -> Vec<Slot> {
+        self.slots_with(|stands| match status {
+            None => matches!(stands, Status::Ready | Status::Delayed),
+            Some(status) => stands == status && status != Status::Leased,
+        })
+    }
+
+    /// The answer for a message that is pending already.
+    pub(crate) fn pending(&self, publish: usize, slot: Slot) -> Published {
+        let message = &self.entries[slot].message;
+        self.published(publish, message.seq, message.priority, true)
+    }
+}

@@ -1,0 +1,320 @@
+//! What the broker is asked, and what it answers. Commands are the only way to change it.
+
+use std::sync::Arc;
+
+use crate::fact::Fact;
+use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time};
+use crate::message::Status;
+use crate::priority::{Given, Priority};
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::topology::{Binding, ExchangeKind, Headers};
+
+/// One thing to do. All of it happens or none of it.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Makes a queue, or changes the settings of the one that is there. Answers [`Reply::Declared`].
+    DeclareQueue {
+        /// Its name.
+        name: Arc<str>,
+        /// All its settings, already validated ([`Settings::validate`]).
+        settings: Box<Settings>,
+    },
+    /// Deletes a queue with all that is in it.
+    DeleteQueue {
+        /// Its name.
+        name: Arc<str>,
+        /// Only when it holds no message.
+        if_empty: bool,
+        /// Only when it has no consumer.
+        if_unused: bool,
+    },
+    /// Makes an exchange; one of the same kind that is there is left as it is.
+    DeclareExchange {
+        /// Its name.
+        name: Arc<str>,
+        /// Its kind.
+        kind: ExchangeKind,
+    },
+    /// Deletes an exchange and its bindings.
+    DeleteExchange {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Binds a queue to an exchange.
+    Bind(Box<Binding>),
+    /// Takes a binding away.
+    Unbind(Box<Binding>),
+    /// Publishes one message.
+    Publish(Publish),
+    /// Publishes and settles, over any queues, all or nothing.
+    Transact {
+        /// In this order.
+        publishes: Vec<Publish>,
+        /// Then these.
+        settlements: Vec<(Receipt, Outcome)>,
+    },
+    /// Starts a consumer that stays. Its leases end with it.
+    Consume(Consume),
+    /// Ends a consumer; what it holds is put back.
+    Cancel {
+        /// Which.
+        consumer: ConsumerId,
+    },
+    /// Leases messages once: at once what is there, else it waits for the first until `until`. Ends with
+    /// [`Effect::Served`], in the same step or a later one.
+    Pull(Pull),
+    /// Settles leases, each for itself.
+    Settle {
+        /// Which leases.
+        receipts: Vec<Receipt>,
+        /// How.
+        outcome: Outcome,
+    },
+    /// Lengthens leases, each for itself.
+    Extend {
+        /// Which leases.
+        receipts: Vec<Receipt>,
+        /// From now so long, ms; 0: no end by itself.
+        visibility_ms: u64,
+    },
+    /// Gives ready or delayed messages another priority; each keeps its sequence.
+    Reprioritise {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        which: Which,
+        /// The new priority.
+        priority: Given,
+    },
+    /// Takes messages out of the queue, also leased and dead ones.
+    Remove {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        which: Which,
+    },
+    /// Takes out everything that stands so: by default what is ready and delayed.
+    Purge {
+        /// The queue.
+        queue: Arc<str>,
+        /// Ready, delayed or dead; `None`: ready and delayed. Leased ones stay with their consumers.
+        status: Option<Status>,
+    },
+    /// Puts dead letters back into their own lane.
+    Replay {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which.
+        which: Which,
+        /// Another priority to replay them with.
+        promote: Option<Given>,
+    },
+}
+
+/// A message to publish.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// Where to.
+    pub to: Address,
+    /// As the wire said it.
+    pub priority: Given,
+    /// Makes the publish idempotent while it is pending.
+    pub id: Option<Box<str>>,
+    /// The key.
+    pub key: Option<Box<str>>,
+    /// The message's own time to live, ms; 0: unset.
+    pub ttl_ms: u64,
+    /// Not before so many ms from now.
+    pub delay_ms: u64,
+    /// Bytes of content.
+    pub bytes: u32,
+    /// Where the content is. With several copies, all have the same place.
+    pub place: Place,
+}
+
+/// Where a message is published to.
+#[derive(Clone, Debug)]
+pub enum Address {
+    /// Straight into a queue.
+    Queue(Arc<str>),
+    /// To every queue bound for it.
+    Exchange {
+        /// The exchange.
+        name: Arc<str>,
+        /// The routing key.
+        routing_key: Arc<str>,
+        /// The headers, for a headers exchange.
+        headers: Arc<Headers>,
+        /// Whether a message that no queue is bound for is refused, not dropped.
+        mandatory: bool,
+    },
+}
+
+/// Which messages of a queue.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// The one with this id (its own, or `seq-N`). Refused if it cannot be done.
+    Id(Box<str>),
+    /// These; those for which it cannot be done are left alone.
+    Seqs(Vec<Seq>),
+    /// All for which it can be done.
+    All,
+}
+
+/// How a lease ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work is done.
+    Ack,
+    /// It failed: put back, after the delay, else after the queue's backoff.
+    Nack {
+        /// Wait so long, ms.
+        delay_ms: Option<u64>,
+    },
+    /// Put back untouched: no failure, no backoff.
+    Release,
+    /// It can never be done: dead-letter at once.
+    Reject,
+}
+
+/// A consumer that stays.
+#[derive(Clone, Debug)]
+pub struct Consume {
+    /// Its name for cancel and deliveries.
+    pub consumer: ConsumerId,
+    /// The queue.
+    pub queue: Arc<str>,
+    /// Most messages it holds at once; `None`: the queue's `max_unacked`.
+    pub window: Option<u32>,
+    /// Extra window for urgent messages.
+    pub urgent: Option<UrgentCredit>,
+    /// Consumers of a higher one are served first while they have window.
+    pub priority: i32,
+}
+
+/// Extra window that only lanes at or above a priority may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UrgentCredit {
+    /// The least urgent priority that may use it.
+    pub at: Priority,
+    /// So many messages beyond the window.
+    pub extra: u32,
+}
+
+/// One request for messages.
+#[derive(Clone, Debug)]
+pub struct Pull {
+    /// Its name for deliveries and [`Effect::Served`].
+    pub consumer: ConsumerId,
+    /// The queue.
+    pub queue: Arc<str>,
+    /// Most messages.
+    pub max: u32,
+    /// How long the leases last, ms; `None`: the queue's `visibility_timeout_ms`; 0: no end by itself.
+    pub visibility_ms: Option<u64>,
+    /// Wait until then if there is nothing.
+    pub until: Time,
+}
+
+/// What a command answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// The queue is there.
+    Declared {
+        /// Which.
+        queue: QueueId,
+        /// It was made now.
+        made: bool,
+    },
+    /// The copies a publish made, in the order of the queues' names; for several publishes in their order.
+    Published(Vec<Published>),
+    /// One result per receipt.
+    Each(Vec<Result<(), Refusal>>),
+    /// The command touched so many messages.
+    Count(u64),
+}
+
+/// One copy of a published message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Which publish of the command it is of, from 0.
+    pub publish: usize,
+    /// The queue it is in.
+    pub queue: QueueId,
+    /// Its place in the order of publishing.
+    pub seq: Seq,
+    /// The priority it has there.
+    pub priority: Priority,
+    /// It was there before: a pending message has the same id.
+    pub duplicate: bool,
+    /// Messages ahead in dispatch order; `None` if it is not ready, or too deep to tell under this picker.
+    pub position: Option<u64>,
+    /// Messages ahead in its own lane; `None` if it is not ready.
+    pub position_in_priority: Option<u64>,
+}
+
+/// What must happen outside because of a command or of time passing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Give a message to a consumer.
+    Deliver(Delivery),
+    /// A pull is over; all its deliveries came before.
+    Served {
+        /// Which.
+        consumer: ConsumerId,
+    },
+    /// The queue of a consumer is gone, and so is the consumer.
+    Cancelled {
+        /// Which.
+        consumer: ConsumerId,
+    },
+    /// One message fewer needs the content at this place.
+    Released(Place),
+    /// One message more needs the content at this place.
+    Shared(Place),
+}
+
+/// A lease, and the message it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// To whom.
+    pub consumer: ConsumerId,
+    /// What to show when settling.
+    pub receipt: Receipt,
+    /// Where the content is.
+    pub place: Place,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// When the lease ends; [`Time::NEVER`]: not by itself.
+    pub deadline: Time,
+    /// How often the message has been leased, this time included.
+    pub count: u32,
+}
+
+impl Delivery {
+    /// The lease.
+    #[must_use]
+    pub fn lease(&self) -> LeaseId {
+        self.receipt.lease
+    }
+}
+
+/// Where the broker leaves what a step brings about: facts to make durable, effects to carry out.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// In order.
+    pub facts: Vec<Fact>,
+    /// In order.
+    pub effects: Vec<Effect>,
+}
+
+impl Step {
+    /// Forgets both and keeps the memory.
+    pub fn clear(&mut self) {
+        self.facts.clear();
+        self.effects.clear();
+    }
+}

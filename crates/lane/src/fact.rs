@@ -1,0 +1,132 @@
+//! What happened, said so that it can be made durable and folded into a new broker.
+//!
+//! Facts are absolute: each says the new state of what it names, never a difference, so folding one needs no decision.
+
+use std::sync::Arc;
+
+use crate::ids::{LeaseId, QueueId, Seq, Time};
+use crate::message::{Death, Message, Settled};
+use crate::priority::{Original, Priority};
+use crate::settings::Settings;
+use crate::topology::{Binding, ExchangeKind};
+
+/// One durable change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A queue is there, with these settings.
+    QueueStored {
+        /// Which.
+        queue: QueueId,
+        /// Its name.
+        name: Arc<str>,
+        /// Its settings.
+        settings: Box<Settings>,
+        /// The sequence its next message gets.
+        next_seq: Seq,
+    },
+    /// A queue is gone, with all its messages.
+    QueueDeleted {
+        /// Which.
+        queue: QueueId,
+    },
+    /// An exchange is there.
+    ExchangeStored {
+        /// Its name.
+        name: Arc<str>,
+        /// Its kind.
+        kind: ExchangeKind,
+    },
+    /// An exchange is gone, with its bindings.
+    ExchangeDeleted {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// A binding is there.
+    Bound(Box<Binding>),
+    /// A binding is gone.
+    Unbound(Box<Binding>),
+    /// A message is there, exactly so. Its content goes with it.
+    Stored {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        message: Message,
+    },
+    /// A message was lent by a pull.
+    Leased {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// The lease.
+        lease: LeaseId,
+        /// When it ends.
+        deadline: Time,
+        /// How often it has been leased.
+        count: u32,
+    },
+    /// A lease came back, or its message's wait began or ended.
+    PutBack {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// How often it has been leased.
+        count: u32,
+        /// When it is ready; `None`: now.
+        due: Option<Time>,
+    },
+    /// A message has another priority.
+    Reprioritised {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// The new one.
+        priority: Priority,
+        /// As it was given.
+        original: Original,
+    },
+    /// A message is gone.
+    Settled {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// How.
+        how: Settled,
+    },
+    /// A message became a dead letter of its own queue.
+    Died {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// How often it has been leased.
+        count: u32,
+        /// Why, where, when.
+        death: Box<Death>,
+    },
+    /// A dead letter is ready again, in its own queue.
+    Replayed {
+        /// The queue.
+        queue: QueueId,
+        /// The message.
+        seq: Seq,
+        /// The priority it has now.
+        priority: Priority,
+        /// As it was given.
+        original: Original,
+        /// When it expires.
+        expires: Time,
+    },
+    /// A message left one queue and is, with the same content, in others.
+    Moved {
+        /// The queue it left.
+        from: QueueId,
+        /// The message there.
+        seq: Seq,
+        /// What it has become.
+        to: Vec<crate::message::Located>,
+    },
+}

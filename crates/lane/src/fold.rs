@@ -1,0 +1,269 @@
+//! Facts folded into a broker: how a recovery makes the broker anew, and how a test sees that facts say everything.
+
+use crate::broker::Broker;
+use crate::command::{Effect, Step};
+use crate::entries::Slot;
+use crate::fact::Fact;
+use crate::ids::{Place, QueueId, Seq, Time};
+use crate::message::{Located, Message, State};
+use crate::queue::Queue;
+
+/// The messages that a [`Broker::scan`] found, and where to go on.
+pub type Scan = (Vec<(QueueId, Seq)>, Option<(QueueId, Seq)>);
+
+/// What a queue is called until it is described.
+const NAMELESS: &str = "";
+
+/// A fact is about something that is not there: the log it comes from has a hole before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfounded;
+
+impl std::fmt::Display for Unfounded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the record is about a queue or message that is not there")
+    }
+}
+
+impl std::error::Error for Unfounded {}
+
+impl Broker {
+    /// Takes one fact for true. Effects say which content is no longer needed.
+    ///
+    /// # Errors
+    /// [`Unfounded`]; then nothing has changed.
+    pub fn fold(&mut self, fact: Fact, step: &mut Step) -> Result<(), Unfounded> {
+        match fact {
+            Fact::QueueStored { queue: id, name, settings, next_seq } => {
+                self.fold_queue(id, name, settings, next_seq)?;
+            }
+            Fact::QueueDeleted { queue } => {
+                self.known(queue)?;
+                let queue = self.forget_queue(queue);
+                let places = queue.by_seq.from(Seq(0)).map(|slot| queue.entries[slot].message.place);
+                step.effects.extend(places.map(Effect::Released));
+            }
+            Fact::ExchangeStored { name, kind } => self.topology.store(name, kind),
+            Fact::ExchangeDeleted { name } => self.topology.delete(&name),
+            Fact::Bound(binding) => {
+                self.topology.bind(*binding);
+            }
+            Fact::Unbound(binding) => {
+                self.topology.unbind(&binding);
+            }
+            Fact::Stored { queue, message } => {
+                let freed = self.known_or_nameless(queue).fold_stored(message);
+                step.effects.extend(freed.map(Effect::Released));
+            }
+            Fact::Leased { queue, seq, lease, deadline, count } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.fold_leased(slot, lease, deadline, count);
+            }
+            Fact::PutBack { queue, seq, count, due } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.fold_put_back(slot, count, due);
+            }
+            Fact::Reprioritised { queue, seq, priority, original } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.set_priority(slot, priority, original);
+            }
+            Fact::Settled { queue, seq, how } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.lanes.count_settled(queue.entries[slot].lane, how);
+                step.effects.push(Effect::Released(queue.take_out(slot).place));
+            }
+            Fact::Died { queue, seq, count, death } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.fold_died(slot, count, *death);
+            }
+            Fact::Replayed { queue, seq, priority, original, expires } => {
+                let (queue, slot) = self.known_message(queue, seq)?;
+                queue.revive(slot, priority, original, expires);
+            }
+            Fact::Moved { from, seq, to } => self.fold_moved(from, seq, to, step)?,
+        }
+        Ok(())
+    }
+
+    fn fold_queue(
+        &mut self,
+        id: QueueId,
+        name: std::sync::Arc<str>,
+        settings: Box<crate::settings::Settings>,
+        next_seq: Seq,
+    ) -> Result<(), Unfounded> {
+        let named = self.id_of(&name).is_ok();
+        crate::check_name(&name).map_err(|_| Unfounded)?;
+        match self.known(id) {
+            Ok(queue) if queue.name.is_empty() && !named => self.describe(id, name, settings, next_seq),
+            Ok(queue) if queue.name == name => {
+                queue.next_seq = queue.next_seq.max(next_seq);
+                queue.set_settings(settings);
+            }
+            Ok(_) => return Err(Unfounded),
+            Err(_) if named => return Err(Unfounded),
+            Err(_) => self.store_queue(id, name, settings, next_seq),
+        }
+        Ok(())
+    }
+
+    fn fold_moved(&mut self, from: QueueId, seq: Seq, to: Vec<Located>, step: &mut Step) -> Result<(), Unfounded> {
+        let (queue, slot) = self.known_message(from, seq)?;
+        let place = queue.move_away(slot, false).place;
+        let copies = to.len();
+        for Located { queue, message } in to {
+            let freed = self.known_or_nameless(queue).fold_stored(Message { place, ..message });
+            step.effects.extend(freed.map(Effect::Released));
+        }
+        step.effects.extend((1..copies).map(|_| Effect::Shared(place)));
+        if copies == 0 {
+            step.effects.push(Effect::Released(place));
+        }
+        Ok(())
+    }
+
+    /// The queue of a message. One that is not described yet has no name: a log whose head was given back may say later what
+    /// its queues are.
+    fn known_or_nameless(&mut self, id: QueueId) -> &mut Queue {
+        if self.known(id).is_err() {
+            self.store_queue(id, NAMELESS.into(), Box::default(), Seq(1));
+            self.names.remove(NAMELESS);
+        }
+        self.queue_mut(id)
+    }
+
+    /// Says what a nameless queue is. Its messages come in again, so that they stand as its settings say.
+    fn describe(
+        &mut self,
+        id: QueueId,
+        name: std::sync::Arc<str>,
+        settings: Box<crate::settings::Settings>,
+        next_seq: Seq,
+    ) {
+        let nameless = self.forget_queue(id);
+        self.store_queue(id, name, settings, next_seq.max(nameless.next_seq));
+        let queue = self.queue_mut(id);
+        for slot in nameless.by_seq.from(Seq(0)) {
+            queue.insert(nameless.entries[slot].message.clone());
+        }
+    }
+
+    /// Queues that the log never described, because that part of it is damaged: their messages are not lost with it.
+    fn name_the_nameless(&mut self, step: &mut Step) {
+        let nameless = self.queues.values().filter(|queue| queue.name.is_empty());
+        let ids: Vec<QueueId> = nameless.map(|queue| queue.id).collect();
+        for id in ids {
+            if self.queue_ref(id).is_empty() {
+                self.forget_queue(id);
+                continue;
+            }
+            let mut names = (0..).map(|again| format!("recovered-{}{}", id.0, "+".repeat(again)));
+            let name = names.find(|name| self.id_of(name).is_err()).expect("a name is free");
+            self.describe(id, name.into(), Box::default(), Seq(1));
+            step.facts.push(self.queue_ref(id).fact());
+        }
+    }
+
+    fn known(&mut self, id: QueueId) -> Result<&mut Queue, Unfounded> {
+        self.queues.get_mut(&id).map(|queue| &mut **queue).ok_or(Unfounded)
+    }
+
+    fn known_message(&mut self, id: QueueId, seq: Seq) -> Result<(&mut Queue, Slot), Unfounded> {
+        let queue = self.known(id)?;
+        let slot = queue.by_seq.get(seq).ok_or(Unfounded)?;
+        Ok((queue, slot))
+    }
+
+    /// After the last fact: catches up with the time that has passed.
+    pub fn wake(&mut self, now: Time, step: &mut Step) {
+        self.name_the_nameless(step);
+        let ids: Vec<QueueId> = self.names.values().copied().collect();
+        for id in ids {
+            self.queue_mut(id).drop_outdated(step);
+            self.reschedule(id);
+        }
+        self.tick(now, step);
+    }
+
+    /// The facts that make this broker: exchanges and bindings, then each queue, without its messages.
+    #[must_use]
+    pub fn topology_facts(&self) -> Vec<Fact> {
+        let mut facts: Vec<Fact> = self.names.values().map(|id| self.queue_ref(*id).fact()).collect();
+        for (name, exchange) in self.topology.exchanges() {
+            facts.push(Fact::ExchangeStored { name: name.clone(), kind: exchange.kind });
+            facts.extend(exchange.bindings.iter().map(|binding| Fact::Bound(Box::new(binding.clone()))));
+        }
+        facts
+    }
+
+    /// The fact that stores one message as a recovery must find it. A lease that ends with its consumer is none.
+    #[must_use]
+    pub fn stored_fact(&self, queue: QueueId, seq: Seq) -> Option<Fact> {
+        let there = self.queues.get(&queue)?;
+        let slot = there.by_seq.get(seq)?;
+        Some(Fact::Stored { queue, message: there.durable(slot) })
+    }
+
+    /// Looks at up to `budget` messages in the order of queues and sequences, from `from` on, and answers those whose
+    /// place `wanted` takes, and where to go on; `None` when all were seen.
+    #[must_use]
+    pub fn scan(
+        &self,
+        from: (QueueId, Seq),
+        mut budget: usize,
+        wanted: impl Fn(Place) -> bool,
+    ) -> Scan {
+        let mut found = Vec::new();
+        for (_, queue) in self.queues.range(from.0..) {
+            let start = if queue.id == from.0 { from.1 } else { Seq(0) };
+            for slot in queue.by_seq.from(start) {
+                let message = &queue.entries[slot].message;
+                if budget == 0 {
+                    return (found, Some((queue.id, message.seq)));
+                }
+                budget -= 1;
+                if wanted(message.place) {
+                    found.push((queue.id, message.seq));
+                }
+            }
+        }
+        (found, None)
+    }
+
+    /// Tells the broker that the content of a message is elsewhere now. Answers where it was.
+    pub fn relocate(&mut self, queue: QueueId, seq: Seq, place: Place) -> Option<Place> {
+        let (queue, slot) = self.known_message(queue, seq).ok()?;
+        Some(std::mem::replace(&mut queue.entries[slot].message.place, place))
+    }
+
+    /// Queues.
+    #[must_use]
+    pub fn queue_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Queues, exchanges and bindings: how many facts [`Broker::topology_facts`] are.
+    #[must_use]
+    pub fn topology_len(&self) -> usize {
+        self.names.len() + self.topology.len()
+    }
+
+    /// The facts that store every message, by queue name and sequence.
+    pub fn message_facts(&self) -> impl Iterator<Item = Fact> + '_ {
+        self.names.values().flat_map(|id| {
+            let queue = self.queue_ref(*id);
+            let slots = queue.by_seq.from(Seq(0));
+            slots.map(|slot| Fact::Stored { queue: queue.id, message: queue.durable(slot) })
+        })
+    }
+}
+
+impl Queue {
+    fn durable(&self, slot: Slot) -> Message {
+        let entry = &self.entries[slot];
+        let mut message = entry.message.clone();
+        if entry.holder.is_some() {
+            message.state = State::Ready;
+        }
+        message
+    }
+}

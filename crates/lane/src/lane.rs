@@ -1,0 +1,322 @@
+//! One urgency's worth of messages, oldest first; and all lanes of a queue in order.
+//!
+//! A lane has two parts, both in the order of sequences: `fresh`, a list that grows at its end, and `returned`, what came
+//! to it later than its sequence says: put back, replayed, or moved here from another lane. The head is the older of the
+//! two heads. (In a lane that only lends and takes back, everything returned is older than everything fresh.)
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::LANES_MAX;
+use crate::bitmap::Bitmap;
+use crate::entries::{Entries, List, Slot};
+use crate::ids::Seq;
+use crate::message::Settled;
+use crate::priority::Priority;
+use crate::refusal::Refusal;
+use crate::settings::{FIFO_LANE, Order, PickerKind, Settings};
+use crate::stats::LaneStats;
+
+/// A FIFO of one urgency.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) name: Arc<str>,
+    /// How urgent it is among the lanes of its queue.
+    pub(crate) level: i32,
+    /// The least urgent priority it takes.
+    pub(crate) floor: i32,
+    /// Most messages leased at once; 0: no cap.
+    pub(crate) max_active: u32,
+    /// Its share under the weighted picker.
+    pub(crate) weight: u32,
+    pub(crate) ready: u64,
+    pub(crate) delayed: u64,
+    pub(crate) leased: u64,
+    pub(crate) dead: u64,
+    pub(crate) bytes: u64,
+    pub(crate) stats: LaneStats,
+    rank: usize,
+    fresh: List,
+    returned: BTreeMap<Seq, Slot>,
+}
+
+impl Lane {
+    fn new(name: Arc<str>, level: i32, floor: i32, settings: &Settings) -> Self {
+        let max_active = settings.lanes.get(&*name).map_or(0, |lane| lane.max_active);
+        let weight = match &settings.picker {
+            PickerKind::Weighted(weights) => weights.get(&*name).copied().unwrap_or(1),
+            _ => 1,
+        };
+        Self {
+            name,
+            level,
+            floor,
+            max_active,
+            weight,
+            ready: 0,
+            delayed: 0,
+            leased: 0,
+            dead: 0,
+            bytes: 0,
+            stats: LaneStats::default(),
+            rank: 0,
+            fresh: List::default(),
+            returned: BTreeMap::new(),
+        }
+    }
+
+    /// The oldest ready message.
+    pub(crate) fn head(&self, entries: &Entries) -> Option<Slot> {
+        match (self.returned.first_key_value(), self.fresh.head()) {
+            (Some((seq, returned)), Some(fresh)) => {
+                Some(if *seq < entries[fresh].message.seq { *returned } else { fresh })
+            }
+            (returned, fresh) => returned.map(|(_, slot)| *slot).or(fresh),
+        }
+    }
+
+    fn push(&mut self, entries: &mut Entries, slot: Slot) {
+        let seq = entries[slot].message.seq;
+        match self.fresh.tail() {
+            Some(tail) if entries[tail].message.seq > seq => {
+                self.returned.insert(seq, slot);
+            }
+            _ => self.fresh.push_back(entries, slot),
+        }
+        self.ready += 1;
+    }
+
+    fn take(&mut self, entries: &mut Entries, slot: Slot) {
+        let in_returned = !self.returned.is_empty() && self.returned.remove(&entries[slot].message.seq).is_some();
+        if !in_returned {
+            self.fresh.remove(entries, slot);
+        }
+        self.ready -= 1;
+    }
+
+    /// Its ready messages, oldest first.
+    pub(crate) fn iter<'a>(&'a self, entries: &'a Entries) -> impl Iterator<Item = Slot> + 'a {
+        let mut returned = self.returned.values().copied().peekable();
+        let mut fresh = self.fresh.iter(entries).peekable();
+        std::iter::from_fn(move || match (returned.peek(), fresh.peek()) {
+            (Some(a), Some(b)) if entries[*a].message.seq < entries[*b].message.seq => returned.next(),
+            (Some(_), None) => returned.next(),
+            _ => fresh.next(),
+        })
+    }
+
+    /// Ready messages older than this one.
+    pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot) -> u64 {
+        if self.returned.is_empty() && self.fresh.tail() == Some(slot) {
+            return self.ready - 1;
+        }
+        self.iter(entries).take_while(|other| *other != slot).count() as u64
+    }
+
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.ready + self.delayed + self.leased + self.dead == 0
+    }
+
+    fn is_capped(&self) -> bool {
+        self.max_active > 0 && self.leased >= u64::from(self.max_active)
+    }
+}
+
+/// The lanes of a queue. An index names a lane for as long as it holds messages; its rank may change.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    /// Indices, the most urgent first.
+    ranks: Vec<u16>,
+    /// Ranks of lanes with ready messages.
+    ready: Bitmap,
+    /// Ranks of lanes at their cap.
+    capped: Bitmap,
+    by_priority: bool,
+}
+
+impl Lanes {
+    /// The lanes that the settings name; those of `order = "priority"` come with their first message.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let lanes: Vec<Lane> = match &settings.order {
+            Order::Priority => Vec::new(),
+            Order::Fifo => vec![Lane::new(Arc::from(FIFO_LANE), 0, i32::MIN, settings)],
+            Order::Lanes(bands) => (bands.iter().zip((0..bands.len() as i32).rev()))
+                .map(|(band, level)| {
+                    let floor = band.from.as_ref().and_then(|from| settings.scheme.map(from).ok());
+                    let floor = floor.map_or(i32::MIN, |priority| priority.0);
+                    Lane::new(Arc::from(band.name.as_str()), level, floor, settings)
+                })
+                .collect(),
+        };
+        let mut all = Self {
+            ranks: (0..lanes.len() as u16).collect(),
+            lanes,
+            ready: Bitmap::default(),
+            capped: Bitmap::default(),
+            by_priority: settings.order == Order::Priority,
+        };
+        all.rerank();
+        all
+    }
+
+    pub(crate) fn lane(&self, index: u16) -> &Lane {
+        &self.lanes[usize::from(index)]
+    }
+
+    pub(crate) fn lane_mut(&mut self, index: u16) -> &mut Lane {
+        &mut self.lanes[usize::from(index)]
+    }
+
+    pub(crate) fn at_rank(&self, rank: usize) -> &Lane {
+        self.lane(self.ranks[rank])
+    }
+
+    pub(crate) fn rank_of(&self, index: u16) -> usize {
+        self.lane(index).rank
+    }
+
+    /// Every lane, the most urgent first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Lane> {
+        self.ranks.iter().map(|index| self.lane(*index))
+    }
+
+    /// Ranks with ready messages.
+    pub(crate) fn ready(&self) -> Bitmap {
+        self.ready
+    }
+
+    /// Ranks with ready messages, without the lanes that are at their cap.
+    pub(crate) fn eligible(&self) -> Bitmap {
+        self.ready.without(&self.capped)
+    }
+
+    /// The first rank whose lane takes only priorities below this one.
+    pub(crate) fn rank_below(&self, priority: Priority) -> usize {
+        self.ranks.partition_point(|index| self.lane(*index).floor >= priority.0)
+    }
+
+    /// Whether a message of this priority finds a lane.
+    ///
+    /// # Errors
+    /// [`Refusal::TooManyLanes`].
+    pub(crate) fn check(&self, priority: Priority) -> Result<(), Refusal> {
+        let fits = self.find(priority).is_ok()
+            || self.lanes.len() < LANES_MAX
+            || self.lanes.iter().any(Lane::is_vacant);
+        fits.then_some(()).ok_or(Refusal::TooManyLanes)
+    }
+
+    /// Whether messages of all these priorities find a lane each.
+    ///
+    /// # Errors
+    /// [`Refusal::TooManyLanes`].
+    pub(crate) fn check_all(&self, priorities: &BTreeSet<Priority>) -> Result<(), Refusal> {
+        let in_use = self.lanes.iter().filter(|lane| !lane.is_vacant()).count();
+        let is_new = |priority: &&Priority| match self.find(**priority) {
+            Ok(rank) => self.at_rank(rank).is_vacant(),
+            Err(_) => true,
+        };
+        let fits = !self.by_priority || in_use + priorities.iter().filter(is_new).count() <= LANES_MAX;
+        fits.then_some(()).ok_or(Refusal::TooManyLanes)
+    }
+
+    /// The rank of the lane that takes this priority; else the rank a new one would have.
+    pub(crate) fn find(&self, priority: Priority) -> Result<usize, usize> {
+        let rank = self.ranks.partition_point(|index| self.lane(*index).floor > priority.0);
+        match self.ranks.get(rank) {
+            Some(index) if !self.by_priority || self.lane(*index).floor == priority.0 => Ok(rank),
+            _ => Err(rank),
+        }
+    }
+
+    /// The index of the lane that takes this priority, made if need be. Beyond [`LANES_MAX`] the model has refused; a
+    /// fold of older facts then shares the nearest lane. True if ranks changed.
+    pub(crate) fn open(&mut self, priority: Priority, settings: &Settings) -> (u16, bool) {
+        let rank = match self.find(priority) {
+            Ok(rank) => return (self.ranks[rank], false),
+            Err(rank) => rank,
+        };
+        let name = Arc::from(settings.scheme.name(priority).as_ref());
+        let lane = Lane::new(name, priority.0, priority.0, settings);
+        if self.lanes.len() < LANES_MAX {
+            self.lanes.push(lane);
+            self.ranks.insert(rank, self.lanes.len() as u16 - 1);
+        } else if let Some(vacant) = self.lanes.iter().position(Lane::is_vacant) {
+            self.ranks.retain(|index| usize::from(*index) != vacant);
+            self.lanes[vacant] = lane;
+            let rank = self.ranks.partition_point(|index| self.lane(*index).floor > priority.0);
+            self.ranks.insert(rank, vacant as u16);
+        } else {
+            return (self.ranks[rank.min(self.ranks.len() - 1)], false);
+        }
+        self.rerank();
+        (self.find(priority).map(|rank| self.ranks[rank]).expect("the lane was just made"), true)
+    }
+
+    fn rerank(&mut self) {
+        for (rank, index) in self.ranks.iter().enumerate() {
+            self.lanes[usize::from(*index)].rank = rank;
+        }
+        (self.ready, self.capped) = Default::default();
+        for lane in &self.lanes {
+            self.ready.set(lane.rank, lane.ready > 0);
+            self.capped.set(lane.rank, lane.is_capped());
+        }
+    }
+
+    pub(crate) fn push_ready(&mut self, entries: &mut Entries, slot: Slot) {
+        let lane = &mut self.lanes[usize::from(entries[slot].lane)];
+        lane.push(entries, slot);
+        if lane.ready == 1 {
+            self.ready.set(lane.rank, true);
+        }
+    }
+
+    pub(crate) fn take_ready(&mut self, entries: &mut Entries, slot: Slot) {
+        let lane = &mut self.lanes[usize::from(entries[slot].lane)];
+        lane.take(entries, slot);
+        if lane.ready == 0 {
+            self.ready.set(lane.rank, false);
+        }
+    }
+
+    pub(crate) fn count_leased(&mut self, index: u16, more: bool) {
+        let lane = &mut self.lanes[usize::from(index)];
+        lane.leased = if more { lane.leased + 1 } else { lane.leased - 1 };
+        self.capped.set(lane.rank, lane.is_capped());
+    }
+
+    /// Caps and weights as the settings say now; everything else stays.
+    pub(crate) fn apply_settings(&mut self, settings: &Settings) {
+        for lane in &mut self.lanes {
+            let fresh = Lane::new(Arc::clone(&lane.name), lane.level, lane.floor, settings);
+            (lane.max_active, lane.weight) = (fresh.max_active, fresh.weight);
+        }
+        self.rerank();
+    }
+
+    /// Takes over the counters of lanes of the same name.
+    pub(crate) fn inherit(&mut self, before: &Self) {
+        for lane in &mut self.lanes {
+            if let Some(old) = before.lanes.iter().find(|old| old.name == lane.name) {
+                lane.stats = old.stats.clone();
+            }
+        }
+    }
+
+    /// A message came into a lane out of one that was called `left`, before the lanes changed.
+    pub(crate) fn count_moved(&mut self, left: &str, index: u16) {
+        if *self.lane(index).name == *left {
+            return;
+        }
+        self.lane_mut(index).stats.published += 1;
+        if let Some(left) = self.lanes.iter_mut().find(|lane| *lane.name == *left) {
+            left.stats.moved += 1;
+        }
+    }
+
+    pub(crate) fn count_settled(&mut self, index: u16, how: Settled) {
+        self.lane_mut(index).stats.settled(how);
+    }
+}

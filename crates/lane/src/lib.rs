@@ -1,0 +1,65 @@
+//! The model of Overtake, pure: no IO, clock, threads or randomness.
+//!
+//! A **queue** is an ordered set of **lanes**, each a FIFO; a **picker** names the lane whose head goes next.
+
+mod admin;
+mod alarms;
+mod bitmap;
+mod broker;
+mod browse;
+mod command;
+mod entries;
+mod fact;
+mod fold;
+mod ids;
+mod index;
+mod lane;
+mod message;
+mod picker;
+mod priority;
+mod publishing;
+mod queue;
+mod refusal;
+mod roster;
+mod settings;
+mod stats;
+mod topology;
+mod view;
+
+pub use broker::{Broker, Options};
+pub use command::{
+    Address, Command, Consume, Delivery, Effect, Outcome, Publish, Published, Pull, Reply, Step, UrgentCredit, Which,
+};
+pub use fact::Fact;
+pub use fold::{Scan, Unfounded};
+pub use ids::{
+    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
+};
+pub use message::{
+    Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id,
+};
+pub use picker::Head;
+pub use priority::{Given, Original, Priority, Scheme};
+pub use refusal::Refusal;
+pub use settings::{
+    Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order, Overflow,
+    PickerKind, RejectBelow, Settings, WINDOW_MAX,
+};
+pub use topology::{Binding, Exchange, ExchangeKind, HeaderValue, Headers, Topology, topic_matches};
+pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
+
+/// Most lanes of one queue that hold messages at once.
+pub const LANES_MAX: usize = 256;
+/// Longest name of a queue, exchange or lane, and longest id and key, in bytes.
+pub const NAME_LEN_MAX: usize = 200;
+/// Most queues of one broker.
+pub const QUEUES_MAX: usize = 1_000_000;
+
+/// Whether a name can be used.
+///
+/// # Errors
+/// [`Refusal::NameInvalid`] when it is empty, too long or holds control characters.
+pub fn check_name(name: &str) -> Result<(), Refusal> {
+    let fits = !name.is_empty() && name.len() <= NAME_LEN_MAX && !name.chars().any(char::is_control);
+    fits.then_some(()).ok_or(Refusal::NameInvalid)
+}

@@ -1,0 +1,190 @@
+//! What is durable about one message, but for its content.
+
+use std::sync::Arc;
+
+use crate::ids::{LeaseId, Place, QueueId, Seq, Time};
+use crate::priority::{Original, Priority};
+
+/// A message as the store keeps it and a recovery finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its place in the order of publishing.
+    pub seq: Seq,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// The priority as it came.
+    pub original: Original,
+    /// When it was published.
+    pub since: Time,
+    /// From when it is never delivered any more; [`Time::NEVER`] if it does not expire.
+    pub expires: Time,
+    /// Bytes of content, for limits and gauges.
+    pub bytes: u32,
+    /// How often it was leased.
+    pub count: u32,
+    /// Where its content is. Not durable: a recovery gives it anew.
+    pub place: Place,
+    /// Where in its life it stands.
+    pub state: State,
+    /// What few messages have.
+    pub extras: Option<Box<Extras>>,
+}
+
+/// What few messages have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// The id its publisher gave it, unique among the pending messages of the queue.
+    pub id: Option<Box<str>>,
+    /// The key: of last-value queues and filters.
+    pub key: Option<Box<str>>,
+    /// Where it died, if it ever did.
+    pub death: Option<Death>,
+}
+
+/// Where in its life a message stands. Settled ones are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In its lane.
+    Ready,
+    /// Out of the lanes until due.
+    Delayed {
+        /// When it is ready.
+        due: Time,
+    },
+    /// Lent to a consumer by a pull; survives a restart.
+    Leased {
+        /// The lease.
+        lease: LeaseId,
+        /// When it ends; [`Time::NEVER`]: not by itself.
+        deadline: Time,
+    },
+    /// A dead letter.
+    Dead,
+}
+
+impl State {
+    /// The word for it on every wire.
+    #[must_use]
+    pub fn status(self) -> Status {
+        match self {
+            Self::Ready => Status::Ready,
+            Self::Delayed { .. } => Status::Delayed,
+            Self::Leased { .. } => Status::Leased,
+            Self::Dead => Status::Dead,
+        }
+    }
+}
+
+/// [`State`] without its particulars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// In its lane.
+    Ready,
+    /// Out of the lanes until due.
+    Delayed,
+    /// Lent to a consumer.
+    Leased,
+    /// A dead letter.
+    Dead,
+}
+
+/// Why, where and when a message became a dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Why.
+    pub reason: DeathReason,
+    /// The queue it died in.
+    pub queue: Arc<str>,
+    /// The lane it died in.
+    pub lane: Arc<str>,
+    /// When.
+    pub at: Time,
+    /// How often it had been leased there.
+    pub count: u32,
+}
+
+/// Why a message became a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathReason {
+    /// A consumer rejected it.
+    Rejected,
+    /// It failed as often as the queue allows.
+    DeliveryLimit,
+    /// Its time to live was over.
+    Expired,
+}
+
+/// How a message left the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    /// Acknowledged.
+    Acked,
+    /// Rejected or out of attempts, where dead letters are dropped.
+    Dropped,
+    /// Its time to live was over.
+    Expired,
+    /// The queue was full and it was the least urgent.
+    Evicted,
+    /// Removed by id or filter, or purged.
+    Removed,
+    /// A newer message of a last-value queue took its place.
+    Replaced,
+}
+
+/// Why a lease ended without settling its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    /// The consumer failed: nack.
+    Failed,
+    /// The lease ran out.
+    Expired,
+    /// The consumer went away with it.
+    Lost,
+    /// The consumer gave it back untouched: no attempt.
+    Released,
+}
+
+impl Message {
+    /// The id its publisher gave it.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.extras.as_deref().and_then(|extras| extras.id.as_deref())
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.extras.as_deref().and_then(|extras| extras.key.as_deref())
+    }
+
+    /// Where it died, if it ever did.
+    #[must_use]
+    pub fn death(&self) -> Option<&Death> {
+        self.extras.as_deref().and_then(|extras| extras.death.as_ref())
+    }
+}
+
+/// What a message is called on the wire: the id its publisher gave it, else `seq-` and its sequence.
+#[must_use]
+pub fn public_id(id: Option<&str>, seq: Seq) -> String {
+    id.map_or_else(|| format!("seq-{}", seq.0), ToOwned::to_owned)
+}
+
+/// The sequence in an id made by [`public_id`] for a message without one.
+#[must_use]
+pub fn seq_of_public_id(id: &str) -> Option<Seq> {
+    let digits = id.strip_prefix("seq-")?;
+    (!digits.starts_with('+')).then(|| digits.parse().ok().map(Seq))?
+}
+
+/// A message whose queue is known: what moves between queues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The queue.
+    pub queue: QueueId,
+    /// The message.
+    pub message: Message,
+}

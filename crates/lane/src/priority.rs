@@ -1,0 +1,300 @@
+//! How urgent: one number inside, larger is more urgent; a scheme maps what the wire says to it, once, at the edge.
+//!
+//! | scheme | the wire says | inside | missing |
+//! |---|---|---|---|
+//! | `ten-level` | 0–9, larger first; above 9 counts as 9, below 0 is refused | the same | 4 |
+//! | `signed` | any `i32`, or BULK −100, LOW −50, NORMAL 0, HIGH 50, CRITICAL 100 | the same | 0 |
+//! | `named` | critical, high, normal, low, background; anything else is refused | 4, 3, 2, 1, 0 | normal |
+//! | `route` | 0–9, **0 first**; anything else is refused | 10 − n | 0, after every explicit one |
+//! | `max-n` | 0–n, larger first; above n counts as n, below 0 is refused | the same | 0 |
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Refusal;
+
+/// How urgent a message is. Larger is more urgent, whatever the scheme on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub i32);
+
+/// A priority as the wire gave it, before a scheme mapped it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Given {
+    /// The message said nothing.
+    #[default]
+    Missing,
+    /// A number.
+    Number(i64),
+    /// A name, in any case.
+    Name(String),
+}
+
+/// What was given, small enough to keep with every message, so that it can be shown as it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Original {
+    /// Nothing was given.
+    #[default]
+    Missing,
+    /// This number (beyond an `i32` the nearest one).
+    Number(i32),
+    /// The name of the priority it was mapped to.
+    Name,
+}
+
+/// Maps a priority on the wire to one inside. As text: `ten-level`, `signed`, `named`, `route`, `max-N` (1 to 255).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// 0–9, larger first.
+    #[default]
+    TenLevel,
+    /// Any `i32`, five of them with names.
+    Signed,
+    /// Five names.
+    Named,
+    /// 0–9, 0 first.
+    Route,
+    /// 0–n, larger first, as `x-max-priority`.
+    Max(u8),
+}
+
+const SIGNED: [(&str, i32); 5] = [("BULK", -100), ("LOW", -50), ("NORMAL", 0), ("HIGH", 50), ("CRITICAL", 100)];
+const NAMED: [(&str, i32); 5] = [("background", 0), ("low", 1), ("normal", 2), ("high", 3), ("critical", 4)];
+const TEN_LEVEL_DEFAULT: i32 = 4;
+const NAMED_DEFAULT: i32 = 2;
+
+impl Scheme {
+    /// The priority inside for what the wire gave.
+    ///
+    /// # Errors
+    /// [`Refusal::PriorityOutOfRange`] or [`Refusal::PriorityUnknown`], as the table above says.
+    pub fn map(self, given: &Given) -> Result<Priority, Refusal> {
+        match given {
+            Given::Missing => Ok(self.missing()),
+            Given::Number(number) => self.map_number(*number),
+            Given::Name(name) => self.map_name(name),
+        }
+    }
+
+    fn missing(self) -> Priority {
+        Priority(match self {
+            Self::TenLevel => TEN_LEVEL_DEFAULT,
+            Self::Named => NAMED_DEFAULT,
+            Self::Signed | Self::Route | Self::Max(_) => 0,
+        })
+    }
+
+    fn map_number(self, number: i64) -> Result<Priority, Refusal> {
+        let up_to = |most: i64| {
+            if number < 0 { Err(Refusal::PriorityOutOfRange) } else { Ok(Priority(number.min(most) as i32)) }
+        };
+        match self {
+            Self::TenLevel => up_to(9),
+            Self::Max(most) => up_to(i64::from(most)),
+            Self::Signed => i32::try_from(number).map(Priority).map_err(|_| Refusal::PriorityOutOfRange),
+            Self::Route if (0..=9).contains(&number) => Ok(Priority(10 - number as i32)),
+            Self::Route => Err(Refusal::PriorityOutOfRange),
+            Self::Named => Err(Refusal::PriorityUnknown),
+        }
+    }
+
+    fn map_name(self, name: &str) -> Result<Priority, Refusal> {
+        self.names()
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, level)| Priority(*level))
+            .ok_or(Refusal::PriorityUnknown)
+    }
+
+    fn names(self) -> &'static [(&'static str, i32)] {
+        match self {
+            Self::Signed => &SIGNED,
+            Self::Named => &NAMED,
+            Self::TenLevel | Self::Route | Self::Max(_) => &[],
+        }
+    }
+
+    /// The priority in the words of the wire: a name where the scheme has one, else the number. Under `route` the
+    /// priority that was not given is `default`.
+    #[must_use]
+    pub fn name(self, priority: Priority) -> Cow<'static, str> {
+        if let Some((name, _)) = self.names().iter().find(|(_, level)| *level == priority.0) {
+            return Cow::Borrowed(name);
+        }
+        match self {
+            Self::Route if priority.0 <= 0 => Cow::Borrowed("default"),
+            Self::Route => Cow::Owned((10 - priority.0).to_string()),
+            _ => Cow::Owned(priority.0.to_string()),
+        }
+    }
+
+    /// What was given, as the wire would say it again; [`Given::Missing`] is shown as what it was taken for.
+    #[must_use]
+    pub fn show(self, original: Original, priority: Priority) -> Given {
+        match original {
+            Original::Number(number) => Given::Number(i64::from(number)),
+            Original::Missing | Original::Name => match self {
+                Self::Route if priority.0 <= 0 => Given::Missing,
+                Self::Route => Given::Number(i64::from(10 - priority.0)),
+                _ => match self.name(priority) {
+                    Cow::Borrowed(name) => Given::Name(name.to_owned()),
+                    Cow::Owned(_) => Given::Number(i64::from(priority.0)),
+                },
+            },
+        }
+    }
+}
+
+impl Given {
+    /// The small form that is kept with the message.
+    #[must_use]
+    pub fn original(&self) -> Original {
+        match self {
+            Self::Missing => Original::Missing,
+            Self::Number(number) => {
+                Original::Number((*number).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
+            }
+            Self::Name(_) => Original::Name,
+        }
+    }
+}
+
+impl From<i64> for Given {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for Given {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+/// From one word of a command line or a header: a number, else a name; empty is missing.
+impl FromStr for Given {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.trim() {
+            "" => Self::Missing,
+            word => word.parse().map_or_else(|_| Self::Name(word.to_owned()), Self::Number),
+        })
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("default"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TenLevel => f.write_str("ten-level"),
+            Self::Signed => f.write_str("signed"),
+            Self::Named => f.write_str("named"),
+            Self::Route => f.write_str("route"),
+            Self::Max(most) => write!(f, "max-{most}"),
+        }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "ten-level" => Ok(Self::TenLevel),
+            "signed" => Ok(Self::Signed),
+            "named" => Ok(Self::Named),
+            "route" => Ok(Self::Route),
+            _ => text
+                .strip_prefix("max-")
+                .and_then(|most| most.parse().ok())
+                .filter(|most| *most > 0)
+                .map(Self::Max)
+                .ok_or_else(|| {
+                    format!("unknown scheme `{text}`: use ten-level, signed, named, route or max-1 to max-255")
+                }),
+        }
+    }
+}
+
+impl Serialize for Scheme {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Scheme {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<'de, str>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(scheme: &str, given: &str, expect: &str) {
+        let scheme: Scheme = scheme.parse().expect("a scheme");
+        let given: Given = given.parse().expect("never fails");
+        let seen = match scheme.map(&given) {
+            Ok(priority) => format!("{} shown {}", priority.0, scheme.show(given.original(), priority)),
+            Err(refusal) => refusal.code().to_owned(),
+        };
+        assert_eq!(seen, expect, "{scheme} {given:?}");
+    }
+
+    #[test]
+    fn ten_level_takes_more_than_nine_as_nine_and_nothing_as_four() {
+        check("ten-level", "12", "9 shown 12");
+        check("ten-level", "0", "0 shown 0");
+        check("ten-level", "", "4 shown 4");
+        check("ten-level", "-1", "priority-out-of-range");
+        check("ten-level", "high", "priority-unknown");
+    }
+
+    #[test]
+    fn signed_takes_any_integer_and_five_names() {
+        check("signed", "bulk", "-100 shown BULK");
+        check("signed", "-7", "-7 shown -7");
+        check("signed", "", "0 shown NORMAL");
+        check("signed", "2147483648", "priority-out-of-range");
+        check("signed", "urgent", "priority-unknown");
+    }
+
+    #[test]
+    fn named_takes_its_five_names_only() {
+        check("named", "Critical", "4 shown critical");
+        check("named", "background", "0 shown background");
+        check("named", "", "2 shown normal");
+        check("named", "3", "priority-unknown");
+    }
+
+    #[test]
+    fn route_puts_zero_first_and_nothing_last() {
+        check("route", "0", "10 shown 0");
+        check("route", "9", "1 shown 9");
+        check("route", "", "0 shown default");
+        check("route", "10", "priority-out-of-range");
+    }
+
+    #[test]
+    fn max_n_takes_more_than_n_as_n() {
+        check("max-5", "9", "5 shown 9");
+        check("max-5", "", "0 shown 0");
+        assert!("max-0".parse::<Scheme>().is_err());
+        assert!("max-256".parse::<Scheme>().is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! Publishing: where to, whether all of it is taken, then all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::broker::Broker;
+use crate::command::{Address, Effect, Outcome, Publish, Published, Reply, Step};
+use crate::ids::{QueueId, Receipt};
+use crate::priority::Priority;
+use crate::queue::Admitted;
+use crate::refusal::Refusal;
+
+/// The queues of one publish. Nearly always one.
+enum Targets {
+    One(QueueId),
+    Many(Vec<QueueId>),
+}
+
+impl Targets {
+    fn as_slice(&self) -> &[QueueId] {
+        match self {
+            Self::One(id) => std::slice::from_ref(id),
+            Self::Many(ids) => ids,
+        }
+    }
+}
+
+impl Broker {
+    pub(crate) fn publish(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let targets = self.targets(&publish.to)?;
+        self.check_copies(targets.as_slice().len())?;
+        for id in targets.as_slice() {
+            self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
+        }
+        let mut copies = Vec::with_capacity(targets.as_slice().len());
+        self.store_copies(0, &publish, &targets, &mut copies, step);
+        for id in targets.as_slice() {
+            self.dispatch(*id, step);
+        }
+        Ok(Reply::Published(copies))
+    }
+
+    /// Publishes and settles, all or none: everything is checked before anything is done.
+    pub(crate) fn transact(
+        &mut self,
+        publishes: Vec<Publish>,
+        settlements: &[(Receipt, Outcome)],
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let mut before: BTreeMap<QueueId, (Admitted, BTreeSet<Priority>)> = BTreeMap::new();
+        let mut routed = Vec::with_capacity(publishes.len());
+        let mut copies = 0;
+        for publish in publishes {
+            let targets = self.targets(&publish.to)?;
+            for id in targets.as_slice() {
+                let (tally, priorities) = before.entry(*id).or_default();
+                let queue = self.queue_ref(*id);
+                if queue.admit(&publish, self.options.max_message_bytes, *tally)?.is_none() {
+                    tally.messages += 1;
+                    tally.bytes += u64::from(publish.bytes);
+                    priorities.insert(queue.map_priority(&publish.priority)?);
+                }
+            }
+            copies += targets.as_slice().len();
+            self.check_copies(copies)?;
+            routed.push((publish, targets));
+        }
+        for (id, (_, priorities)) in &before {
+            self.queue_ref(*id).lanes.check_all(priorities)?;
+        }
+        self.check_settlements(settlements)?;
+
+        let mut copies = Vec::with_capacity(routed.len());
+        for (at, (publish, targets)) in routed.iter().enumerate() {
+            self.store_copies(at, publish, targets, &mut copies, step);
+        }
+        for (receipt, outcome) in settlements {
+            self.settle(receipt, *outcome, step);
+        }
+        let settled = settlements.iter().map(|(receipt, _)| receipt.queue);
+        let touched: BTreeSet<QueueId> = before.into_keys().chain(settled).collect();
+        self.dispatch_all(touched.into_iter(), step);
+        Ok(Reply::Published(copies))
+    }
+
+    fn check_copies(&self, copies: usize) -> Result<(), Refusal> {
+        let most = self.options.copies_max;
+        if most > 0 && copies > most { Err(Refusal::TooManyCopies) } else { Ok(()) }
+    }
+
+    fn check_settlements(&self, settlements: &[(Receipt, Outcome)]) -> Result<(), Refusal> {
+        let mut seen = BTreeSet::new();
+        for (receipt, _) in settlements {
+            self.check_receipt(receipt)?;
+            if !seen.insert(*receipt) {
+                return Err(Refusal::StaleReceipt);
+            }
+        }
+        Ok(())
+    }
+
+    fn targets(&self, to: &Address) -> Result<Targets, Refusal> {
+        match to {
+            Address::Queue(name) => self.id_of(name).map(Targets::One),
+            Address::Exchange { name, routing_key, headers, mandatory } => {
+                let queues = self.topology.route(name, routing_key, headers)?;
+                let ids: Vec<QueueId> = queues.iter().filter_map(|queue| self.id_of(queue).ok()).collect();
+                if *mandatory && ids.is_empty() {
+                    return Err(Refusal::Unroutable);
+                }
+                Ok(Targets::Many(ids))
+            }
+        }
+    }
+
+    /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
+    fn store_copies(&mut self, at: usize, publish: &Publish, targets: &Targets, copies: &mut Vec<Published>, step: &mut Step) {
+        let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
+        // Shared before the first copy is in: that one may be gone again before the next comes.
+        let missing = |id: &&QueueId| self.queue_ref(**id).pending_of(publish.id.as_deref()).is_none();
+        let stored = targets.as_slice().iter().filter(missing).count();
+        step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
+        for id in targets.as_slice() {
+            let queue = self.queue_mut(*id);
+            if let Some(pending) = queue.pending_of(publish.id.as_deref()) {
+                copies.push(queue.pending(at, pending));
+                continue;
+            }
+            let seq = queue.next_seq;
+            let priority = queue.map_priority(&publish.priority).expect("an admitted priority maps");
+            queue.publish(now, publish, default_ttl_ms, step);
+            copies.push(queue.published(at, seq, priority, false));
+        }
+        if stored == 0 {
+            step.effects.push(Effect::Released(publish.place));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The broker's "no". Part of the protocol: each wire maps it in one exhaustive `match`.
+
+use std::fmt;
+
+/// Why the broker declines. Nothing has changed when one is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// No queue has that name.
+    NoSuchQueue,
+    /// No exchange has that name.
+    NoSuchExchange,
+    /// No such binding.
+    NoSuchBinding,
+    /// The message is not in the queue: settled, expired, removed, or never there.
+    NoSuchMessage,
+    /// A name is empty, longer than [`NAME_LEN_MAX`](crate::NAME_LEN_MAX) bytes, or holds control characters.
+    NameInvalid,
+    /// An exchange of that name is there, of another kind.
+    ExchangeDiffers,
+    /// The exchange is one of the predeclared ones.
+    ExchangeReserved,
+    /// The setting under this key cannot change while messages are in the queue.
+    SettingFixed(&'static str),
+    /// The queue holds messages and may only be deleted when empty.
+    NotEmpty,
+    /// The queue has consumers and may only be deleted when unused.
+    InUse,
+    /// The number is outside what the queue's scheme takes.
+    PriorityOutOfRange,
+    /// The name is none of the queue's scheme.
+    PriorityUnknown,
+    /// The queue already has messages of [`LANES_MAX`](crate::LANES_MAX) priorities.
+    TooManyLanes,
+    /// `max_length` or `max_bytes` is reached, and this message is not more urgent than what is there, or the queue rejects.
+    QueueFull,
+    /// The queue is deeper than `reject_below.depth` and this message is under `reject_below.priority`.
+    BelowPriority,
+    /// The body is larger than `max_message_bytes`.
+    MessageTooLarge,
+    /// An id is empty, too long, holds control characters, or looks like one the broker gives.
+    IdInvalid,
+    /// A message of that id is pending, or in a last-value queue a newer one of that key, so the dead one cannot come back.
+    IdPending,
+    /// A key is too long or holds control characters.
+    KeyInvalid,
+    /// A `last_value = "key"` queue takes only messages with a key.
+    KeyMissing,
+    /// The message, or all messages of the transaction, would make more copies than fit one record of the store.
+    TooManyCopies,
+    /// The message was routed to no queue.
+    Unroutable,
+    /// The lease is over: settled, expired, or the message was given to somebody else.
+    StaleReceipt,
+    /// The message is leased to a consumer.
+    Leased,
+    /// The message is a dead letter; replay it first.
+    Dead,
+    /// The message is no dead letter.
+    NotDead,
+    /// The consumer's id is in use.
+    ConsumerKnown,
+    /// No consumer has that id.
+    NoSuchConsumer,
+    /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
+    TooManyQueues,
+    /// The store has no room for more messages; acknowledgements are still taken.
+    StoreFull,
+}
+
+impl Refusal {
+    /// A stable word for programs, the same on every wire and in every metric.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoSuchQueue => "no-such-queue",
+            Self::NoSuchExchange => "no-such-exchange",
+            Self::NoSuchBinding => "no-such-binding",
+            Self::NoSuchMessage => "no-such-message",
+            Self::NameInvalid => "name-invalid",
+            Self::ExchangeDiffers => "exchange-differs",
+            Self::ExchangeReserved => "exchange-reserved",
+            Self::SettingFixed(_) => "setting-fixed",
+            Self::NotEmpty => "not-empty",
+            Self::InUse => "in-use",
+            Self::PriorityOutOfRange => "priority-out-of-range",
+            Self::PriorityUnknown => "priority-unknown",
+            Self::TooManyLanes => "too-many-lanes",
+            Self::QueueFull => "queue-full",
+            Self::BelowPriority => "below-priority",
+            Self::MessageTooLarge => "message-too-large",
+            Self::IdInvalid => "id-invalid",
+            Self::IdPending => "id-pending",
+            Self::KeyInvalid => "key-invalid",
+            Self::KeyMissing => "key-missing",
+            Self::TooManyCopies => "too-many-copies",
+            Self::Unroutable => "unroutable",
+            Self::StaleReceipt => "stale-receipt",
+            Self::Leased => "leased",
+            Self::Dead => "dead",
+            Self::NotDead => "not-dead",
+            Self::ConsumerKnown => "consumer-known",
+            Self::NoSuchConsumer => "no-such-consumer",
+            Self::TooManyQueues => "too-many-queues",
+            Self::StoreFull => "store-full",
+        }
+    }
+
+    /// One sentence that tells the client what to do.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::NoSuchQueue => "declare the queue first, or check its name",
+            Self::NoSuchExchange => "declare the exchange first, or check its name",
+            Self::NoSuchBinding => "list the exchange to see its bindings",
+            Self::NoSuchMessage => "it was settled, has expired or was removed; there is nothing left to do",
+            Self::NameInvalid => "use 1 to 200 bytes of text without control characters",
+            Self::ExchangeDiffers => "use the kind it was declared with, or delete it first",
+            Self::ExchangeReserved => "choose another name: the empty one and amq.* belong to the broker",
+            Self::SettingFixed(_) => "empty the queue first, or leave this setting as it is",
+            Self::NotEmpty => "consume or purge its messages first, or delete it without if=empty",
+            Self::InUse => "stop its consumers first, or delete it without if=unused",
+            Self::PriorityOutOfRange => "ten-level takes 0 and up, route 0 to 9, signed any 32-bit integer",
+            Self::PriorityUnknown => {
+                "named takes critical, high, normal, low, background; signed takes BULK, LOW, NORMAL, HIGH, CRITICAL or a number; the others take a number"
+            }
+            Self::TooManyLanes => {
+                "use fewer different priorities at once, or group them with order = { lanes = [...] }"
+            }
+            Self::QueueFull => "try again when messages have been consumed, or raise max_length or max_bytes",
+            Self::BelowPriority => "try again later, or publish it with a higher priority if it is urgent",
+            Self::MessageTooLarge => "store the body elsewhere and publish a reference, or raise max_message_bytes",
+            Self::IdInvalid => {
+                "use 1 to 200 bytes without control characters that do not start with `seq-`"
+            }
+            Self::IdPending => "settle or remove the pending message of that id (in a last-value queue: of that key) first",
+            Self::KeyInvalid => "use at most 200 bytes of text without control characters",
+            Self::KeyMissing => "give the message a key: this queue keeps the newest message of each key",
+            Self::TooManyCopies => "bind fewer queues to the exchange, or publish fewer messages at once",
+            Self::Unroutable => "bind a queue to the exchange for this routing key",
+            Self::StaleReceipt => "drop the result: the message has been or will be given to another consumer",
+            Self::Leased => "wait until its consumer has settled it, or remove it",
+            Self::Dead => "replay it to put it back into its lane",
+            Self::NotDead => "only dead letters can be replayed",
+            Self::ConsumerKnown => "use a new consumer id",
+            Self::NoSuchConsumer => "the consumer is gone; start a new one",
+            Self::TooManyQueues => "delete queues that are no longer used",
+            Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = match self {
+            Self::NoSuchQueue => "no such queue",
+            Self::NoSuchExchange => "no such exchange",
+            Self::NoSuchBinding => "no such binding",
+            Self::NoSuchMessage => "no such message",
+            Self::NameInvalid => "the name is empty, too long or holds control characters",
+            Self::ExchangeDiffers => "the exchange exists with another kind",
+            Self::ExchangeReserved => "the exchange belongs to the broker",
+            Self::SettingFixed(key) => {
+                return write!(f, "`{key}` cannot change while messages are in the queue");
+            }
+            Self::NotEmpty => "the queue is not empty",
+            Self::InUse => "the queue has consumers",
+            Self::PriorityOutOfRange => "the priority is out of range for the queue's scheme",
+            Self::PriorityUnknown => "the priority is none the queue's scheme knows",
+            Self::TooManyLanes => "the queue has messages of too many different priorities",
+            Self::QueueFull => "the queue is full and this message is not the more urgent one",
+            Self::BelowPriority => "the queue is deep and takes only more urgent messages now",
+            Self::MessageTooLarge => "the message is too large",
+            Self::IdInvalid => "the id cannot be used",
+            Self::IdPending => "another message of that id or key is pending",
+            Self::KeyInvalid => "the key is too long or holds control characters",
+            Self::KeyMissing => "the message has no key",
+            Self::TooManyCopies => "there would be too many copies",
+            Self::Unroutable => "no queue is bound for this message",
+            Self::StaleReceipt => "the lease is over",
+            Self::Leased => "the message is leased",
+            Self::Dead => "the message is a dead letter",
+            Self::NotDead => "the message is no dead letter",
+            Self::ConsumerKnown => "the consumer id is in use",
+            Self::NoSuchConsumer => "no such consumer",
+            Self::TooManyQueues => "there are too many queues",
+            Self::StoreFull => "the store is full",
+        };
+        f.write_str(sentence)
+    }
+}
+
+impl std::error::Error for Refusal {}

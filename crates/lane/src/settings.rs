@@ -1,0 +1,422 @@
+//! What a queue is told to be: scheme, order, picker, caps, limits, times. The same keys in JSON, TOML and docs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::LANES_MAX;
+use crate::priority::{Given, Priority, Scheme};
+
+/// Longest `visibility_timeout_ms`, `ttl_ms`, delay or backoff: ten years.
+pub const DURATION_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
+/// Largest window a consumer may have.
+pub const WINDOW_MAX: u32 = 1_000_000;
+
+/// The settings of one queue. A number that limits means "no limit" when it is 0, unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How a priority on the wire is understood. Fixed while messages are in the queue.
+    pub scheme: Scheme,
+    /// What a message that gives no priority counts as; unset: what the scheme says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_priority: Option<Given>,
+    /// Which messages share a lane. May change while messages wait.
+    pub order: Order,
+    /// Which lane's head goes next.
+    pub picker: PickerKind,
+    /// Caps of single lanes, by lane name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lanes: BTreeMap<String, LaneSettings>,
+    /// Most messages leased at once over all consumers.
+    pub max_active: u32,
+    /// Most messages waiting (ready and delayed).
+    pub max_length: u64,
+    /// Most bytes of bodies and headers waiting.
+    pub max_bytes: u64,
+    /// What happens to a publish when the queue is full.
+    pub overflow: Overflow,
+    /// Refuses less urgent messages when the queue is deep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reject_below: Option<RejectBelow>,
+    /// Largest message in bytes; 0: what the broker allows.
+    pub max_message_bytes: u64,
+    /// Time to live of messages that come without one, ms.
+    pub ttl_ms: u64,
+    /// Longest time to live a message may have, ms.
+    pub max_ttl_ms: u64,
+    /// How long a pull lease lasts, ms; 0: a pull lease never ends by itself.
+    pub visibility_timeout_ms: u64,
+    /// Deliveries after which a message that fails again is dead-lettered; 0: never.
+    pub delivery_limit: u32,
+    /// How long a failed message waits.
+    pub backoff: Backoff,
+    /// Where dead letters go.
+    pub dead_letter: DeadLetterTo,
+    /// Whether an expired message is dead-lettered instead of dropped.
+    pub dead_letter_expired: bool,
+    /// Keeps only the newest message, per key or in all. Fixed while messages are in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_value: Option<LastValue>,
+    /// Window of a consumer that asks for none: most messages it holds unacknowledged, 1 to 1,000,000.
+    pub max_unacked: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::default(),
+            default_priority: None,
+            order: Order::default(),
+            picker: PickerKind::default(),
+            lanes: BTreeMap::new(),
+            max_active: 0,
+            max_length: 0,
+            max_bytes: 0,
+            overflow: Overflow::default(),
+            reject_below: None,
+            max_message_bytes: 0,
+            ttl_ms: 0,
+            max_ttl_ms: 0,
+            visibility_timeout_ms: 30_000,
+            delivery_limit: 0,
+            backoff: Backoff::default(),
+            dead_letter: DeadLetterTo::default(),
+            dead_letter_expired: false,
+            last_value: None,
+            max_unacked: 10_000,
+        }
+    }
+}
+
+/// Which messages share a lane.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// A lane per priority in use.
+    #[default]
+    Priority,
+    /// One lane: the priority is kept but does not order.
+    Fifo,
+    /// Lanes by threshold, most urgent first; first in, first out inside each whatever the priority.
+    Lanes(Vec<Band>),
+}
+
+/// One lane of [`Order::Lanes`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Band {
+    /// Its name.
+    pub name: String,
+    /// The least urgent priority it takes, in the words of the scheme. The last lane takes everything below and has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Given>,
+}
+
+/// Which lane's head goes next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PickerKind {
+    /// The most urgent lane that has one. Nothing else, no hidden timer.
+    #[default]
+    Strict,
+    /// The head with the least `since − level · step`: a message waits at most `step` for each level it is below another.
+    AgingMs(u64),
+    /// Deficit round robin: each lane in turn, as many messages as its weight (1 where none is given), by lane name.
+    Weighted(BTreeMap<String, u32>),
+}
+
+/// Settings of one lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LaneSettings {
+    /// Most messages of this lane leased at once; 0: no cap of its own.
+    pub max_active: u32,
+}
+
+/// What happens when a queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// The oldest message of the least urgent lane is dropped; a message less urgent than all of them is refused.
+    #[default]
+    Evict,
+    /// The publish is refused.
+    Reject,
+}
+
+/// Refuses messages under `priority` while `depth` or more are waiting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RejectBelow {
+    /// Messages waiting from which it holds.
+    pub depth: u64,
+    /// The least urgent priority still taken.
+    pub priority: Given,
+}
+
+/// `initial · multiplier^(n−1)`, capped, for the n-th failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Backoff {
+    /// The first wait, ms; 0: a failed message is ready again at once.
+    pub initial_ms: u64,
+    /// Each further wait is so many times the one before.
+    pub multiplier: u32,
+    /// No wait is longer, ms.
+    pub max_ms: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { initial_ms: 0, multiplier: 2, max_ms: 3_600_000 }
+    }
+}
+
+impl Backoff {
+    /// How long the message waits after its `failures`-th failure (from 1), ms.
+    #[must_use]
+    pub fn wait_ms(&self, failures: u32) -> u64 {
+        let factor = u64::from(self.multiplier).saturating_pow(failures.saturating_sub(1));
+        self.initial_ms.saturating_mul(factor).min(self.max_ms)
+    }
+}
+
+/// Where dead letters go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadLetterTo {
+    /// They stay in this queue as dead letters, out of the lanes, until replayed or removed.
+    #[default]
+    Keep,
+    /// They are dropped, and counted.
+    Drop,
+    /// They are moved into this queue. One that cannot be written there is kept here.
+    Queue(String),
+    /// They are published to this exchange. One that cannot be written is kept here.
+    Exchange {
+        /// Its name.
+        name: String,
+        /// The routing key; unset: the name of this queue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        routing_key: Option<String>,
+    },
+}
+
+/// What a last-value queue keeps the newest of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastValue {
+    /// Each key.
+    Key,
+    /// The whole queue.
+    One,
+}
+
+/// A setting that cannot be: which key, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSetting {
+    /// The key, with dots for nested ones.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub why: String,
+}
+
+impl fmt::Display for BadSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.key, self.why)
+    }
+}
+
+impl std::error::Error for BadSetting {}
+
+impl Settings {
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// The first setting that cannot be, with its key.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        self.check_order()?;
+        self.check_priorities()?;
+        self.check_picker()?;
+        self.check_times()?;
+        if !(1..=WINDOW_MAX).contains(&self.max_unacked) {
+            return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
+        }
+        if let DeadLetterTo::Queue(name) = &self.dead_letter
+            && crate::check_name(name).is_err()
+        {
+            return Err(bad("dead_letter.queue", "must be the name of a queue"));
+        }
+        for lane in self.lanes.keys() {
+            self.check_lane_name("lanes", lane)?;
+        }
+        Ok(())
+    }
+
+    fn check_order(&self) -> Result<(), BadSetting> {
+        let Order::Lanes(bands) = &self.order else { return Ok(()) };
+        if bands.is_empty() || bands.len() > LANES_MAX {
+            return Err(bad("order.lanes", format!("must name 1 to {LANES_MAX} lanes")));
+        }
+        let mut above: Option<Priority> = None;
+        for (at, band) in bands.iter().enumerate() {
+            if crate::check_name(&band.name).is_err() || bands[..at].iter().any(|b| b.name == band.name) {
+                return Err(bad("order.lanes.name", format!("`{}` is no name, or is there twice", band.name)));
+            }
+            let last = at + 1 == bands.len();
+            match (&band.from, last) {
+                (Some(_), true) => {
+                    return Err(bad(
+                        "order.lanes.from",
+                        "the last lane takes everything below and has no `from`",
+                    ));
+                }
+                (None, false) => {
+                    return Err(bad("order.lanes.from", format!("lane `{}` needs a `from`", band.name)));
+                }
+                (None, true) => {}
+                (Some(from), false) => {
+                    let level =
+                        self.scheme.map(from).map_err(|why| bad("order.lanes.from", why.to_string()))?;
+                    if above.is_some_and(|above| level >= above) {
+                        return Err(bad("order.lanes.from", "lanes go from the most urgent to the least"));
+                    }
+                    above = Some(level);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_priorities(&self) -> Result<(), BadSetting> {
+        let known = |key: &str, given: &Given| {
+            self.scheme.map(given).map(drop).map_err(|why| bad(key, format!("{why}: {}", why.hint())))
+        };
+        if let Some(given) = &self.default_priority {
+            known("default_priority", given)?;
+        }
+        if let Some(reject) = &self.reject_below {
+            known("reject_below.priority", &reject.priority)?;
+        }
+        Ok(())
+    }
+
+    fn check_picker(&self) -> Result<(), BadSetting> {
+        match &self.picker {
+            PickerKind::Strict => Ok(()),
+            PickerKind::AgingMs(step) if (1..=DURATION_MS_MAX).contains(step) => Ok(()),
+            PickerKind::AgingMs(_) => Err(bad("picker.aging_ms", format!("must be 1 to {DURATION_MS_MAX}"))),
+            PickerKind::Weighted(weights) => {
+                for (lane, weight) in weights {
+                    self.check_lane_name("picker.weighted", lane)?;
+                    if !(1..=1_000_000).contains(weight) {
+                        return Err(bad(
+                            "picker.weighted",
+                            format!("the weight of `{lane}` must be 1 to 1000000"),
+                        ));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn check_times(&self) -> Result<(), BadSetting> {
+        let times = [
+            ("ttl_ms", self.ttl_ms),
+            ("max_ttl_ms", self.max_ttl_ms),
+            ("visibility_timeout_ms", self.visibility_timeout_ms),
+            ("backoff.initial_ms", self.backoff.initial_ms),
+            ("backoff.max_ms", self.backoff.max_ms),
+        ];
+        for (key, ms) in times {
+            if ms > DURATION_MS_MAX {
+                return Err(bad(key, format!("must be at most {DURATION_MS_MAX} (ten years)")));
+            }
+        }
+        if !(1..=1_000).contains(&self.backoff.multiplier) {
+            return Err(bad("backoff.multiplier", "must be 1 to 1000"));
+        }
+        Ok(())
+    }
+
+    fn check_lane_name(&self, key: &str, lane: &str) -> Result<(), BadSetting> {
+        let known = match &self.order {
+            Order::Lanes(bands) => bands.iter().any(|band| band.name == lane),
+            Order::Fifo => lane == FIFO_LANE,
+            Order::Priority => self.priority_of_lane(lane).is_some(),
+        };
+        if known { Ok(()) } else { Err(bad(&format!("{key}.{lane}"), "names no lane of this queue")) }
+    }
+
+    /// The priority whose lane has this name, under `order = "priority"`.
+    pub(crate) fn priority_of_lane(&self, lane: &str) -> Option<Priority> {
+        if self.scheme == Scheme::Route && lane == "default" {
+            return self.scheme.map(&Given::Missing).ok();
+        }
+        let given: Given = lane.parse().ok()?;
+        let priority = self.scheme.map(&given).ok()?;
+        (self.scheme.name(priority).eq_ignore_ascii_case(lane)).then_some(priority)
+    }
+}
+
+/// The name of the one lane of a FIFO queue.
+pub const FIFO_LANE: &str = "fifo";
+
+fn bad(key: &str, why: impl Into<String>) -> BadSetting {
+    BadSetting { key: key.to_owned(), why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expect: &str) {
+        let seen = match serde_json::from_str::<Settings>(json) {
+            Err(error) => error.to_string(),
+            Ok(settings) => match settings.validate() {
+                Ok(()) => "fine".to_owned(),
+                Err(bad) => bad.to_string(),
+            },
+        };
+        assert!(seen.contains(expect), "{json}: {seen}");
+    }
+
+    #[test]
+    fn settings_say_which_key_is_wrong() {
+        check("{}", "fine");
+        check(r#"{"max_activ":1}"#, "unknown field `max_activ`");
+        check(r#"{"scheme":"five"}"#, "unknown scheme `five`");
+        check(r#"{"max_unacked":0}"#, "`max_unacked` must be 1 to 1000000");
+        check(r#"{"picker":{"aging_ms":0}}"#, "`picker.aging_ms`");
+        check(r#"{"scheme":"named","lanes":{"background":{"max_active":6}}}"#, "fine");
+        check(r#"{"scheme":"named","lanes":{"urgent":{"max_active":6}}}"#, "`lanes.urgent` names no lane");
+        check(r#"{"default_priority":-1}"#, "`default_priority`");
+        check(r#"{"order":{"lanes":[{"name":"primary","from":0},{"name":"backfill"}]}}"#, "fine");
+        check(r#"{"order":{"lanes":[{"name":"a"},{"name":"b"}]}}"#, "lane `a` needs a `from`");
+        check(r#"{"order":{"lanes":[{"name":"a","from":2},{"name":"b","from":5},{"name":"c"}]}}"#, "most urgent");
+        check(r#"{"ttl_ms":99999999999999}"#, "`ttl_ms` must be at most");
+    }
+
+    #[test]
+    fn settings_read_back_as_written() {
+        let settings = Settings {
+            scheme: Scheme::Max(10),
+            order: Order::Fifo,
+            picker: PickerKind::AgingMs(30_000),
+            dead_letter: DeadLetterTo::Exchange { name: "dlx".into(), routing_key: None },
+            last_value: Some(LastValue::Key),
+            ..Settings::default()
+        };
+        let json = serde_json::to_string(&settings).expect("settings are JSON");
+        assert_eq!(serde_json::from_str::<Settings>(&json).expect(&json), settings);
+    }
+
+    #[test]
+    fn the_first_wait_is_the_initial_one_and_the_last_is_capped() {
+        let backoff = Backoff { initial_ms: 100, multiplier: 2, max_ms: 500 };
+        assert_eq!([1, 2, 3, 4, 100].map(|n| backoff.wait_ms(n)), [100, 200, 400, 500, 500]);
+    }
+}

@@ -1,0 +1,151 @@
+//! What can be seen of a queue: computed from its state when asked, never kept by hand.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::ids::{Place, QueueId, Seq, Time};
+use crate::message::{Death, Status};
+use crate::priority::{Given, Priority};
+use crate::settings::Settings;
+
+/// A queue as it is now.
+#[derive(Clone, Debug)]
+pub struct QueueView {
+    /// Its number.
+    pub queue: QueueId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its settings.
+    pub settings: Settings,
+    /// Consumers that stay.
+    pub consumers: u64,
+    /// Pulls that wait for a message.
+    pub waiting: u64,
+    /// The sequence its next message gets.
+    pub next_seq: Seq,
+    /// Its lanes, the most urgent first.
+    pub lanes: Vec<LaneView>,
+}
+
+/// A lane as it is now. Counters count since the broker started.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LaneView {
+    /// Its name: a priority in the words of the scheme, or as the settings call it.
+    pub lane: Arc<str>,
+    /// How urgent it is, inside.
+    pub level: i32,
+    /// Messages ready.
+    pub ready: u64,
+    /// Messages delayed.
+    pub delayed: u64,
+    /// Messages leased.
+    pub leased: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Bytes of content of what is ready, delayed and leased.
+    pub bytes: u64,
+    /// Age of the oldest ready message, ms; 0 when none is.
+    pub oldest_age_ms: u64,
+    /// The cap of this lane, 0 for none.
+    pub max_active: u32,
+    /// Messages published here, or moved here from another lane or queue.
+    pub published: u64,
+    /// Leases given.
+    pub delivered: u64,
+    /// Messages acknowledged.
+    pub settled: u64,
+    /// Leases given of messages that had been leased before.
+    pub redelivered: u64,
+    /// Messages whose time to live was over.
+    pub expired: u64,
+    /// Messages dropped because the queue was full.
+    pub evicted: u64,
+    /// Messages removed, purged, replaced by a newer one, or dropped after rejection.
+    pub removed: u64,
+    /// Messages that left for another lane or queue.
+    pub moved: u64,
+    /// Messages that became dead letters.
+    pub dead_lettered: u64,
+    /// How long messages waited from publish to lease.
+    pub wait: WaitView,
+}
+
+/// A histogram of waiting times.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct WaitView {
+    /// Upper bound in ms and how many waited at most so long (each bucket holds the ones before).
+    pub buckets: Vec<(u64, u64)>,
+    /// How many in all.
+    pub count: u64,
+    /// Their sum, ms.
+    pub sum_ms: u64,
+}
+
+/// A message as it is now, but for its content.
+#[derive(Clone, Debug)]
+pub struct MessageView {
+    /// Its place in the order of publishing.
+    pub seq: Seq,
+    /// Its id: its publisher's, else `seq-N`.
+    pub id: String,
+    /// The priority as it was given, or what the scheme took for a missing one.
+    pub priority: Given,
+    /// The priority inside.
+    pub level: Priority,
+    /// Its lane.
+    pub lane: Arc<str>,
+    /// Where in its life it stands.
+    pub status: Status,
+    /// When it was published.
+    pub since: Time,
+    /// When it expires.
+    pub expires: Option<Time>,
+    /// When it is due, if it is delayed.
+    pub due: Option<Time>,
+    /// When its lease ends, if it is leased and the lease ends by itself.
+    pub deadline: Option<Time>,
+    /// How often it was leased.
+    pub count: u32,
+    /// Bytes of content.
+    pub bytes: u32,
+    /// Its key.
+    pub key: Option<String>,
+    /// Where it died.
+    pub death: Option<Death>,
+    /// Where its content is.
+    pub place: Place,
+}
+
+/// What to show of a queue, and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Only what stands so.
+    pub status: Option<Status>,
+    /// Only this priority.
+    pub priority: Option<Priority>,
+    /// Only this key.
+    pub key: Option<String>,
+    /// In which order.
+    pub order: BrowseOrder,
+    /// At most so many.
+    pub limit: usize,
+    /// Go on where the page before ended.
+    pub cursor: Option<Cursor>,
+}
+
+/// The order of browsing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BrowseOrder {
+    /// As messages will be leased: first what is leased already, then the ready ones, the delayed by when they are due,
+    /// and the dead letters by when they died.
+    #[default]
+    Dispatch,
+    /// As they were published.
+    Published,
+}
+
+/// Where a page ended: the number of messages seen in dispatch order, the last sequence in publish order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor(pub u64);

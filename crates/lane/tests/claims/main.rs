@@ -1,0 +1,16 @@
+//! What the product says, sentence by sentence: each test is one claim, told as a story.
+
+#[path = "../story/mod.rs"]
+mod story;
+#[path = "../watch/mod.rs"]
+mod watch;
+
+mod dead_letters;
+mod limits;
+mod pickers;
+mod priority;
+mod routing;
+mod seeing;
+mod settings;
+mod time;
+mod transactions;

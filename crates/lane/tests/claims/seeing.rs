@@ -1,0 +1,87 @@
+//! Points 21 and 22: browsing and gauges.
+
+use expect_test::expect;
+use overtake_lane::{BrowseOrder, Broker, Command, Cursor, Options, Priority, Query, Settings, Status, Step, Time};
+
+use crate::story::check;
+
+#[test]
+fn browsing_shows_dispatch_order_or_publish_order_and_takes_nothing() {
+    check(
+        "",
+        "publish a:1 b:9 c:5,delay=50 d:7,delay=10 e:2 · lease · reject b · lease · order · published · left",
+        expect!["b · e · e a d c b · a b c d e · ready a, delayed d c, leased e, dead b"],
+    );
+}
+
+#[test]
+fn dead_letters_are_shown_in_the_order_in_which_they_died() {
+    check(
+        "",
+        r#"publish a b c · lease 3 · reject c · +1ms · reject a · +1ms · reject b · left · settings "order":"fifo" · left · restart · left"#,
+        expect!["a b c · dead c a b · dead c a b · dead c a b"],
+    );
+}
+
+#[test]
+fn every_gauge_of_a_lane_is_what_can_be_counted() {
+    check(
+        r#""max_length":4,"delivery_limit":9"#,
+        "publish a:5,bytes=10 b:5,bytes=20 c:5,bytes=30,delay=900 d:5,ttl=100 · +40ms · lease 2 for=10 · ack a · +10ms · lease · reject b · +50ms · \
+         publish e:5 f:5 g:5 h:5 · publish i:9 · remove h · lanes",
+        expect![
+            "a b · b(2) · 9: 1 ready 1 bytes 1 published, 5: 1 ready 1 delayed 1 dead 31 bytes 8 published 3 delivered 1 redelivered 1 settled 1 expired 2 evicted 1 removed 1 dead-lettered 80 waited"
+        ],
+    );
+}
+
+#[test]
+fn the_oldest_age_is_that_of_the_head() {
+    check("", "publish a:5 · +10ms · publish b:5 · +5ms · lanes · lease · lanes", expect![
+        "5: 2 ready 2 bytes 15 oldest 2 published · a · 5: 1 ready 1 leased 2 bytes 5 oldest 2 published 1 delivered 15 waited"
+    ]);
+}
+
+#[test]
+fn pages_follow_each_other_without_gap_or_overlap() {
+    let mut broker = Broker::new(Options::default());
+    let mut step = Step::default();
+    let settings = Box::new(Settings::default());
+    broker.apply(Time(1), Command::DeclareQueue { name: "q".into(), settings }, &mut step).expect("made");
+    for at in 0..25_u32 {
+        let publish = overtake_lane::Publish {
+            to: overtake_lane::Address::Queue("q".into()),
+            priority: i64::from(at % 3).into(),
+            id: None,
+            key: Some(format!("k{}", at % 2).into()),
+            ttl_ms: 0,
+            delay_ms: u64::from(at % 5 == 0) * 100,
+            bytes: 1,
+            place: overtake_lane::Place(u64::from(at)),
+        };
+        broker.apply(Time(1), Command::Publish(publish), &mut step).expect("taken");
+    }
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
+        for (status, key, priority) in [
+            (None, None, None),
+            (Some(Status::Ready), None, None),
+            (Some(Status::Delayed), Some("k0"), None),
+            (None, Some("k1"), Some(Priority(2))),
+        ] {
+            let query = |limit, cursor| Query { status, priority, key: key.map(String::from), order, limit, cursor };
+            let all = broker.browse("q", &query(1_000, None), &mut |_| true).expect("there").0;
+            assert!(!all.is_empty());
+            let (mut pages, mut cursor): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
+            loop {
+                let (page, next) = broker.browse("q", &query(4, cursor), &mut |_| true).expect("there");
+                pages.extend(page);
+                cursor = next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            let seqs = |views: &[overtake_lane::MessageView]| views.iter().map(|view| view.seq).collect::<Vec<_>>();
+            assert_eq!(seqs(&pages), seqs(&all), "{order:?} {status:?} {key:?} {priority:?}");
+        }
+    }
+}

@@ -1,0 +1,659 @@
+//! Several queues, exchanges, dead letters that travel, last values, transactions, restarts, changed settings: after every
+//! step all that a [`Watch`] watches holds, every message moved only as its life allows, and nothing that could have been
+//! leased was left lying or passed over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_lane::{
+    Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery, Effect, ExchangeKind,
+    Fact, LaneSettings, LastValue, MessageView, Options, Order, Outcome, Overflow, PickerKind, Place, Priority, Publish, Pull,
+    QueueId, Receipt, Refusal, RejectBelow, Reply, Seq, Settings, Status, Step, Time, UrgentCredit, Which,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::watch::{Watch, browse};
+
+const QUEUES: [&str; 3] = ["a", "b", "c"];
+
+#[derive(Clone, Debug)]
+enum Op {
+    Declare { queue: usize, settings: Box<Settings> },
+    Delete { queue: usize, if_empty: bool, if_unused: bool },
+    Publish(Message),
+    Transact { publishes: Vec<Message>, settles: Vec<(Index, Outcome)> },
+    Consume { id: u64, queue: usize, window: u32, urgent: Option<UrgentCredit>, priority: i32 },
+    Cancel { id: u64 },
+    Pull { queue: usize, max: u32, visibility_ms: Option<u64>, wait_ms: u64 },
+    Settle { which: Vec<Index>, outcome: Outcome },
+    Extend { which: Index, ms: u64 },
+    Reprioritise { queue: usize, which: Chosen, priority: i64 },
+    Remove { queue: usize, which: Chosen },
+    Purge { queue: usize, status: Option<Status> },
+    Replay { queue: usize, which: Chosen, promote: Option<i64> },
+    Bind { queue: usize, key: &'static str },
+    Unbind { queue: usize, key: &'static str },
+    Wait { ms: u64 },
+    Hold(bool),
+    Restart,
+}
+
+#[derive(Clone, Debug)]
+struct Message {
+    queue: Option<usize>,
+    key_route: &'static str,
+    priority: i64,
+    id: Option<u8>,
+    key: Option<u8>,
+    ttl_ms: u64,
+    delay_ms: u64,
+    bytes: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Chosen {
+    One(Index),
+    Some(Vec<Index>),
+    All,
+}
+
+// ---- drawing ----
+
+fn ms() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => Just(0), 3 => 1..50_u64, 2 => 50..2_000_u64, 1 => 2_000..500_000_u64]
+}
+
+fn queue() -> impl Strategy<Value = usize> {
+    0..QUEUES.len()
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        3 => Just(Outcome::Ack),
+        2 => Just(Outcome::Nack { delay_ms: None }),
+        1 => ms().prop_map(|ms| Outcome::Nack { delay_ms: Some(ms) }),
+        1 => Just(Outcome::Release),
+        2 => Just(Outcome::Reject),
+    ]
+}
+
+fn priority() -> impl Strategy<Value = i64> {
+    prop_oneof![12 => 0..10_i64, 1 => -2..0_i64, 1 => 10..300_i64]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let what = (priority(), prop::option::weighted(0.3, 0..4_u8), prop::option::weighted(0.6, 0..3_u8));
+    (prop::option::weighted(0.8, queue()), route(), what, ms(), ms(), 0..40_u32).prop_map(
+        |(queue, key_route, (priority, id, key), ttl_ms, delay_ms, bytes)| Message {
+            queue,
+            key_route,
+            priority,
+            id,
+            key,
+            ttl_ms,
+            delay_ms,
+            bytes,
+        },
+    )
+}
+
+fn route() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("k"), Just("k.l"), Just("#"), Just("m.*")]
+}
+
+fn chosen() -> impl Strategy<Value = Chosen> {
+    prop_oneof![
+        4 => any::<Index>().prop_map(Chosen::One),
+        1 => prop::collection::vec(any::<Index>(), 0..4).prop_map(Chosen::Some),
+        1 => Just(Chosen::All),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let bands = |at: i64| {
+        let band = |name: &str, from: Option<i64>| Band { name: name.into(), from: from.map(Into::into) };
+        Order::Lanes(vec![band("hot", Some(at + 2)), band("warm", Some(at)), band("cold", None)])
+    };
+    prop_oneof![4 => Just(Order::Priority), 1 => Just(Order::Fifo), 2 => (1..7_i64).prop_map(bands)]
+}
+
+fn lane_names(order: &Order) -> &'static [&'static str] {
+    match order {
+        Order::Priority => &["9", "4", "0"],
+        Order::Fifo => &["fifo"],
+        Order::Lanes(_) => &["hot", "warm", "cold"],
+    }
+}
+
+fn dead_letter() -> impl Strategy<Value = DeadLetterTo> {
+    prop_oneof![
+        Just(DeadLetterTo::Keep),
+        Just(DeadLetterTo::Drop),
+        queue().prop_map(|queue| DeadLetterTo::Queue(QUEUES[queue].into())),
+        Just(DeadLetterTo::Exchange { name: "amq.fanout".into(), routing_key: None }),
+    ]
+}
+
+fn settings() -> impl Strategy<Value = Box<Settings>> {
+    let lanes = (order(), 0..4_u32, prop::option::of((0..3_usize, 1..4_u32)), 1..4_u32);
+    let picker = prop_oneof![3 => Just(0_u8), 1 => Just(1), 1 => Just(2)];
+    let limits = (prop_oneof![Just(0_u64), 1..12_u64], prop_oneof![Just(0_u64), 20..200_u64], any::<bool>());
+    let refusals = (prop::option::weighted(0.2, (1..8_u64, 0..10_i64)), prop_oneof![3 => Just(0_u64), 1 => 5..40_u64]);
+    let times = (ms(), ms(), prop_oneof![Just(0_u64), 1..40_000_u64], ms());
+    let deaths = (0..4_u32, dead_letter(), any::<bool>());
+    let last_value = prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
+    (lanes, picker, limits, refusals, times, deaths, last_value).prop_map(
+        |(
+            (order, max_active, lane, weight),
+            picker,
+            (max_length, max_bytes, rejects),
+            (reject_below, max_message_bytes),
+            (ttl_ms, max_ttl_ms, visibility_timeout_ms, initial_ms),
+            (delivery_limit, dead_letter, dead_letter_expired),
+            last_value,
+        )| {
+            let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
+            let settings = Settings {
+                picker: match picker {
+                    0 => PickerKind::Strict,
+                    1 => PickerKind::AgingMs(u64::from(weight) * 100),
+                    _ => PickerKind::Weighted(BTreeMap::from([(name(0), weight), (name(2), 2)])),
+                },
+                lanes: lane.map(|(at, max_active)| (name(at), LaneSettings { max_active })).into_iter().collect(),
+                order,
+                max_active,
+                max_length,
+                max_bytes,
+                overflow: if rejects { Overflow::Reject } else { Overflow::Evict },
+                reject_below: reject_below.map(|(depth, priority)| RejectBelow { depth, priority: priority.into() }),
+                max_message_bytes,
+                ttl_ms,
+                max_ttl_ms,
+                visibility_timeout_ms,
+                delivery_limit,
+                backoff: Backoff { initial_ms: initial_ms.min(10_000), ..Backoff::default() },
+                dead_letter,
+                dead_letter_expired,
+                last_value,
+                max_unacked: 3,
+                ..Settings::default()
+            };
+            settings.validate().expect("drawn to be sound");
+            Box::new(settings)
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let urgent = prop::option::of((0..10, 0..3_u32).prop_map(|(at, extra)| UrgentCredit { at: Priority(at), extra }));
+    let status =
+        prop_oneof![Just(None), Just(Some(Status::Ready)), Just(Some(Status::Delayed)), Just(Some(Status::Dead))];
+    let settles = prop::collection::vec((any::<Index>(), outcome()), 0..3);
+    prop_oneof![
+        3 => (queue(), settings()).prop_map(|(queue, settings)| Op::Declare { queue, settings }),
+        1 => (queue(), any::<bool>(), any::<bool>()).prop_map(|(queue, if_empty, if_unused)| Op::Delete { queue, if_empty, if_unused }),
+        30 => message().prop_map(Op::Publish),
+        3 => (prop::collection::vec(message(), 0..4), settles).prop_map(|(publishes, settles)| Op::Transact { publishes, settles }),
+        3 => (0..5_u64, queue(), 1..4_u32, urgent, 0..2).prop_map(|(id, queue, window, urgent, priority)| Op::Consume { id, queue, window, urgent, priority }),
+        2 => (0..5_u64).prop_map(|id| Op::Cancel { id }),
+        10 => (queue(), 1..4_u32, prop::option::of(ms()), ms()).prop_map(|(queue, max, visibility_ms, wait_ms)| Op::Pull { queue, max, visibility_ms, wait_ms }),
+        16 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, outcome)| Op::Settle { which, outcome }),
+        2 => (any::<Index>(), ms()).prop_map(|(which, ms)| Op::Extend { which, ms }),
+        4 => (queue(), chosen(), priority()).prop_map(|(queue, which, priority)| Op::Reprioritise { queue, which, priority }),
+        2 => (queue(), chosen()).prop_map(|(queue, which)| Op::Remove { queue, which }),
+        1 => (queue(), status).prop_map(|(queue, status)| Op::Purge { queue, status }),
+        4 => (queue(), chosen(), prop::option::of(priority())).prop_map(|(queue, which, promote)| Op::Replay { queue, which, promote }),
+        2 => (queue(), route()).prop_map(|(queue, key)| Op::Bind { queue, key }),
+        1 => (queue(), route()).prop_map(|(queue, key)| Op::Unbind { queue, key }),
+        10 => ms().prop_map(|ms| Op::Wait { ms }),
+        1 => any::<bool>().prop_map(Op::Hold),
+        1 => Just(Op::Restart),
+    ]
+}
+
+// ---- doing ----
+
+/// Who takes, as the test knows it from what it asked and what it was told.
+#[derive(Clone, Debug)]
+struct Taker {
+    queue: Arc<str>,
+    window: u32,
+    urgent: Option<UrgentCredit>,
+    priority: i32,
+    stays: bool,
+}
+
+type Snapshot = BTreeMap<(QueueId, Seq), MessageView>;
+
+struct World {
+    watch: Watch,
+    takers: BTreeMap<ConsumerId, Taker>,
+    /// Given out and not seen to end.
+    deliveries: Vec<Delivery>,
+    next: u64,
+    held: bool,
+}
+
+/// What may have happened to messages in a step.
+#[derive(Default)]
+struct Licence {
+    settled: Vec<Receipt>,
+    removes: bool,
+    publishes: bool,
+    transacts: bool,
+    reprioritises: bool,
+    replays: bool,
+    cancels: Option<ConsumerId>,
+    extends: bool,
+    restarts: bool,
+}
+
+impl World {
+    fn new() -> Self {
+        let options = Options { life: 1, seed: 7, max_message_bytes: 35, default_ttl_ms: 90_000, ..Options::default() };
+        let watch = Watch::new(options, Time(1_000_000));
+        Self { watch, takers: BTreeMap::new(), deliveries: Vec::new(), next: 100, held: false }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let names: Vec<(QueueId, Arc<str>)> =
+            self.watch.broker.views(self.watch.now).map(|view| (view.queue, view.name)).collect();
+        let all = names.into_iter().flat_map(|(id, name)| {
+            let views = browse(&self.watch.broker, &name, BrowseOrder::Published);
+            views.into_iter().map(move |view| ((id, view.seq), view))
+        });
+        all.collect()
+    }
+
+    fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
+        let before = self.snapshot();
+        let (reply, step) = self.watch.apply(command);
+        if reply.is_err() {
+            assert!(step.facts.is_empty() && step.effects.is_empty(), "refused, but something happened: {step:?}");
+        }
+        self.judge(&before, &step, licence);
+        reply
+    }
+
+    fn act(&mut self, op: &Op) {
+        // Time that has passed is a step of its own, so that a refusal can be seen to change nothing.
+        match op {
+            Op::Declare { queue, settings } => {
+                let (name, settings) = (QUEUES[*queue].into(), settings.clone());
+                let _ = self.ask(Command::DeclareQueue { name, settings }, &Licence::default());
+            }
+            Op::Delete { queue, if_empty, if_unused } => {
+                let (name, if_empty, if_unused) = (QUEUES[*queue].into(), *if_empty, *if_unused);
+                let licence = Licence { removes: true, ..Licence::default() };
+                let _ = self.ask(Command::DeleteQueue { name, if_empty, if_unused }, &licence);
+            }
+            Op::Publish(message) => {
+                let publish = self.publish(message);
+                let licence = Licence { publishes: true, ..Licence::default() };
+                let _ = self.ask(Command::Publish(publish), &licence);
+            }
+            Op::Transact { publishes, settles } => self.transact(publishes, settles),
+            Op::Consume { id, queue, window, urgent, priority } => {
+                let consumer = ConsumerId(*id);
+                let taker = Taker {
+                    queue: QUEUES[*queue].into(),
+                    window: *window,
+                    urgent: *urgent,
+                    priority: *priority,
+                    stays: true,
+                };
+                let consume = Consume {
+                    consumer,
+                    queue: Arc::clone(&taker.queue),
+                    window: Some(*window),
+                    urgent: *urgent,
+                    priority: *priority,
+                };
+                if self.takers.contains_key(&consumer) {
+                    let refused = self.ask(Command::Consume(consume), &Licence::default());
+                    assert!(refused.is_err(), "a consumer is known once");
+                } else if self.watch.broker.id_of(&taker.queue).is_ok() {
+                    self.takers.insert(consumer, taker);
+                    self.ask(Command::Consume(consume), &Licence::default()).expect("nothing speaks against it");
+                }
+            }
+            Op::Cancel { id } => {
+                let consumer = ConsumerId(*id);
+                let licence = Licence { cancels: Some(consumer), ..Licence::default() };
+                self.takers.remove(&consumer);
+                let _ = self.ask(Command::Cancel { consumer }, &licence);
+            }
+            Op::Pull { queue, max, visibility_ms, wait_ms } => {
+                self.next += 1;
+                let consumer = ConsumerId(self.next);
+                let queue: Arc<str> = QUEUES[*queue].into();
+                let until = self.watch.now.after(*wait_ms);
+                if self.watch.broker.id_of(&queue).is_ok() {
+                    let taker =
+                        Taker { queue: Arc::clone(&queue), window: *max, urgent: None, priority: 0, stays: false };
+                    self.takers.insert(consumer, taker);
+                    let pull = Pull { consumer, queue, max: *max, visibility_ms: *visibility_ms, until };
+                    self.ask(Command::Pull(pull), &Licence::default()).expect("nothing speaks against it");
+                }
+            }
+            Op::Settle { which, outcome } => {
+                let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
+                let licence = Licence { settled: receipts.clone(), ..Licence::default() };
+                let before = self.snapshot();
+                let held: Vec<bool> = receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
+                let reply = self.ask(Command::Settle { receipts: receipts.clone(), outcome: *outcome }, &licence);
+                let Ok(Reply::Each(results)) = reply else { panic!("{reply:?}") };
+                for (at, (receipt, result)) in receipts.iter().zip(results).enumerate() {
+                    let first = !receipts[..at].contains(receipt);
+                    assert_eq!(result.is_ok(), first && held[at], "a receipt holds while its lease does: {receipt:?}");
+                }
+            }
+            Op::Extend { which, ms } => {
+                if let Some(receipt) = self.receipt(which) {
+                    let licence = Licence { extends: true, ..Licence::default() };
+                    let _ = self.ask(Command::Extend { receipts: vec![receipt], visibility_ms: *ms }, &licence);
+                }
+            }
+            Op::Reprioritise { queue, which, priority } => {
+                let licence = Licence { reprioritises: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let priority = (*priority).into();
+                let _ = self.ask(Command::Reprioritise { queue, which, priority }, &licence);
+            }
+            Op::Remove { queue, which } => {
+                let licence = Licence { removes: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let _ = self.ask(Command::Remove { queue, which }, &licence);
+            }
+            Op::Purge { queue, status } => {
+                let licence = Licence { removes: true, ..Licence::default() };
+                let _ = self.ask(Command::Purge { queue: QUEUES[*queue].into(), status: *status }, &licence);
+            }
+            Op::Replay { queue, which, promote } => {
+                let licence = Licence { replays: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let promote = promote.map(Into::into);
+                let _ = self.ask(Command::Replay { queue, which, promote }, &licence);
+            }
+            Op::Bind { queue, key } => {
+                let _ = self.ask(Command::Bind(binding(*queue, key)), &Licence::default());
+                let _ = self.ask(Command::Bind(fanout(*queue)), &Licence::default());
+            }
+            Op::Unbind { queue, key } => {
+                let _ = self.ask(Command::Unbind(binding(*queue, key)), &Licence::default());
+            }
+            Op::Wait { ms } => {
+                let before = self.snapshot();
+                let step = self.watch.wait(*ms);
+                self.judge(&before, &step, &Licence::default());
+            }
+            Op::Hold(held) => {
+                let before = self.snapshot();
+                self.held = *held;
+                let step = self.watch.hold(*held);
+                self.judge(&before, &step, &Licence::default());
+            }
+            Op::Restart => {
+                let before = self.snapshot();
+                self.takers.clear();
+                self.held = false;
+                let step = self.watch.restart();
+                self.judge(&before, &step, &Licence { restarts: true, ..Licence::default() });
+            }
+        }
+    }
+
+    fn transact(&mut self, publishes: &[Message], settles: &[(Index, Outcome)]) {
+        let publishes: Vec<Publish> = publishes.iter().map(|message| self.publish(message)).collect();
+        let settlements: Vec<(Receipt, Outcome)> =
+            settles.iter().filter_map(|(index, outcome)| Some((self.receipt(index)?, *outcome))).collect();
+        let settled = settlements.iter().map(|(receipt, _)| *receipt).collect();
+        let licence = Licence { settled, publishes: true, transacts: true, ..Licence::default() };
+        let _ = self.ask(Command::Transact { publishes, settlements }, &licence);
+    }
+
+    fn publish(&mut self, message: &Message) -> Publish {
+        self.next += 1;
+        let to = match message.queue {
+            Some(queue) => Address::Queue(QUEUES[queue].into()),
+            None => Address::Exchange {
+                name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
+                routing_key: message.key_route.into(),
+                headers: Arc::default(),
+                mandatory: message.bytes % 2 == 0,
+            },
+        };
+        Publish {
+            to,
+            priority: message.priority.into(),
+            id: message.id.map(|id| format!("id{id}").into()),
+            key: message.key.map(|key| format!("key{key}").into()),
+            ttl_ms: message.ttl_ms,
+            delay_ms: message.delay_ms,
+            bytes: message.bytes,
+            place: Place(self.next),
+        }
+    }
+
+    fn receipt(&self, index: &Index) -> Option<Receipt> {
+        // The latest ones, so that most of them hold.
+        let recent = &self.deliveries[self.deliveries.len().saturating_sub(8)..];
+        (!recent.is_empty()).then(|| index.get(recent).receipt)
+    }
+
+    fn held_before(&self, before: &Snapshot, receipt: &Receipt) -> bool {
+        let last = self.deliveries.iter().rev().find(|delivery| {
+            (delivery.receipt.queue, delivery.receipt.seq) == (receipt.queue, receipt.seq)
+                && delivery.receipt.lease <= receipt.lease
+        });
+        let leased = before.get(&(receipt.queue, receipt.seq)).is_some_and(|view| view.status == Status::Leased);
+        let newest = self.deliveries.iter().all(|delivery| {
+            (delivery.receipt.queue, delivery.receipt.seq) != (receipt.queue, receipt.seq)
+                || delivery.receipt.lease <= receipt.lease
+        });
+        leased && last.is_some() && newest
+    }
+
+    fn which(&self, queue: usize, chosen: &Chosen) -> Which {
+        let Ok(id) = self.watch.broker.id_of(QUEUES[queue]) else { return Which::All };
+        let all: Vec<MessageView> =
+            self.snapshot().into_iter().filter(|((at, _), _)| *at == id).map(|(_, view)| view).collect();
+        match chosen {
+            Chosen::One(_) if all.is_empty() => Which::Id("nobody".into()),
+            Chosen::One(index) => Which::Id(index.get(&all).id.clone().into()),
+            Chosen::Some(indices) if all.is_empty() => Which::Seqs(indices.iter().map(|_| Seq(9)).collect()),
+            Chosen::Some(indices) => Which::Seqs(indices.iter().map(|index| index.get(&all).seq).collect()),
+            Chosen::All => Which::All,
+        }
+    }
+
+    // ---- judging ----
+
+    fn judge(&mut self, before: &Snapshot, step: &Step, licence: &Licence) {
+        for effect in &step.effects {
+            if let Effect::Served { consumer } | Effect::Cancelled { consumer } = effect {
+                assert!(self.takers.remove(consumer).is_some(), "{consumer:?} ended and was not there");
+            }
+        }
+        let after = self.snapshot();
+        for (at, view) in before {
+            self.judge_move(view, after.get(at), *at, step, licence);
+        }
+        let new = after.iter().filter(|(at, _)| !before.contains_key(at));
+        for (at, view) in new {
+            let told = step.facts.iter().any(|fact| match fact {
+                Fact::Stored { queue, message } => licence.publishes && (*queue, message.seq) == *at,
+                Fact::Moved { to, .. } => to.iter().any(|to| (to.queue, to.message.seq) == *at),
+                _ => false,
+            });
+            assert!(told, "{view:?} came from nowhere");
+        }
+        let deliveries = step.effects.iter().filter_map(|effect| match effect {
+            Effect::Deliver(delivery) => Some(delivery.clone()),
+            _ => None,
+        });
+        self.deliveries.extend(deliveries);
+        self.judge_leases(&after, step);
+    }
+
+    /// The picture of a message's life: which arrows are there, and what must have happened for each.
+    fn judge_move(&self, view: &MessageView, after: Option<&MessageView>, at: (QueueId, Seq), step: &Step, licence: &Licence) {
+        let now = self.watch.now;
+        let expired = view.expires.is_some_and(|expires| expires <= now);
+        let settled = licence.settled.iter().any(|receipt| (receipt.queue, receipt.seq) == at);
+        let over = view.deadline.is_some_and(|deadline| deadline <= now);
+        let lost = licence.cancels.is_some() || licence.restarts;
+        let ended = settled || over || lost;
+        let delivered = step.effects.iter().any(|effect| {
+            matches!(effect, Effect::Deliver(delivery) if (delivery.receipt.queue, delivery.receipt.seq) == at)
+        });
+        let moves_in = step.facts.iter().any(|fact| matches!(fact, Fact::Moved { .. }));
+        let crowded = licence.publishes || licence.replays || moves_in;
+        let Some(after) = after else {
+            let may = match view.status {
+                Status::Ready | Status::Delayed => expired || crowded || licence.removes || licence.restarts,
+                Status::Leased => ended || licence.removes,
+                Status::Dead => licence.removes || licence.replays,
+            };
+            assert!(may, "{view:?} vanished");
+            return;
+        };
+        let due = view.due.is_some_and(|due| due <= now);
+        let may = match (view.status, after.status) {
+            (Status::Ready | Status::Leased | Status::Dead, same) if same == view.status && !delivered => true,
+            (Status::Delayed, Status::Delayed) => true,
+            (Status::Ready, Status::Leased) => delivered,
+            (Status::Ready, Status::Dead) => expired,
+            (Status::Delayed, Status::Ready) => due,
+            (Status::Delayed, Status::Leased) => due && delivered,
+            (Status::Delayed, Status::Dead) => expired,
+            (Status::Leased, Status::Ready | Status::Delayed | Status::Dead) => ended,
+            (Status::Leased, Status::Leased) => ended && delivered,
+            (Status::Dead, Status::Ready) => licence.replays,
+            (Status::Dead, Status::Leased) => licence.replays && delivered,
+            _ => false,
+        };
+        assert!(may, "{:?} became {:?}: {view:?}", view.status, after.status);
+        assert_eq!(
+            (after.since, after.bytes, &after.key, &after.id, after.place),
+            (view.since, view.bytes, &view.key, &view.id, view.place),
+            "what no step may change"
+        );
+        if !licence.reprioritises && !licence.replays {
+            assert_eq!((after.level, &after.priority), (view.level, &view.priority));
+        }
+        if !licence.replays {
+            assert_eq!(after.expires, view.expires, "the expiry is stamped at publish");
+            assert!(after.count >= view.count || licence.restarts, "the count goes up only");
+        }
+        if view.status == Status::Leased && after.status == Status::Leased && !licence.extends && !delivered {
+            assert_eq!(after.deadline, view.deadline);
+        }
+    }
+
+    fn judge_leases(&self, after: &Snapshot, step: &Step) {
+        for queue in self.watch.broker.views(self.watch.now) {
+            let here = || after.iter().filter(|((id, _), _)| *id == queue.queue).map(|(_, view)| view);
+            let leased = here().filter(|view| view.status == Status::Leased).count() as u64;
+            let lane = |view: &MessageView| {
+                queue.lanes.iter().find(|lane| lane.lane == view.lane).expect("every message has a lane")
+            };
+            let capped = |view: &MessageView| {
+                let lane = lane(view);
+                lane.max_active > 0 && lane.leased >= u64::from(lane.max_active)
+            };
+            let full = queue.settings.max_active > 0 && leased >= u64::from(queue.settings.max_active);
+            let given: Vec<&Delivery> = step.effects.iter().filter_map(|effect| match effect {
+                Effect::Deliver(delivery) if delivery.receipt.queue == queue.queue => Some(delivery),
+                _ => None,
+            }).collect();
+            assert!(!self.held || given.is_empty(), "leases were held");
+            for delivery in &given {
+                let Some(view) = after.get(&(queue.queue, delivery.receipt.seq)) else { continue };
+                let cap = u64::from(queue.settings.max_active);
+                assert!(cap == 0 || leased <= cap, "over the cap of {cap}");
+                assert!(lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active), "over a lane's cap");
+                for other in here().filter(|other| other.status == Status::Ready) {
+                    assert!(other.lane != view.lane || other.seq > view.seq, "{view:?} went before {other:?} of its lane");
+                    let outranks = lane(other).level > lane(view).level;
+                    let strict = queue.settings.picker == PickerKind::Strict;
+                    assert!(!strict || !outranks || capped(other), "{view:?} went before {other:?}, which outranks it");
+                }
+            }
+            if queue.settings.picker == PickerKind::Strict {
+                let views: Vec<&MessageView> =
+                    given.iter().filter_map(|d| after.get(&(queue.queue, d.receipt.seq))).collect();
+                let sorted = views.is_sorted_by_key(|view| (-lane(view).level, view.seq));
+                assert!(sorted || views.len() < given.len(), "leased out of order: {views:?}");
+            }
+            // Nothing that somebody has room for is left lying.
+            for view in here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held) {
+                let wanted = self.takers.iter().find(|(id, taker)| self.has_room(**id, taker, &queue.name, view, after));
+                assert!(wanted.is_none(), "{view:?} lies there and {wanted:?} waits");
+            }
+        }
+    }
+
+    fn has_room(&self, id: ConsumerId, taker: &Taker, queue: &str, view: &MessageView, after: &Snapshot) -> bool {
+        if *taker.queue != *queue {
+            return false;
+        }
+        if !taker.stays {
+            return true;
+        }
+        let held = self.deliveries.iter().filter(|delivery| {
+            delivery.consumer == id && {
+                let at = (delivery.receipt.queue, delivery.receipt.seq);
+                let newest = self.deliveries.iter().rev().find(|d| (d.receipt.queue, d.receipt.seq) == at);
+                newest.is_some_and(|newest| newest.receipt == delivery.receipt)
+                    && after.get(&at).is_some_and(|view| view.status == Status::Leased)
+            }
+        });
+        let held = held.count() as u32;
+        let _ = taker.priority;
+        held < taker.window
+            || taker.urgent.is_some_and(|urgent| {
+                let level = match self.watch.broker.settings(queue).expect("there").order {
+                    Order::Priority => view.level,
+                    _ => Priority(i32::MIN),
+                };
+                level >= urgent.at && held < taker.window + urgent.extra
+            })
+    }
+}
+
+fn binding(queue: usize, key: &str) -> Box<Binding> {
+    Box::new(Binding {
+        exchange: "amq.topic".into(),
+        queue: QUEUES[queue].into(),
+        routing_key: key.to_owned(),
+        headers: Vec::new(),
+        any: false,
+    })
+}
+
+fn fanout(queue: usize) -> Box<Binding> {
+    Box::new(Binding { exchange: "amq.fanout".into(), ..*binding(queue, "") })
+}
+
+const _: ExchangeKind = ExchangeKind::Topic;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_broker_is_asked_its_invariants_hold(
+        declared in prop::collection::vec(settings(), QUEUES.len()),
+        ops in prop::collection::vec(op(), 1..200),
+    ) {
+        let mut world = World::new();
+        for (queue, settings) in declared.into_iter().enumerate() {
+            world.act(&Op::Declare { queue, settings });
+            world.act(&Op::Bind { queue, key: "#" });
+        }
+        for op in &ops {
+            world.act(op);
+        }
+    }
+}

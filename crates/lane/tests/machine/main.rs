@@ -1,0 +1,11 @@
+//! Worlds too large to try all of: hundreds of commands, drawn and shrunk by proptest.
+
+#[path = "../model/mod.rs"]
+mod model;
+#[path = "../model/twin.rs"]
+mod twin;
+#[path = "../watch/mod.rs"]
+mod watch;
+
+mod anything;
+mod one_queue;

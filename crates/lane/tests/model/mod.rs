@@ -1,0 +1,427 @@
+//! One queue as simply as it can be said: a vector of messages sorted by priority, the larger first, then by sequence.
+//! Every question is answered by walking all of it. It is slow, and obviously right.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use overtake_lane::{Backoff, ConsumerId, Settings, Time};
+
+/// What the model needs to know of the settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) aging_ms: Option<u64>,
+    pub(crate) max_active: usize,
+    pub(crate) lane_caps: BTreeMap<i32, usize>,
+    pub(crate) max_length: usize,
+    pub(crate) rejects: bool,
+    pub(crate) delivery_limit: u32,
+    pub(crate) backoff: Backoff,
+    pub(crate) drops_dead: bool,
+    pub(crate) dead_letter_expired: bool,
+    pub(crate) ttl_ms: u64,
+}
+
+impl Rules {
+    pub(crate) fn settings(&self) -> Settings {
+        use overtake_lane::{DeadLetterTo, LaneSettings, Overflow, PickerKind};
+        let lanes = self.lane_caps.iter().map(|(priority, cap)| {
+            (priority.to_string(), LaneSettings { max_active: *cap as u32 })
+        });
+        let settings = Settings {
+            picker: self.aging_ms.map_or(PickerKind::Strict, PickerKind::AgingMs),
+            lanes: lanes.collect(),
+            max_active: self.max_active as u32,
+            max_length: self.max_length as u64,
+            overflow: if self.rejects { Overflow::Reject } else { Overflow::Evict },
+            delivery_limit: self.delivery_limit,
+            backoff: self.backoff,
+            dead_letter: if self.drops_dead { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+            dead_letter_expired: self.dead_letter_expired,
+            ttl_ms: self.ttl_ms,
+            ..Settings::default()
+        };
+        settings.validate().expect("rules are sound");
+        settings
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) priority: i32,
+    pub(crate) seq: u64,
+    pub(crate) since: Time,
+    pub(crate) expires: Time,
+    pub(crate) count: u32,
+    pub(crate) stand: Stand,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    Ready,
+    Delayed(Time),
+    /// To whom, until when, and its number among all leases.
+    Leased(ConsumerId, Time, u64),
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+struct Taker {
+    id: ConsumerId,
+    first: i32,
+    /// When it was last served, or came.
+    turn: u64,
+    stays: bool,
+    window: usize,
+    urgent: Option<(i32, usize)>,
+    visibility_ms: u64,
+    until: Time,
+}
+
+/// Why a lease ended without settling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    Failed(Option<u64>),
+    Expired,
+    Released,
+}
+
+/// Messages that have left a lane, by how; and those that came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) published: u64,
+    pub(crate) settled: u64,
+    pub(crate) expired: u64,
+    pub(crate) evicted: u64,
+    pub(crate) removed: u64,
+    pub(crate) moved: u64,
+}
+
+/// A delivery: to whom, which message, which time, until when.
+pub(crate) type Given = (ConsumerId, u64, u32, Time);
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) rules: Rules,
+    pub(crate) now: Time,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tallies: BTreeMap<i32, Tally>,
+    takers: Vec<Taker>,
+    next_seq: u64,
+    turn: u64,
+    leases: u64,
+    /// Since they were last asked for.
+    pub(crate) given: Vec<Given>,
+    pub(crate) served: Vec<ConsumerId>,
+}
+
+impl Model {
+    pub(crate) fn new(rules: Rules, now: Time) -> Self {
+        Self { rules, now, ..Self::default() }
+    }
+
+    fn sort(&mut self) {
+        self.messages.sort_by_key(|message| (Reverse(message.priority), message.seq));
+    }
+
+    fn tally(&mut self, priority: i32) -> &mut Tally {
+        self.tallies.entry(priority).or_default()
+    }
+
+    pub(crate) fn at(&self, seq: u64) -> Option<usize> {
+        self.messages.iter().position(|message| message.seq == seq)
+    }
+
+    fn waiting(&self) -> usize {
+        self.messages.iter().filter(|m| matches!(m.stand, Stand::Ready | Stand::Delayed(_))).count()
+    }
+
+    // ---- what is asked ----
+
+    /// True if it was taken.
+    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: u64, delay_ms: u64) -> bool {
+        if !self.make_room(priority) {
+            return false;
+        }
+        self.next_seq += 1;
+        let ttl = [ttl_ms, self.rules.ttl_ms].into_iter().filter(|ms| *ms > 0).min();
+        self.messages.push(Message {
+            priority,
+            seq: self.next_seq,
+            since: self.now,
+            expires: ttl.map_or(Time::NEVER, |ms| self.now.after(ms)),
+            count: 0,
+            stand: if delay_ms > 0 { Stand::Delayed(self.now.after(delay_ms)) } else { Stand::Ready },
+        });
+        self.sort();
+        self.tally(priority).published += 1;
+        self.dispatch();
+        true
+    }
+
+    /// Drops what is ready and no more urgent than this, the least urgent first and of those the oldest, until one more
+    /// fits; or nothing, if it never would.
+    fn make_room(&mut self, priority: i32) -> bool {
+        let room = if self.rules.max_length == 0 { usize::MAX } else { self.rules.max_length };
+        let over = (self.waiting() + 1).saturating_sub(room);
+        let ready = self.messages.iter().filter(|m| m.stand == Stand::Ready && m.priority <= priority);
+        let mut payers: Vec<(i32, u64)> = ready.map(|m| (m.priority, m.seq)).collect();
+        payers.sort_unstable();
+        let pays = over == 0 || (!self.rules.rejects && payers.len() >= over);
+        for (priority, seq) in payers.into_iter().take(if pays { over } else { 0 }) {
+            self.messages.retain(|m| m.seq != seq);
+            self.tally(priority).evicted += 1;
+        }
+        pays
+    }
+
+    pub(crate) fn consume(&mut self, id: ConsumerId, window: usize, urgent: Option<(i32, usize)>, first: i32) {
+        self.turn += 1;
+        let (turn, until) = (self.turn, Time::NEVER);
+        self.takers.push(Taker { id, first, turn, stays: true, window, urgent, visibility_ms: 0, until });
+        self.dispatch();
+    }
+
+    pub(crate) fn pull(&mut self, id: ConsumerId, max: usize, visibility_ms: u64, until: Time) {
+        self.turn += 1;
+        let taker =
+            Taker { id, first: 0, turn: self.turn, stays: false, window: max, urgent: None, visibility_ms, until };
+        self.takers.push(taker);
+        self.dispatch();
+    }
+
+    pub(crate) fn cancel(&mut self, id: ConsumerId) {
+        let stays = self.takers.iter().any(|taker| taker.id == id && taker.stays);
+        let held: Vec<u64> = self.messages.iter().filter(|m| stays && m.is_with(id)).map(|m| m.seq).collect();
+        for seq in held {
+            self.put_back(seq, Back::Expired);
+        }
+        self.takers.retain(|taker| taker.id != id);
+        self.dispatch();
+    }
+
+    pub(crate) fn knows(&self, id: ConsumerId) -> bool {
+        self.takers.iter().any(|taker| taker.id == id)
+    }
+
+    /// Acknowledges a lease.
+    pub(crate) fn ack(&mut self, seq: u64) {
+        let message = self.messages.remove(self.at(seq).expect("leased"));
+        self.tally(message.priority).settled += 1;
+        self.dispatch();
+    }
+
+    pub(crate) fn back(&mut self, seq: u64, why: Back) {
+        self.put_back(seq, why);
+        self.dispatch();
+    }
+
+    pub(crate) fn reject(&mut self, seq: u64) {
+        self.bury(seq);
+        self.dispatch();
+    }
+
+    pub(crate) fn extend(&mut self, seq: u64, ms: u64) {
+        let until = if ms == 0 { Time::NEVER } else { self.now.after(ms) };
+        let at = self.at(seq).expect("leased");
+        if let Stand::Leased(to, _, lease) = self.messages[at].stand
+            && !self.takers.iter().any(|taker| taker.id == to && taker.stays)
+        {
+            self.messages[at].stand = Stand::Leased(to, until, lease);
+        }
+    }
+
+    /// True if it could be done.
+    pub(crate) fn reprioritise(&mut self, seq: u64, priority: i32) -> bool {
+        let at = self.at(seq).filter(|at| matches!(self.messages[*at].stand, Stand::Ready | Stand::Delayed(_)));
+        if let Some(at) = at {
+            self.move_to(at, priority);
+            self.dispatch();
+        }
+        at.is_some()
+    }
+
+    fn move_to(&mut self, at: usize, priority: i32) {
+        let before = std::mem::replace(&mut self.messages[at].priority, priority);
+        if before != priority {
+            self.tally(before).moved += 1;
+            self.tally(priority).published += 1;
+        }
+        self.sort();
+    }
+
+    pub(crate) fn remove(&mut self, seq: u64) -> bool {
+        let at = self.at(seq);
+        if let Some(at) = at {
+            let message = self.messages.remove(at);
+            self.tally(message.priority).removed += 1;
+            self.dispatch();
+        }
+        at.is_some()
+    }
+
+    pub(crate) fn purge(&mut self) {
+        let waits = |m: &Message| matches!(m.stand, Stand::Ready | Stand::Delayed(_));
+        for message in self.messages.iter().filter(|m| waits(m)).cloned().collect::<Vec<_>>() {
+            self.tally(message.priority).removed += 1;
+        }
+        self.messages.retain(|m| !waits(m));
+    }
+
+    /// True if it could be done.
+    pub(crate) fn replay(&mut self, seq: u64, promote: Option<i32>) -> bool {
+        let Some(at) = self.at(seq).filter(|at| self.messages[*at].stand == Stand::Dead) else { return false };
+        if !self.make_room(promote.unwrap_or(self.messages[at].priority)) {
+            return false;
+        }
+        let now = self.now;
+        let at = self.at(seq).expect("it is there");
+        let message = &mut self.messages[at];
+        (message.count, message.stand) = (0, Stand::Ready);
+        if message.expires <= now {
+            message.expires = Time::NEVER;
+        }
+        let priority = promote.unwrap_or(message.priority);
+        self.move_to(at, priority);
+        self.dispatch();
+        true
+    }
+
+    // ---- time ----
+
+    pub(crate) fn wait(&mut self, ms: u64) {
+        self.now = self.now.after(ms);
+        for seq in self.messages.iter().map(|m| m.seq).collect::<Vec<_>>() {
+            let at = self.at(seq).expect("nothing else removes it");
+            let message = &mut self.messages[at];
+            match message.stand {
+                Stand::Leased(_, deadline, _) if deadline <= self.now => self.put_back(seq, Back::Expired),
+                Stand::Ready | Stand::Delayed(_) if message.expires <= self.now => self.expire(seq),
+                Stand::Delayed(due) if due <= self.now => message.stand = Stand::Ready,
+                _ => {}
+            }
+        }
+        self.dispatch();
+    }
+
+    fn put_back(&mut self, seq: u64, why: Back) {
+        let at = self.at(seq).expect("leased");
+        let message = &mut self.messages[at];
+        if message.expires <= self.now {
+            return self.expire(seq);
+        }
+        if why != Back::Released && self.rules.delivery_limit > 0 && message.count >= self.rules.delivery_limit {
+            return self.bury(seq);
+        }
+        let wait_ms = match why {
+            Back::Failed(None) => self.rules.backoff.wait_ms(message.count),
+            Back::Failed(Some(ms)) => ms,
+            Back::Expired | Back::Released => 0,
+        };
+        message.stand = if wait_ms > 0 { Stand::Delayed(self.now.after(wait_ms)) } else { Stand::Ready };
+    }
+
+    fn expire(&mut self, seq: u64) {
+        if self.rules.dead_letter_expired && !self.rules.drops_dead {
+            return self.bury(seq);
+        }
+        let message = self.messages.remove(self.at(seq).expect("there"));
+        self.tally(message.priority).expired += 1;
+    }
+
+    fn bury(&mut self, seq: u64) {
+        let at = self.at(seq).expect("there");
+        if self.rules.drops_dead {
+            let message = self.messages.remove(at);
+            self.tally(message.priority).removed += 1;
+        } else {
+            self.messages[at].stand = Stand::Dead;
+        }
+    }
+
+    // ---- leasing ----
+
+    /// Leases all that can be leased, one after the other, each time the best there is.
+    fn dispatch(&mut self) {
+        let mut served = Vec::new();
+        while let Some((at, taker)) = self.pick() {
+            self.turn += 1;
+            self.leases += 1;
+            let (turn, lease, now) = (self.turn, self.leases, self.now);
+            let taker = &mut self.takers[taker];
+            let deadline = match taker.stays {
+                true => Time::NEVER,
+                false if taker.visibility_ms == 0 => Time::NEVER,
+                false => now.after(taker.visibility_ms),
+            };
+            if taker.stays {
+                taker.turn = turn;
+            } else {
+                taker.window -= 1;
+                served.push(taker.id);
+            }
+            let id = taker.id;
+            let message = &mut self.messages[at];
+            message.count += 1;
+            message.stand = Stand::Leased(id, deadline, lease);
+            self.given.push((id, message.seq, message.count, deadline));
+        }
+        let now = self.now;
+        let over: Vec<ConsumerId> = self.takers.iter().filter(|t| !t.stays && (t.until <= now || served.contains(&t.id))).map(|t| t.id).collect();
+        self.takers.retain(|taker| !over.contains(&taker.id));
+        self.served.extend(over);
+    }
+
+    /// The message that goes next, and to whom.
+    fn pick(&self) -> Option<(usize, usize)> {
+        let leased = self.messages.iter().filter(|m| m.is_leased()).count();
+        if self.rules.max_active > 0 && leased >= self.rules.max_active {
+            return None;
+        }
+        let ready = self.messages.iter().enumerate().filter(|(_, message)| message.stand == Stand::Ready);
+        let open = ready.filter(|(_, message)| {
+            let cap = self.rules.lane_caps.get(&message.priority).copied().unwrap_or(0);
+            cap == 0 || self.messages.iter().filter(|m| m.priority == message.priority && m.is_leased()).count() < cap
+        });
+        let wanted = open.filter_map(|(at, message)| Some((at, self.taker_of(message.priority)?)));
+        match self.rules.aging_ms {
+            None => wanted.min_by_key(|(at, _)| *at),
+            Some(step) => wanted.min_by_key(|(at, _)| {
+                let message = &self.messages[*at];
+                let urgency = i128::from(message.since.0) - i128::from(message.priority) * i128::from(step);
+                (urgency, *at)
+            }),
+        }
+    }
+
+    /// Who takes a message of this priority: whoever has window; else whoever has urgent credit for it.
+    fn taker_of(&self, priority: i32) -> Option<usize> {
+        let mut order: Vec<usize> = (0..self.takers.len()).collect();
+        order.sort_by_key(|at| (Reverse(self.takers[*at].first), self.takers[*at].turn));
+        let held = |taker: &Taker| self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
+        let open = |at: &&usize| held(&self.takers[**at]) < self.takers[**at].window;
+        let urgent = |at: &&usize| {
+            let taker = &self.takers[**at];
+            taker.urgent.is_some_and(|(least, extra)| priority >= least && held(taker) < taker.window + extra)
+        };
+        order.iter().find(open).or_else(|| order.iter().find(urgent)).copied()
+    }
+
+    /// Messages ahead of a ready one in dispatch order under `strict`, and those of its own priority.
+    pub(crate) fn position(&self, seq: u64) -> Option<(u64, u64)> {
+        let ready = || self.messages.iter().filter(|m| m.stand == Stand::Ready);
+        let this = ready().find(|m| m.seq == seq)?;
+        let ahead = ready().take_while(|m| m.seq != seq);
+        let own = ahead.clone().filter(|m| m.priority == this.priority).count();
+        Some((ahead.count() as u64, own as u64))
+    }
+}
+
+impl Message {
+    pub(crate) fn is_leased(&self) -> bool {
+        matches!(self.stand, Stand::Leased(..))
+    }
+
+    fn is_with(&self, id: ConsumerId) -> bool {
+        matches!(self.stand, Stand::Leased(to, ..) if to == id)
+    }
+}

@@ -1,0 +1,472 @@
+//! Stories: what is asked of a broker as one line of text, what it did as another.
+//!
+//! ```text
+//! publish a:5 b:5 c:9 · lease · nack c · lease        →  c · c(2)
+//! ```
+//!
+//! Steps stand between `·`. One that says nothing leaves no trace; a refusal is `no: its-code`. The queue `q` is there from
+//! the start, with the settings the story begins with. Every step is watched ([`Watch`]).
+//!
+//! | step | does |
+//! |---|---|
+//! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
+//! | `publish? a:5` | the same, and says `a@position/position in priority` |
+//! | `lease`, `lease 3 for=1000 wait=500 as=p` | pulls; says what it got, later when it waits |
+//! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a` |
+//! | `cancel w` · `ack a b` · `nack a delay=9` · `release a` · `reject a` · `extend a for=5` | by the latest receipt; `a#1`: by the first |
+//! | `+500ms` | time passes |
+//! | `reprioritise a 9` · `remove a` · `purge dead` · `replay a to=9` | `all` for all that can be |
+//! | `[publish a ; ack b]` | one transaction |
+//! | `declare r {…}` · `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
+//! | `exchange x fanout` · `bind x r key` | topology |
+//! | `restart` | the consumers are gone and the facts are folded into a new broker |
+//! | `left` · `lanes` · `order` · `show a` · `position a` | what is to be seen |
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use expect_test::Expect;
+use overtake_lane::{
+    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Effect, ExchangeKind, Given, HeaderValue, Headers, MessageView,
+    Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Seq, Settings, Status, Step,
+    Time, UrgentCredit, Which,
+};
+
+use crate::watch::{Watch, browse};
+
+/// Runs a story on a queue with these settings (JSON, with or without the outer braces) and compares what it said.
+#[track_caller]
+pub(crate) fn check(settings: &str, story: &str, expect: Expect) {
+    expect.assert_eq(&tell(Options::default(), settings, story));
+}
+
+/// [`check`] on a broker that was told something.
+#[track_caller]
+pub(crate) fn check_with(options: Options, settings: &str, story: &str, expect: Expect) {
+    expect.assert_eq(&tell(options, settings, story));
+}
+
+/// November 2026.
+pub(crate) const START: Time = Time(1_793_500_000_000);
+
+fn tell(options: Options, settings: &str, story: &str) -> String {
+    let mut stage = Stage::new(options);
+    stage.declare("q", settings);
+    stage.said.clear();
+    for step in story.split('·') {
+        stage.act(step.trim());
+    }
+    stage.said.join(" · ")
+}
+
+struct Stage {
+    watch: Watch,
+    queue: Arc<str>,
+    said: Vec<String>,
+    places: BTreeMap<Place, String>,
+    /// By name, in the order they were given.
+    receipts: BTreeMap<String, Vec<Receipt>>,
+    consumers: BTreeMap<String, ConsumerId>,
+    next: u64,
+}
+
+/// The words of a step: those alone, and those of the form `key=value`.
+struct Words<'a> {
+    plain: Vec<&'a str>,
+    keys: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn of(text: impl Iterator<Item = &'a str>) -> Self {
+        let (keyed, plain): (Vec<_>, Vec<_>) = text.partition(|word| word.contains('='));
+        Self { plain, keys: keyed.iter().filter_map(|word| word.split_once('=')).collect() }
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.keys.get(key).map(|value| value.parse().unwrap_or_else(|_| panic!("{key}={value} is no number")))
+    }
+}
+
+impl Stage {
+    fn new(options: Options) -> Self {
+        Self {
+            watch: Watch::new(options, START),
+            queue: "q".into(),
+            said: Vec::new(),
+            places: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            next: 1,
+        }
+    }
+
+    fn act(&mut self, step: &str) {
+        if let Some(inner) = step.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            return self.transact(inner);
+        }
+        if let Some(ms) = step.strip_prefix('+') {
+            let ms = ms.strip_suffix("ms").unwrap_or_else(|| panic!("`{step}` needs its unit"));
+            let step = self.watch.wait(ms.parse().expect("milliseconds"));
+            return self.tell_effects(&step);
+        }
+        let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
+        let words = Words::of(rest.split_whitespace());
+        let queue = Arc::clone(&self.queue);
+        match verb {
+            "publish" | "publish?" => rest.split_whitespace().for_each(|message| self.publish(message, verb.len() > 7)),
+            "lease" => self.lease(&words),
+            "consume" => self.consume(&words),
+            "cancel" => {
+                let consumer = self.consumers[words.plain[0]];
+                self.watch.forget(consumer);
+                self.run(Command::Cancel { consumer });
+            }
+            "ack" | "nack" | "release" | "reject" => {
+                let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
+                self.run(Command::Settle { receipts, outcome: outcome(verb, &words) });
+            }
+            "extend" => {
+                let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
+                self.run(Command::Extend { receipts, visibility_ms: words.number("for").expect("for=") });
+            }
+            "reprioritise" => {
+                let priority: Given = words.plain[1].parse().expect("never fails");
+                self.run(Command::Reprioritise { queue, which: self.which(words.plain[0]), priority });
+            }
+            "remove" => self.run(Command::Remove { queue, which: self.which(words.plain[0]) }),
+            "purge" => {
+                let status = words.plain.first().map(|word| status(word));
+                self.run(Command::Purge { queue, status });
+            }
+            "replay" => {
+                let promote = words.keys.get("to").map(|word| word.parse().expect("never fails"));
+                self.run(Command::Replay { queue, which: self.which(words.plain[0]), promote });
+            }
+            "declare" => {
+                let (name, settings) = rest.split_once(' ').unwrap_or((rest, ""));
+                self.declare(name, settings);
+            }
+            "settings" => self.declare(&queue, rest),
+            "delete" => self.run(Command::DeleteQueue {
+                name: words.plain[0].into(),
+                if_empty: words.plain.contains(&"if-empty"),
+                if_unused: words.plain.contains(&"if-unused"),
+            }),
+            "in" => self.queue = rest.into(),
+            "exchange" => self.run(Command::DeclareExchange { name: words.plain[0].into(), kind: kind(words.plain[1]) }),
+            "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
+            "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
+            "hold" | "go" => {
+                let step = self.watch.hold(verb == "hold");
+                self.tell_effects(&step);
+            }
+            "restart" => {
+                let step = self.watch.restart();
+                self.consumers.clear();
+                self.tell_effects(&step);
+            }
+            "left" => self.say_left(),
+            "lanes" => self.say_lanes(),
+            "order" => self.say_order(BrowseOrder::Dispatch),
+            "published" => self.say_order(BrowseOrder::Published),
+            "position" => self.say_position(words.plain[0]),
+            "show" => self.show(words.plain[0]),
+            other => panic!("no such step: {other}"),
+        }
+    }
+
+    // ---- asking ----
+
+    fn run(&mut self, command: Command) {
+        let (reply, step) = self.watch.apply(command);
+        match reply {
+            Err(refusal) => self.said.push(no(refusal)),
+            Ok(Reply::Each(results)) => {
+                self.said.extend(results.into_iter().filter_map(Result::err).map(no));
+            }
+            Ok(Reply::Declared { made: true, .. }) => self.said.push("made".to_owned()),
+            Ok(_) => {}
+        }
+        self.tell_effects(&step);
+    }
+
+    fn declare(&mut self, name: &str, settings: &str) {
+        let settings = settings.trim();
+        let json = if settings.starts_with('{') { settings.to_owned() } else { format!("{{{settings}}}") };
+        let settings: Settings = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
+        settings.validate().unwrap_or_else(|bad| panic!("{json}: {bad}"));
+        self.run(Command::DeclareQueue { name: name.into(), settings: Box::new(settings) });
+    }
+
+    fn message(&mut self, text: &str) -> (String, Publish) {
+        let mut parts = text.split(',');
+        let head = parts.next().expect("a first part");
+        let (name, priority) = head.split_once(':').unwrap_or((head, ""));
+        let words = Words::of(parts);
+        let place = Place(self.places.len() as u64 + 1);
+        self.places.insert(place, name.to_owned());
+        let to = match words.keys.get("to") {
+            None => Address::Queue(Arc::clone(&self.queue)),
+            Some(to) => {
+                let (exchange, routing_key) = to.split_once('/').unwrap_or((to, ""));
+                let headers: Headers =
+                    words.keys.get("header").map(|h| ((*h).to_owned(), HeaderValue::Bool(true))).into_iter().collect();
+                let mandatory = words.plain.contains(&"mandatory");
+                let (name, routing_key) = (exchange.into(), routing_key.into());
+                Address::Exchange { name, routing_key, headers: Arc::new(headers), mandatory }
+            }
+        };
+        let publish = Publish {
+            to,
+            priority: priority.parse().expect("never fails"),
+            id: words.keys.get("id").map(|id| (*id).into()),
+            key: words.keys.get("key").map(|key| (*key).into()),
+            ttl_ms: words.number("ttl").unwrap_or(0),
+            delay_ms: words.number("delay").unwrap_or(0),
+            bytes: words.number("bytes").unwrap_or(1) as u32,
+            place,
+        };
+        (name.to_owned(), publish)
+    }
+
+    fn publish(&mut self, text: &str, tell: bool) {
+        let (name, publish) = self.message(text);
+        let (reply, step) = self.watch.apply(Command::Publish(publish));
+        match reply {
+            Err(refusal) => self.said.push(no(refusal)),
+            Ok(Reply::Published(copies)) => {
+                for copy in copies.iter().filter(|copy| tell || copy.duplicate) {
+                    self.said.push(position(&name, copy));
+                }
+            }
+            Ok(other) => panic!("a publish answered {other:?}"),
+        }
+        self.tell_effects(&step);
+    }
+
+    fn transact(&mut self, inner: &str) {
+        let (mut publishes, mut settlements) = (Vec::new(), Vec::new());
+        for part in inner.split(';') {
+            let (verb, rest) = part.trim().split_once(' ').expect("a verb and what it is about");
+            let words = Words::of(rest.split_whitespace());
+            match verb {
+                "publish" => publishes.extend(rest.split_whitespace().map(|message| self.message(message).1)),
+                _ => {
+                    let outcome = outcome(verb, &words);
+                    settlements.extend(words.plain.iter().map(|name| (self.receipt(name), outcome)));
+                }
+            }
+        }
+        self.run(Command::Transact { publishes, settlements });
+    }
+
+    fn name_consumer(&mut self, name: &str) -> ConsumerId {
+        let consumer = ConsumerId(self.next);
+        self.next += 1;
+        self.consumers.insert(name.to_owned(), consumer);
+        consumer
+    }
+
+    fn lease(&mut self, words: &Words<'_>) {
+        let name = words.keys.get("as").copied().unwrap_or("");
+        let pull = Pull {
+            consumer: self.name_consumer(name),
+            queue: Arc::clone(&self.queue),
+            max: words.plain.first().map_or(1, |max| max.parse().expect("how many to lease")),
+            visibility_ms: words.number("for"),
+            until: self.watch.now.after(words.number("wait").unwrap_or(0)),
+        };
+        self.run(Command::Pull(pull));
+    }
+
+    fn consume(&mut self, words: &Words<'_>) {
+        let urgent = words.keys.get("urgent").map(|urgent| {
+            let (at, extra) = urgent.split_once('+').expect("urgent=PRIORITY+EXTRA");
+            UrgentCredit { at: Priority(at.parse().expect("a priority")), extra: extra.parse().expect("a number") }
+        });
+        let consume = Consume {
+            consumer: self.name_consumer(words.plain[0]),
+            queue: Arc::clone(&self.queue),
+            window: words.number("window").map(|window| window as u32),
+            urgent,
+            priority: words.number("first").unwrap_or(0) as i32,
+        };
+        self.run(Command::Consume(consume));
+    }
+
+    fn receipt(&self, name: &str) -> Receipt {
+        let (name, nth) = name.split_once('#').map_or((name, None), |(name, nth)| (name, nth.parse::<usize>().ok()));
+        let nobody = Receipt { queue: QueueId(0), seq: Seq(0), lease: overtake_lane::LeaseId(0) };
+        let Some(receipts) = self.receipts.get(name) else { return nobody };
+        nth.map_or(receipts[receipts.len() - 1], |nth| receipts[nth - 1])
+    }
+
+    fn which(&self, name: &str) -> Which {
+        if name == "all" {
+            return Which::All;
+        }
+        if name.contains('+') {
+            return Which::Seqs(name.split('+').filter_map(|name| self.find(name)).map(|view| view.seq).collect());
+        }
+        Which::Id(self.find(name).map_or(name.into(), |view| view.id.into()))
+    }
+
+    fn find(&self, name: &str) -> Option<MessageView> {
+        let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Published);
+        all.into_iter().find(|view| self.places[&view.place] == name)
+    }
+
+    // ---- saying ----
+
+    fn tell_effects(&mut self, step: &Step) {
+        let mut got: Vec<String> = Vec::new();
+        for effect in &step.effects {
+            match effect {
+                Effect::Deliver(delivery) => {
+                    let name = self.places[&delivery.place].clone();
+                    let who = self.consumers.iter().find(|(_, id)| **id == delivery.consumer);
+                    let who = who.map_or("", |(who, _)| who.as_str());
+                    let mut word = if who.is_empty() { name.clone() } else { format!("{who}:{name}") };
+                    if delivery.count > 1 {
+                        write!(word, "({})", delivery.count).expect("a string takes all");
+                    }
+                    got.push(word);
+                    self.receipts.entry(name).or_default().push(delivery.receipt);
+                }
+                Effect::Served { consumer } if !delivered(step, *consumer) => got.push("nothing".to_owned()),
+                Effect::Cancelled { .. } => got.push("cancelled".to_owned()),
+                Effect::Served { .. } | Effect::Released(_) | Effect::Shared(_) => {}
+            }
+        }
+        if !got.is_empty() {
+            self.said.push(got.join(" "));
+        }
+    }
+
+    fn say_left(&mut self) {
+        let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Dispatch);
+        let groups = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead].into_iter().filter_map(|status| {
+            let names = all.iter().filter(|view| view.status == status).map(|view| self.places[&view.place].as_str());
+            let names: Vec<&str> = names.collect();
+            (!names.is_empty()).then(|| format!("{} {}", format!("{status:?}").to_lowercase(), names.join(" ")))
+        });
+        let left = groups.collect::<Vec<_>>().join(", ");
+        self.said.push(if left.is_empty() { "empty".to_owned() } else { left });
+    }
+
+    fn say_order(&mut self, order: BrowseOrder) {
+        let all = browse(&self.watch.broker, &self.queue, order);
+        self.said.push(all.iter().map(|view| self.places[&view.place].as_str()).collect::<Vec<_>>().join(" "));
+    }
+
+    fn say_lanes(&mut self) {
+        let view = self.watch.broker.view(self.watch.now, &self.queue).expect("the queue is there");
+        let lanes = view.lanes.iter().map(|lane| {
+            let counts = [
+                ("ready", lane.ready),
+                ("delayed", lane.delayed),
+                ("leased", lane.leased),
+                ("dead", lane.dead),
+                ("bytes", lane.bytes),
+                ("oldest", lane.oldest_age_ms),
+                ("published", lane.published),
+                ("delivered", lane.delivered),
+                ("redelivered", lane.redelivered),
+                ("settled", lane.settled),
+                ("expired", lane.expired),
+                ("evicted", lane.evicted),
+                ("removed", lane.removed),
+                ("moved", lane.moved),
+                ("dead-lettered", lane.dead_lettered),
+                ("waited", lane.wait.sum_ms),
+            ];
+            let told = counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
+            format!("{}: {}", lane.lane, told.collect::<Vec<_>>().join(" "))
+        });
+        self.said.push(lanes.collect::<Vec<_>>().join(", "));
+    }
+
+    fn say_position(&mut self, name: &str) {
+        let id = self.find(name).map_or(name.to_owned(), |view| view.id);
+        let said = match self.watch.broker.message(&self.queue, &id) {
+            Err(refusal) => no(refusal),
+            Ok((_, position, in_priority)) => format!("{name}@{}/{}", number(position), number(in_priority)),
+        };
+        self.said.push(said);
+    }
+
+    fn show(&mut self, name: &str) {
+        let Some(view) = self.find(name) else { return self.said.push(format!("no {name}")) };
+        let mut text = format!("{name} {} is {:?}", view.priority, view.status).to_lowercase();
+        write!(text, " in {}, leased {}x", view.lane, view.count).expect("a string takes all");
+        for (word, time) in [("expires", view.expires), ("due", view.due), ("deadline", view.deadline)] {
+            if let Some(time) = time {
+                write!(text, ", {word} in {}ms", time.since(self.watch.now)).expect("a string takes all");
+            }
+        }
+        if let Some(death) = view.death {
+            let ago = self.watch.now.since(death.at);
+            write!(text, ", died {:?} in {}/{} after {}, {ago}ms ago", death.reason, death.queue, death.lane, death.count)
+                .expect("a string takes all");
+        }
+        self.said.push(text);
+    }
+}
+
+fn delivered(step: &Step, consumer: ConsumerId) -> bool {
+    step.effects.iter().any(|effect| matches!(effect, Effect::Deliver(delivery) if delivery.consumer == consumer))
+}
+
+fn no(refusal: Refusal) -> String {
+    format!("no: {}", refusal.code())
+}
+
+fn number(position: Option<u64>) -> String {
+    position.map_or("-".to_owned(), |position| position.to_string())
+}
+
+fn position(name: &str, copy: &Published) -> String {
+    let again = if copy.duplicate { " again" } else { "" };
+    format!("{name}{again}@{}/{}", number(copy.position), number(copy.position_in_priority))
+}
+
+fn outcome(verb: &str, words: &Words<'_>) -> Outcome {
+    match verb {
+        "ack" => Outcome::Ack,
+        "nack" => Outcome::Nack { delay_ms: words.number("delay") },
+        "release" => Outcome::Release,
+        "reject" => Outcome::Reject,
+        other => panic!("{other} settles nothing"),
+    }
+}
+
+fn status(word: &str) -> Status {
+    match word {
+        "ready" => Status::Ready,
+        "delayed" => Status::Delayed,
+        "leased" => Status::Leased,
+        "dead" => Status::Dead,
+        other => panic!("no status: {other}"),
+    }
+}
+
+fn kind(word: &str) -> ExchangeKind {
+    match word {
+        "direct" => ExchangeKind::Direct,
+        "fanout" => ExchangeKind::Fanout,
+        "topic" => ExchangeKind::Topic,
+        "headers" => ExchangeKind::Headers,
+        other => panic!("no kind of exchange: {other}"),
+    }
+}
+
+fn binding(words: &Words<'_>) -> Binding {
+    Binding {
+        exchange: words.plain[0].into(),
+        queue: words.plain[1].into(),
+        routing_key: words.plain.get(2).copied().unwrap_or("").to_owned(),
+        headers: words.keys.get("header").map(|name| ((*name).to_owned(), "true".to_owned())).into_iter().collect(),
+        any: words.plain.contains(&"any"),
+    }
+}

@@ -1,0 +1,253 @@
+//! What must hold after every step of any broker, whatever it was asked: places balance, facts folded anew give the same
+//! broker, nothing is delivered at or after its expiry, lanes conserve messages, and no deadline is slept past.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use overtake_lane::{
+    BrowseOrder, Broker, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place, Query, QueueId, Refusal,
+    Reply, Seq, State, Status, Step, Time,
+};
+
+/// A broker under watch: every step goes through here.
+pub(crate) struct Watch {
+    pub(crate) broker: Broker,
+    pub(crate) now: Time,
+    /// The broker that the facts so far make, without waking it.
+    folded: Broker,
+    facts: Vec<Fact>,
+    /// How many messages hold the content at each place, as effects say.
+    holds: BTreeMap<Place, i64>,
+    pulls: BTreeMap<ConsumerId, Time>,
+    expires: BTreeMap<(QueueId, Seq), Time>,
+    options: Options,
+}
+
+impl Watch {
+    pub(crate) fn new(options: Options, now: Time) -> Self {
+        Self {
+            broker: Broker::new(options),
+            now,
+            folded: Broker::new(options),
+            facts: Vec::new(),
+            holds: BTreeMap::new(),
+            pulls: BTreeMap::new(),
+            expires: BTreeMap::new(),
+            options,
+        }
+    }
+
+    /// Lets time pass up to `now`, then does one thing.
+    pub(crate) fn apply(&mut self, command: Command) -> (Result<Reply, Refusal>, Step) {
+        let given = places(&command);
+        let pull = match &command {
+            Command::Pull(pull) => Some((pull.consumer, pull.until)),
+            _ => None,
+        };
+        let mut step = Step::default();
+        let reply = self.broker.apply(self.now, command, &mut step);
+        if reply.is_ok() {
+            for place in given {
+                *self.holds.entry(place).or_default() += 1;
+            }
+            self.pulls.extend(pull);
+        }
+        self.see(&step);
+        (reply, step)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&mut self, ms: u64) -> Step {
+        self.now = self.now.after(ms);
+        let mut step = Step::default();
+        self.broker.tick(self.now, &mut step);
+        self.see(&step);
+        step
+    }
+
+    pub(crate) fn hold(&mut self, held: bool) -> Step {
+        let mut step = Step::default();
+        self.broker.hold(held, &mut step);
+        self.see(&step);
+        step
+    }
+
+    /// The consumers are gone and the broker is made anew from its facts, as after a crash.
+    pub(crate) fn restart(&mut self) -> Step {
+        self.options.life += 1;
+        let mut broker = Broker::new(self.options);
+        let mut step = Step::default();
+        for fact in self.facts.clone() {
+            broker.fold(fact, &mut step).expect("every fact is founded");
+        }
+        step.clear();
+        broker.wake(self.now, &mut step);
+        self.broker = broker;
+        self.pulls.clear();
+        self.see(&step);
+        step
+    }
+
+    /// The consumer was cancelled.
+    pub(crate) fn forget(&mut self, consumer: ConsumerId) {
+        self.pulls.remove(&consumer);
+    }
+
+    fn see(&mut self, step: &Step) {
+        self.see_effects(step);
+        self.see_facts(step);
+        self.check_places();
+        self.check_refold();
+        self.check_awake();
+        check_lanes(&self.broker, self.now);
+        let outstanding = self.broker.views(self.now).flat_map(|view| view.lanes).map(|lane| lane.leased + lane.delayed);
+        assert_eq!(self.broker.outstanding(), outstanding.sum::<u64>(), "leased and delayed in all queues");
+    }
+
+    fn see_effects(&mut self, step: &Step) {
+        for fact in &step.facts {
+            match fact {
+                Fact::Stored { queue, message } => {
+                    self.expires.insert((*queue, message.seq), message.expires);
+                }
+                Fact::Moved { to, .. } => {
+                    self.expires.extend(to.iter().map(|to| ((to.queue, to.message.seq), to.message.expires)));
+                }
+                Fact::Replayed { queue, seq, expires, .. } => {
+                    self.expires.insert((*queue, *seq), *expires);
+                }
+                _ => {}
+            }
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::Deliver(delivery) => {
+                    let expires = self.expires[&(delivery.receipt.queue, delivery.receipt.seq)];
+                    assert!(expires > self.now, "delivered at or after its expiry: {delivery:?}");
+                    assert!(delivery.deadline > self.now, "a lease that was over when it was given");
+                }
+                Effect::Released(place) => {
+                    let holds = self.holds.get_mut(place).expect("a place that was given");
+                    *holds -= 1;
+                    assert!(*holds >= 0, "{place:?} is released more often than it was given");
+                }
+                Effect::Shared(place) => {
+                    let holds = self.holds.get_mut(place).expect("a place that was given");
+                    assert!(*holds > 0, "{place:?} is shared after it was released");
+                    *holds += 1;
+                }
+                Effect::Served { consumer } | Effect::Cancelled { consumer } => {
+                    self.pulls.remove(consumer);
+                }
+            }
+        }
+    }
+
+    fn see_facts(&mut self, step: &Step) {
+        let mut effects = Step::default();
+        for fact in &step.facts {
+            self.folded.fold(fact.clone(), &mut effects).expect("every fact is founded");
+        }
+        self.facts.extend(step.facts.iter().cloned());
+    }
+
+    /// Each place has as many holds as messages, and none is left when no copy is left.
+    fn check_places(&mut self) {
+        let mut copies: BTreeMap<Place, i64> = BTreeMap::new();
+        for message in stored(&self.broker).into_values() {
+            *copies.entry(message.place).or_default() += 1;
+        }
+        self.holds.retain(|_, holds| *holds > 0);
+        assert_eq!(self.holds, copies, "places held, places in use");
+    }
+
+    /// The facts so far make the same broker; one that slept through nothing has nothing to do when it wakes.
+    fn check_refold(&self) {
+        assert_eq!(self.folded.topology_facts(), self.broker.topology_facts());
+        let (live, folded) = (stored(&self.broker), stored(&self.folded));
+        assert_eq!(live.keys().collect::<Vec<_>>(), folded.keys().collect::<Vec<_>>(), "live and folded messages");
+        let mut may_change = false;
+        for (at, message) in &live {
+            let mut again = folded[at].clone();
+            let view = self.broker.message_at(at.0, at.1).expect("a stored message is there");
+            if view.status == Status::Leased && message.state == State::Ready {
+                assert!(again.count <= message.count, "a fold counts leases that were not given");
+                again.count = message.count;
+                let name = self.broker.name(at.0).expect("its queue is there");
+                let settings = self.broker.settings(name).expect("its queue is there");
+                may_change |= message.expires <= self.now || settings.last_value.is_some();
+            }
+            assert_eq!(&again, message, "live and folded");
+        }
+        if may_change {
+            return;
+        }
+        let mut step = Step::default();
+        self.folded.clone().wake(self.now, &mut step);
+        assert_eq!(step.facts, [], "a broker made anew finds nothing to do that the live one has not done");
+    }
+
+    fn check_awake(&self) {
+        let mut first = self.pulls.values().copied().min().unwrap_or(Time::NEVER);
+        for (at, message) in stored(&self.broker) {
+            let view = self.broker.message_at(at.0, at.1).expect("a stored message is there");
+            let pushed = view.status == Status::Leased && message.state == State::Ready;
+            first = first.min(match message.state {
+                State::Ready if pushed => Time::NEVER,
+                State::Ready => message.expires,
+                State::Delayed { due } => due.min(message.expires),
+                State::Leased { deadline, .. } => deadline,
+                State::Dead => Time::NEVER,
+            });
+        }
+        assert!(first > self.now, "something is overdue since {first:?}");
+        let next = self.broker.next_deadline().unwrap_or(Time::NEVER);
+        assert!(next <= first, "asleep until {next:?}, but something happens at {first:?}");
+    }
+}
+
+/// Every message as a recovery would find it.
+pub(crate) fn stored(broker: &Broker) -> BTreeMap<(QueueId, Seq), Message> {
+    let facts = broker.message_facts().map(|fact| match fact {
+        Fact::Stored { queue, message } => ((queue, message.seq), message),
+        other => panic!("{other:?} stores nothing"),
+    });
+    facts.collect()
+}
+
+/// Every message of a queue, in an order.
+pub(crate) fn browse(broker: &Broker, queue: &str, order: BrowseOrder) -> Vec<MessageView> {
+    let query = Query { order, limit: usize::MAX, ..Query::default() };
+    broker.browse(queue, &query, &mut |_| true).expect("the queue is there").0
+}
+
+/// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
+fn check_lanes(broker: &Broker, now: Time) {
+    for view in broker.views(now) {
+        let published = browse(broker, &view.name, BrowseOrder::Published);
+        let dispatch: BTreeSet<Seq> =
+            browse(broker, &view.name, BrowseOrder::Dispatch).iter().map(|message| message.seq).collect();
+        assert_eq!(dispatch, published.iter().map(|message| message.seq).collect(), "both orders show all");
+        for lane in &view.lanes {
+            let count = |status| {
+                let here = published.iter().filter(|m| m.lane == lane.lane && m.status == status);
+                here.count() as u64
+            };
+            let stand = [lane.ready, lane.delayed, lane.leased, lane.dead];
+            let counted = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead].map(count);
+            assert_eq!(stand, counted, "gauges of lane {} of {}", lane.lane, view.name);
+            let alive = published.iter().filter(|m| m.lane == lane.lane && m.status != Status::Dead);
+            assert_eq!(lane.bytes, alive.map(|m| u64::from(m.bytes)).sum::<u64>());
+            let gone = lane.settled + lane.expired + lane.evicted + lane.removed + lane.moved;
+            let here: u64 = stand.iter().sum();
+            assert_eq!(lane.published, here + gone, "lane {} of {} conserves: {lane:?}", lane.lane, view.name);
+        }
+    }
+}
+
+fn places(command: &Command) -> Vec<Place> {
+    match command {
+        Command::Publish(publish) => vec![publish.place],
+        Command::Transact { publishes, .. } => publishes.iter().map(|publish| publish.place).collect(),
+        _ => Vec::new(),
+    }
+}
