@@ -1,0 +1,114 @@
+//! What lies in a store's directory, by name and header.
+
+use std::collections::BTreeMap;
+
+use crate::decide::Sight;
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::file::{Copies, FORMAT_VERSION, FileHeader, HEADER_LEN, HeaderFault, Name};
+
+/// The files of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) journals: BTreeMap<u64, Entry>,
+    pub(crate) spares: Vec<u64>,
+    pub(crate) half_made: Vec<u64>,
+    /// The store most files here belong to: the expected one, else that of the first readable header.
+    pub(crate) store_id: Option<u64>,
+}
+
+/// A file named `journal-`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) len: u64,
+    /// As it stands in the file.
+    read: Result<(FileHeader, Copies), HeaderFault>,
+}
+
+impl Catalog {
+    /// Reads the directory and every header; opens files for reading only.
+    pub(crate) fn read<D: Disk>(disk: &D, expected_id: Option<u64>) -> Result<Self, StoreError> {
+        let mut catalog = Self { store_id: expected_id, ..Self::default() };
+        let names = disk.list().map_err(|source| StoreError::io("list", "the directory", source))?;
+        for name in names {
+            match Name::parse(&name) {
+                Some(Name::Journal(number)) => {
+                    catalog.journals.insert(number, Entry::read(disk, &name)?);
+                }
+                Some(Name::Spare(id)) => catalog.spares.push(id),
+                Some(Name::New(id)) => catalog.half_made.push(id),
+                None => {}
+            }
+        }
+        catalog.spares.sort_unstable();
+        let mut ids = catalog.journals.values().filter_map(|entry| entry.read.ok());
+        catalog.store_id = catalog.store_id.or_else(|| ids.next().map(|(header, _)| header.store_id));
+        Ok(catalog)
+    }
+
+    /// The header of a file, when it can be used; the reason when not.
+    pub(crate) fn header(&self, number: u64) -> Result<FileHeader, Sight> {
+        let entry = self.journals.get(&number).ok_or(Sight::FileMissing)?;
+        let (header, _) = entry.read.map_err(Sight::from)?;
+        if Some(header.store_id) != self.store_id {
+            return Err(Sight::HeaderOtherStore);
+        }
+        if header.number != number {
+            return Err(Sight::HeaderMisplaced);
+        }
+        Ok(header)
+    }
+
+    /// What is wrong with a usable file as a whole, though it can be read.
+    pub(crate) fn blemish(&self, number: u64) -> Option<(u64, Sight)> {
+        let entry = self.journals.get(&number)?;
+        match entry.read {
+            Ok((header, _)) if entry.len < header.segment_bytes => Some((entry.len, Sight::FileShort)),
+            Ok((_, Copies::First)) => Some((crate::file::COPY_AT as u64, Sight::HeaderCopyBad)),
+            Ok((_, Copies::Second)) => Some((0, Sight::HeaderCopyBad)),
+            Ok((_, Copies::Both)) | Err(_) => None,
+        }
+    }
+
+    /// The reason not to touch this directory at all, if there is one.
+    pub(crate) fn refusal(&self) -> Option<StoreError> {
+        self.journals.iter().find_map(|(&number, entry)| {
+            let file = Name::Journal(number).to_string();
+            match (entry.read, self.store_id) {
+                (Err(HeaderFault::Newer(found)), _) => {
+                    Some(StoreError::Newer { file, found, known: FORMAT_VERSION })
+                }
+                (Ok((header, _)), Some(wanted)) if header.store_id != wanted => {
+                    Some(StoreError::OtherStore { file, found: header.store_id, wanted })
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The greatest id in use by spares and half-made files.
+    pub(crate) fn last_id(&self) -> u64 {
+        self.spares.iter().chain(&self.half_made).copied().max().unwrap_or(0)
+    }
+
+    /// The last life that prepared a file here.
+    pub(crate) fn life(&self) -> u32 {
+        self.journals
+            .values()
+            .filter_map(|entry| entry.read.ok())
+            .map(|(header, _)| header.life)
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+impl Entry {
+    fn read<D: Disk>(disk: &D, name: &str) -> Result<Self, StoreError> {
+        let read_error = |source| StoreError::io("read", name, source);
+        let file = disk.open_to_read(name).map_err(read_error)?;
+        let mut block = vec![0; HEADER_LEN as usize];
+        let read = file.read_at(0, &mut block).map_err(read_error)?;
+        block.truncate(read);
+        Ok(Self { len: file.len().map_err(read_error)?, read: FileHeader::decode(&block) })
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading a whole store without changing it.
+
+use crate::catalog::Catalog;
+use crate::decide::Sight;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::file::Name;
+use crate::journal::{Tail, first_file};
+use crate::survey::{Damage, survey};
+
+/// What [`check`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Whether someone has the store open; what is being written may then look torn.
+    pub is_locked: bool,
+    /// The store's id, when a header says it.
+    pub store_id: Option<u64>,
+    /// The last life that wrote.
+    pub life: Option<u32>,
+    /// Files that hold records still needed.
+    pub files: usize,
+    /// Spares, half-made files, and files before or after the log.
+    pub idle_files: usize,
+    /// Records still needed.
+    pub records: u64,
+    /// Bytes of payload in them.
+    pub bytes: u64,
+    /// Where the log ends; `None` when that cannot be told.
+    pub tail: Option<Tail>,
+    /// What is wrong: something durable cannot be read. In the order of the log.
+    pub damage: Vec<Damage>,
+    /// What is not as it was written, but costs nothing.
+    pub notes: Vec<Damage>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+/// Reads everything, lists what is wrong and where, changes nothing. Takes no lock, and works beside a process that has it.
+///
+/// # Errors
+/// [`StoreError::NotAStore`]; [`StoreError::Io`] when a file cannot be read. Damage is no error but a finding.
+pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
+    let is_locked =
+        disk.is_locked().map_err(|source| StoreError::io("look at the lock of", "the directory", source))?;
+    let catalog = Catalog::read(disk, None)?;
+    let Some((&lowest, entry)) = catalog.journals.first_key_value() else {
+        return Err(StoreError::NotAStore);
+    };
+    let mut report = CheckReport {
+        is_locked,
+        store_id: catalog.store_id,
+        life: None,
+        files: 0,
+        idle_files: catalog.spares.len() + catalog.half_made.len(),
+        records: 0,
+        bytes: 0,
+        tail: None,
+        damage: Vec::new(),
+        notes: Vec::new(),
+    };
+    let fresh = first_file(0, crate::file::SEGMENT_BYTES_MIN);
+    match survey(disk, &catalog, fresh) {
+        Ok(found) => {
+            report.life = found.life;
+            report.files = found.files.len();
+            report.idle_files += found.below.len() + found.beyond.len();
+            report.records = found.records;
+            report.bytes = found.bytes;
+            report.tail = Some(Tail::of(&found));
+            report.damage = found.damage;
+            report.notes = found.notes;
+        }
+        Err(StoreError::Corrupt { file, at, what }) => {
+            report.damage.push(Damage { file, at, bytes: entry.len, what });
+            report.damage.extend(unreadable_headers(&catalog, lowest + 1));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(report)
+}
+
+fn unreadable_headers(catalog: &Catalog, from: u64) -> impl Iterator<Item = Damage> {
+    catalog.journals.range(from..).filter_map(|(&number, entry)| {
+        let what: Sight = catalog.header(number).err()?;
+        Some(Damage { file: Name::Journal(number).to_string(), at: 0, bytes: entry.len, what })
+    })
+}

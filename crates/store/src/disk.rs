@@ -1,0 +1,115 @@
+//! The only door to the file system.
+//!
+//! Everything the store asks of a disk goes through these two traits, so that the simulator can stand behind them and
+//! lose, tear and refuse whatever a real disk may. One directory holds the files of one store; names are plain, never paths.
+
+use std::io;
+
+/// A directory of files. Cloning gives another handle on the same directory.
+pub trait Disk: Clone + Send + Sync + 'static {
+    /// An open file.
+    type File: DiskFile;
+    /// Keeps the directory locked for as long as it lives.
+    type Guard: Send + 'static;
+
+    /// The names of the files in the directory, in no particular order.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Opens an existing file for reading and writing.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn open(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Opens an existing file for reading only.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn open_to_read(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Makes a new, empty file, open for reading and writing. The name is durable after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// `AlreadyExists` when the name is taken, `StorageFull` when there is no room.
+    fn create(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Gives a file another name, taking the place of a file that has it. Durable after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. Durable after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Returns when every name made, changed or removed before is durable.
+    ///
+    /// # Errors
+    /// Whatever the disk says; what was durable is unknown then.
+    fn sync_dir(&self) -> io::Result<()>;
+
+    /// Locks the directory against every other process, and every other caller in this one.
+    ///
+    /// # Errors
+    /// `WouldBlock` when it is locked already.
+    fn lock(&self) -> io::Result<Self::Guard>;
+
+    /// Whether someone holds the lock. Changes nothing.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn is_locked(&self) -> io::Result<bool>;
+}
+
+/// An open file. Offsets and lengths are in bytes.
+pub trait DiskFile: Send + Sync + 'static {
+    /// Fills `buf` from `offset`; returns the bytes read, fewer than `buf.len()` only at the end of the file.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at `offset`, extending the file when it has to.
+    ///
+    /// # Errors
+    /// `StorageFull` when there is no room; a part may have been written then.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when every byte written before is durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// Whatever the disk says. Never retry: the next call may say yes to what is lost.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// As [`DiskFile::sync_data`], with the file's own description (`fsync`).
+    ///
+    /// # Errors
+    /// As [`DiskFile::sync_data`].
+    fn sync_all(&self) -> io::Result<()>;
+
+    /// The file's length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether the file has no bytes.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts or extends the file to `len` bytes.
+    ///
+    /// # Errors
+    /// `StorageFull` when there is no room.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+}

@@ -1,0 +1,138 @@
+//! What can go wrong with a store: never retried, never logged and carried on from.
+
+use std::path::Path;
+use std::{fmt, io};
+
+use crate::decide::Sight;
+
+/// The store failed, or refuses.
+#[derive(Debug)]
+pub enum StoreError {
+    /// A write or sync failed earlier: what is on the disk is unknown until the store is opened anew.
+    Poisoned {
+        /// The failure.
+        why: String,
+    },
+    /// There is no room. Asking again later is allowed.
+    Full,
+    /// Bytes that were once durable are no longer what was written.
+    Corrupt {
+        /// Name of the file.
+        file: String,
+        /// Offset in the file, bytes.
+        at: u64,
+        /// What is there instead.
+        what: Sight,
+    },
+    /// Another process, or another part of this one, has the store open.
+    Locked,
+    /// The store was written by a newer version of the program.
+    Newer {
+        /// Name of the file.
+        file: String,
+        /// The format it is written in.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// The file belongs to another store.
+    OtherStore {
+        /// Name of the file.
+        file: String,
+        /// The store it belongs to.
+        found: u64,
+        /// The store that was expected.
+        wanted: u64,
+    },
+    /// The directory holds no journal.
+    NotAStore,
+    /// The disk said no.
+    Io {
+        /// What was tried, as a verb: "write to", "sync".
+        op: &'static str,
+        /// Name or path of the file.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// The record is longer than a journal file can hold.
+    RecordTooLong {
+        /// Its length, bytes.
+        len: usize,
+        /// The longest allowed, bytes.
+        max: usize,
+    },
+    /// `segment_bytes` is outside what the format allows, or not a multiple of its page.
+    BadSegmentBytes {
+        /// What was asked for, bytes.
+        asked: u64,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(op: &'static str, file: &str, source: io::Error) -> Self {
+        Self::Io { op, file: file.to_owned(), source }
+    }
+
+    pub(crate) fn at(op: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { op, file: path.display().to_string(), source }
+    }
+
+    /// Whether the cause is a full disk: [`StoreError::Full`], or an [`StoreError::Io`] that says so.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Poisoned { why } => {
+                write!(f, "the store stopped after a failure ({why}): restart to recover what is on the disk")
+            }
+            Self::Full => f.write_str("no room left in the journal: free disk space, or settle messages"),
+            Self::Corrupt { file, at, what } => {
+                write!(
+                    f,
+                    "damage in {file} at byte {at}: {what}; restore a backup, or open skipping what is damaged"
+                )
+            }
+            Self::Locked => f.write_str("another process has this store open"),
+            Self::Newer { file, found, known } => {
+                write!(
+                    f,
+                    "{file} has format {found}, this program knows formats up to {known}: use a newer one"
+                )
+            }
+            Self::OtherStore { file, found, wanted } => {
+                write!(f, "{file} belongs to store {found:016x}, not to {wanted:016x}")
+            }
+            Self::NotAStore => f.write_str("no journal in this directory: not a store"),
+            Self::Io { op, file, source } => write!(f, "cannot {op} {file}: {source}"),
+            Self::RecordTooLong { len, max } => write!(f, "record of {len} bytes, at most {max} fit"),
+            Self::BadSegmentBytes { asked } => write!(
+                f,
+                "journal files of {asked} bytes: use a multiple of {} from {} to {}",
+                crate::file::PAGE_LEN,
+                crate::file::SEGMENT_BYTES_MIN,
+                crate::file::SEGMENT_BYTES_MAX
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

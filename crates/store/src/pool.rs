@@ -1,0 +1,151 @@
+//! Where journal files come from and go to: made, prepared, recycled, removed.
+//!
+//! A file is prepared under a name that recovery ignores, and renamed only when its zeros and its header are durable; so
+//! a crash leaves either a file that can be used or one that may be thrown away.
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::file::{FileHeader, Name};
+
+/// Bytes of zeros written and synced in one step, so that commits can go between.
+const STEP_BYTES: u64 = 4 << 20;
+
+/// What a step of preparing a file came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prepared {
+    /// More steps are needed.
+    More,
+    /// The file stands ready: tell the writer.
+    Ready(crate::FileReady),
+}
+
+pub(crate) struct Pool<D: Disk> {
+    disk: D,
+    /// The header of the next file to prepare.
+    next: FileHeader,
+    spares: Vec<u64>,
+    spares_max: usize,
+    last_id: u64,
+    making: Option<Making<D::File>>,
+}
+
+struct Making<F> {
+    name: String,
+    file: F,
+    written: u64,
+}
+
+impl<D: Disk> Pool<D> {
+    /// `spares` are files of `next.segment_bytes`; ids above `last_id` are free.
+    pub(crate) fn new(disk: D, next: FileHeader, spares: Vec<u64>, spares_max: usize, last_id: u64) -> Self {
+        Self { disk, next, spares, spares_max, last_id, making: None }
+    }
+
+    pub(crate) fn spares(&self) -> usize {
+        self.spares.len()
+    }
+
+    /// One step towards the next file: a spare is ready at once, a new file takes a step for every few MiB.
+    pub(crate) fn prepare_step(&mut self) -> Result<Option<(FileHeader, D::File)>, StoreError> {
+        if let Some(id) = self.spares.pop() {
+            let name = Name::Spare(id).to_string();
+            let file = self.disk.open(&name).map_err(|source| StoreError::io("open", &name, source))?;
+            return self.stamp(&name, file).map(Some);
+        }
+        let making = match self.making.take() {
+            Some(making) => making,
+            None => self.begin_file()?,
+        };
+        match self.write_some(making) {
+            Ok(Some(made)) => self.stamp(&made.name, made.file).map(Some),
+            Ok(None) => Ok(None),
+            Err((making, error)) => Err(self.give_up(&making.name, error)),
+        }
+    }
+
+    fn begin_file(&mut self) -> Result<Making<D::File>, StoreError> {
+        self.last_id += 1;
+        let name = Name::New(self.last_id).to_string();
+        match self.disk.create(&name) {
+            Ok(file) => Ok(Making { name, file, written: 0 }),
+            Err(source) => Err(full_or(StoreError::io("create", &name, source))),
+        }
+    }
+
+    /// Writes some zeros; returns the file when it has all of them.
+    #[expect(clippy::type_complexity, reason = "the file comes back with the error, to be removed")]
+    fn write_some(
+        &mut self,
+        mut making: Making<D::File>,
+    ) -> Result<Option<Making<D::File>>, (Making<D::File>, StoreError)> {
+        let to = (making.written + STEP_BYTES).min(self.next.segment_bytes);
+        if let Err(error) = write_zeros(&making.file, &making.name, making.written, to) {
+            return Err((making, error));
+        }
+        making.written = to;
+        if to == self.next.segment_bytes {
+            return Ok(Some(making));
+        }
+        self.making = Some(making);
+        Ok(None)
+    }
+
+    /// A full disk keeps nothing half-made.
+    fn give_up(&mut self, name: &str, error: StoreError) -> StoreError {
+        if !error.is_full() {
+            return error;
+        }
+        let removed = self.disk.remove(name).and_then(|()| self.disk.sync_dir());
+        match removed {
+            Ok(()) => StoreError::Full,
+            Err(source) => StoreError::io("remove", name, source),
+        }
+    }
+
+    /// Gives a file of the right length its header and then its name.
+    fn stamp(&mut self, name: &str, file: D::File) -> Result<(FileHeader, D::File), StoreError> {
+        let header = self.next;
+        file.write_at(0, &header.encode()).map_err(|source| StoreError::io("write to", name, source))?;
+        file.sync_all().map_err(|source| StoreError::io("sync", name, source))?;
+        self.disk.rename(name, &header.name()).map_err(|source| StoreError::io("rename", name, source))?;
+        self.disk
+            .sync_dir()
+            .map_err(|source| StoreError::io("sync the directory of", &header.name(), source))?;
+        self.next = header.next(header.life, header.segment_bytes);
+        Ok((header, file))
+    }
+
+    /// Makes a spare of a file, or removes it when there are enough or its length is another. Durable after [`Pool::sync`].
+    pub(crate) fn recycle(&mut self, name: &str, len: u64) -> Result<(), StoreError> {
+        if self.spares.len() >= self.spares_max || len != self.next.segment_bytes {
+            return self.disk.remove(name).map_err(|source| StoreError::io("remove", name, source));
+        }
+        self.last_id += 1;
+        let spare = Name::Spare(self.last_id).to_string();
+        self.disk.rename(name, &spare).map_err(|source| StoreError::io("rename", name, source))?;
+        self.spares.push(self.last_id);
+        Ok(())
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.disk.sync_dir().map_err(|source| StoreError::io("sync", "the directory", source))
+    }
+}
+
+fn full_or(error: StoreError) -> StoreError {
+    if error.is_full() { StoreError::Full } else { error }
+}
+
+/// Writes zeros from one offset to another and syncs them, so that later writes there need no room.
+pub(crate) fn write_zeros<F: DiskFile>(file: &F, name: &str, from: u64, to: u64) -> Result<(), StoreError> {
+    const CHUNK: u64 = 1 << 20;
+    let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
+    let mut at = from;
+    while at < to {
+        let len = CHUNK.min(to - at);
+        let bytes = &zeros[..len as usize];
+        file.write_at(at, bytes).map_err(|source| StoreError::io("write to", name, source))?;
+        at += len;
+    }
+    file.sync_all().map_err(|source| StoreError::io("sync", name, source))
+}

@@ -1,0 +1,169 @@
+//! A directory of the operating system.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+
+/// The file whose lock is the lock of the directory.
+const LOCK_NAME: &str = "LOCK";
+
+/// A [`Disk`] over a directory, through `std::fs`.
+#[derive(Clone, Debug)]
+pub struct RealDisk {
+    dir: Arc<PathBuf>,
+}
+
+impl RealDisk {
+    /// The directory at `dir`, made with its parents when it is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when it cannot be made, or is not a directory.
+    pub fn create(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
+        fs::create_dir_all(dir).map_err(|source| StoreError::at("make the directory", dir, source))?;
+        sync_parent(dir).map_err(|source| StoreError::at("sync the parent of", dir, source))?;
+        Self::existing(dir)
+    }
+
+    /// The directory at `dir`, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when it is not a readable directory.
+    pub fn existing(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
+        fs::read_dir(dir).map_err(|source| StoreError::at("read the directory", dir, source))?;
+        Ok(Self { dir: Arc::new(dir.to_path_buf()) })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    fn open_with(&self, name: &str, options: &OpenOptions) -> io::Result<RealFile> {
+        options.open(self.dir.join(name)).map(RealFile)
+    }
+}
+
+/// The directory entry of a new directory is its parent's to keep.
+fn sync_parent(dir: &Path) -> io::Result<()> {
+    match dir.canonicalize()?.parent().map(File::open) {
+        Some(Ok(parent)) => parent.sync_all(),
+        // A parent that may not be read was not made by us, nor the entry in it.
+        Some(Err(_)) | None => Ok(()),
+    }
+}
+
+impl Disk for RealDisk {
+    type File = RealFile;
+    type Guard = RealGuard;
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&*self.dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, name: &str) -> io::Result<RealFile> {
+        self.open_with(name, OpenOptions::new().read(true).write(true))
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<RealFile> {
+        self.open_with(name, OpenOptions::new().read(true))
+    }
+
+    fn create(&self, name: &str) -> io::Result<RealFile> {
+        self.open_with(name, OpenOptions::new().read(true).write(true).create_new(true))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.dir.join(from), self.dir.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.dir.join(name))
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        File::open(&*self.dir)?.sync_all()
+    }
+
+    fn lock(&self) -> io::Result<RealGuard> {
+        let path = self.dir.join(LOCK_NAME);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(RealGuard { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn is_locked(&self) -> io::Result<bool> {
+        let file = match File::open(self.dir.join(LOCK_NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The lock of a directory. The operating system lets go of it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct RealGuard {
+    _file: File,
+}
+
+/// A file of the operating system.
+#[derive(Debug)]
+pub struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.0.read_at(&mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.metadata().map(|metadata| metadata.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+}
