@@ -1,0 +1,324 @@
+//! What front ends may ask. Every engine answers the same; `conformance` says what.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use overtake_lane::{
+    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, QueueView, Receipt,
+    Refusal, Seq, Settings, Status, Time, UrgentCredit,
+};
+use tokio::sync::mpsc;
+
+/// An answer that is on its way.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
+
+/// A broker, wherever it keeps its messages.
+///
+/// Every change answers once it is durable. A lease is handed out before that: losing it in a crash puts the message back.
+/// Dropping the answer of [`Engine::lease`] gives up the wait; a message already on its way is put back.
+pub trait Engine: Send + Sync + 'static {
+    /// Makes a queue or changes the settings of the one that is there. The settings must be valid.
+    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared>;
+    /// Deletes a queue with what is in it.
+    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()>;
+    /// Every queue, by name.
+    fn queues(&self) -> Pending<Vec<QueueView>>;
+    /// One queue.
+    fn queue(&self, name: &str) -> Pending<QueueView>;
+
+    /// Makes an exchange, or finds the one of the same kind that is there.
+    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()>;
+    /// Deletes an exchange with its bindings.
+    fn delete_exchange(&self, name: &str) -> Pending<()>;
+    /// Every exchange, by name.
+    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>>;
+    /// Binds a queue to an exchange.
+    fn bind(&self, binding: Binding) -> Pending<()>;
+    /// Takes a binding away.
+    fn unbind(&self, binding: Binding) -> Pending<()>;
+
+    /// Publishes all or none. Answers one entry per copy made, in order.
+    fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;
+    /// Publishes and settles, all or none.
+    fn transact(&self, messages: Vec<NewMessage>, settlements: Vec<(Receipt, Outcome)>) -> Pending<Vec<PublishedCopy>>;
+    /// Leases what is there, or waits for the first.
+    fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
+    /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.
+    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer>;
+    /// Settles leases, each for itself.
+    fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
+    /// Lengthens leases, each for itself. 0: the lease has no end of its own.
+    fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
+
+    /// A page of the messages of a queue.
+    fn browse(&self, queue: &str, browse: Browse) -> Pending<Page>;
+    /// One message, by its id.
+    fn message(&self, queue: &str, id: &str) -> Pending<BrowsedMessage>;
+    /// Gives ready and delayed messages another priority. Answers how many.
+    fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64>;
+    /// Removes messages. Answers how many.
+    fn remove(&self, queue: &str, select: Select) -> Pending<u64>;
+    /// Removes everything that stands so, by default what is ready and delayed. Answers how many.
+    fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64>;
+    /// Puts dead letters back into their lanes, with another priority if `promote` says so. Answers how many.
+    fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64>;
+
+    /// Whether it can serve.
+    fn health(&self) -> Health;
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The broker declines.
+    Refused(Refusal),
+    /// The broker cannot: its store failed, or it is stopping. Whether the change was made is not known.
+    Unavailable(Arc<str>),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unavailable(why) => write!(f, "the broker is not available: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What declaring a queue did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// It is new.
+    pub made: bool,
+}
+
+/// When a queue may be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOnly {
+    /// Only when it holds no message.
+    pub if_empty: bool,
+    /// Only when it has no consumer.
+    pub if_unused: bool,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Its headers.
+    pub headers: Headers,
+    /// Its media type.
+    pub content_type: Option<String>,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// A message to publish.
+#[derive(Clone, Debug, Default)]
+pub struct NewMessage {
+    /// Where to.
+    pub to: Target,
+    /// As the wire said it.
+    pub priority: Given,
+    /// Makes the publish idempotent while it is pending.
+    pub id: Option<String>,
+    /// Its key.
+    pub key: Option<String>,
+    /// Its time to live, ms; 0: unset.
+    pub ttl_ms: u64,
+    /// Not before so many ms from now.
+    pub delay_ms: u64,
+    /// What it says.
+    pub content: Content,
+}
+
+/// Where a message is published to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A queue.
+    Queue(Arc<str>),
+    /// Every queue an exchange chooses.
+    Exchange {
+        /// The exchange.
+        name: Arc<str>,
+        /// The routing key.
+        routing_key: Arc<str>,
+        /// Refuse it when no queue gets it.
+        mandatory: bool,
+    },
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Queue(Arc::from(""))
+    }
+}
+
+/// One copy of a published message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedCopy {
+    /// The queue it is in.
+    pub queue: Arc<str>,
+    /// Its id: the publisher's, else `seq-N`.
+    pub id: String,
+    /// Its place in the order of publishing.
+    pub seq: Seq,
+    /// Its priority, in the words of the queue's scheme.
+    pub priority: Given,
+    /// It was there before.
+    pub duplicate: bool,
+    /// Messages ahead of it.
+    pub position: Option<u64>,
+    /// Messages ahead of it in its own lane.
+    pub position_in_priority: Option<u64>,
+}
+
+/// A request for messages.
+#[derive(Clone, Debug)]
+pub struct LeaseRequest {
+    /// The queue.
+    pub queue: Arc<str>,
+    /// Most messages, 1 or more.
+    pub max: u32,
+    /// Wait so long for the first, ms.
+    pub wait_ms: u64,
+    /// How long the leases last, ms; `None`: as the queue says; 0: no end by itself.
+    pub visibility_ms: Option<u64>,
+}
+
+/// A message, lent.
+#[derive(Clone, Debug)]
+pub struct LeasedMessage {
+    /// What to show when settling.
+    pub receipt: Receipt,
+    /// When the lease ends.
+    pub deadline: Option<Time>,
+    /// The message.
+    pub message: MessageView,
+    /// What it says.
+    pub content: Arc<Content>,
+}
+
+/// A consumer that stays.
+#[derive(Clone, Debug)]
+pub struct ConsumeRequest {
+    /// The queue.
+    pub queue: Arc<str>,
+    /// Most messages it holds at once; `None`: as the queue says.
+    pub window: Option<u32>,
+    /// Extra window for urgent messages.
+    pub urgent: Option<UrgentCredit>,
+    /// Consumers of a higher one are served first.
+    pub priority: i32,
+}
+
+/// Messages coming by themselves.
+///
+/// Held open by this value: dropping it ends the consumer and puts back what it holds.
+pub struct Consumer {
+    pub(crate) messages: mpsc::UnboundedReceiver<LeasedMessage>,
+    pub(crate) _end: EndOfConsumer,
+}
+
+impl Consumer {
+    /// The next message, as soon as there is one; `None` when the queue or the broker is gone.
+    pub async fn next(&mut self) -> Option<LeasedMessage> {
+        self.messages.recv().await
+    }
+}
+
+/// Runs when a consumer is dropped.
+pub(crate) struct EndOfConsumer(pub(crate) Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for EndOfConsumer {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}
+
+/// Which messages of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// The one with this id. Refused if it cannot be done.
+    Id(String),
+    /// All that match and for which it can be done.
+    Matching(Filter),
+}
+
+/// Which messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only what stands so.
+    pub status: Option<Status>,
+    /// Only this priority, in the words of the queue's scheme.
+    pub priority: Option<Given>,
+    /// Only this key.
+    pub key: Option<String>,
+    /// Only those with all these headers, compared as text.
+    pub headers: Vec<(String, String)>,
+}
+
+/// A page to see.
+#[derive(Clone, Debug, Default)]
+pub struct Browse {
+    /// Which messages.
+    pub filter: Filter,
+    /// In which order.
+    pub order: BrowseOrder,
+    /// Most messages, 1 to [`BROWSE_LIMIT_MAX`].
+    pub limit: usize,
+    /// Where the page before ended.
+    pub cursor: Option<Cursor>,
+}
+
+/// Most messages of one page.
+pub const BROWSE_LIMIT_MAX: usize = 1_000;
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The messages.
+    pub messages: Vec<BrowsedMessage>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// A message, seen and left where it is.
+#[derive(Clone, Debug)]
+pub struct BrowsedMessage {
+    /// The message.
+    pub message: MessageView,
+    /// What it says.
+    pub content: Arc<Content>,
+    /// Messages ahead of it; only when asked for one message.
+    pub position: Option<u64>,
+    /// Messages ahead of it in its own lane; only when asked for one message.
+    pub position_in_priority: Option<u64>,
+}
+
+/// Whether an engine can serve.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Why it cannot serve at all.
+    pub down: Option<Arc<str>>,
+    /// Why it refuses publishes, while it still takes acknowledgements.
+    pub full: Option<Arc<str>>,
+    /// Bytes of journal on disk.
+    pub journal_bytes: u64,
+    /// Syncs since it was opened.
+    pub syncs: u64,
+    /// Records waiting to be durable.
+    pub unsynced: u64,
+}

@@ -1,0 +1,108 @@
+//! Seeing without taking.
+
+use overtake_lane::BrowseOrder::{Dispatch, Published};
+use overtake_lane::{BrowseOrder, Cursor};
+
+use super::words::name_of;
+use super::{Fixture, Story};
+use crate::api::{Browse, Filter};
+
+/// A message that was seen is still there, as it was.
+pub async fn browsing_changes_nothing<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5 b:9").await;
+    assert_eq!(story.find(Dispatch, "").await, "b a");
+    assert_eq!(story.find(Dispatch, "").await, "b a");
+    assert_eq!(story.lease(2).await, "b a");
+}
+
+/// Bridges want the order of publishing, people that of dispatch.
+pub async fn a_queue_is_browsed_in_both_orders<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("out:9 a:1 dead:8 b:5 later:9,delay=600000 c:1").await;
+    story.lease(2).await;
+    story.reject("dead").await;
+    assert_eq!(story.find(Dispatch, "").await, "out b a c later dead");
+    assert_eq!(story.find(Published, "").await, "out a dead b later c");
+}
+
+/// Each alone and all together.
+pub async fn a_filter_takes_status_priority_key_and_headers<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5,key=k,h.colour=red b:5,key=k,h.colour=blue c:9,key=k,h.colour=red d:5,h.colour=red,h.n=7").await;
+    story.lease(1).await;
+    for (filter, found) in [
+        ("ready", "a b d"),
+        ("leased", "c"),
+        ("dead", ""),
+        ("priority=5", "a b d"),
+        ("key=k", "c a b"),
+        ("h.colour=red", "c a d"),
+        ("h.colour=red h.n=7", "d"),
+        ("ready priority=5 key=k h.colour=red", "a"),
+        ("h.colour=green", ""),
+    ] {
+        assert_eq!(story.find(Dispatch, filter).await, found, "{filter}");
+    }
+}
+
+async fn pages(story: &Story<impl Fixture>, order: BrowseOrder, limit: usize, filter: Filter) -> Vec<String> {
+    let (mut pages, mut cursor): (Vec<String>, Option<Cursor>) = (Vec::new(), None);
+    loop {
+        let browse = Browse { filter: filter.clone(), order, limit, cursor };
+        let page = story.engine().browse("q", browse).await.expect("browsed");
+        assert!(page.messages.len() <= limit);
+        let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();
+        pages.push(names.join(" "));
+        cursor = page.next;
+        if cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+/// Each message on one page, in both orders.
+pub async fn pages_follow_each_other_without_a_gap<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:1 b:9 c:5 d:9 e:1").await;
+    let all = Filter::default;
+    assert_eq!(pages(&story, Dispatch, 2, all()).await, ["b d", "c a", "e"]);
+    assert_eq!(pages(&story, Published, 2, all()).await, ["a b", "c d", "e"]);
+    assert_eq!(pages(&story, Published, 5, all()).await, ["a b c d e"]);
+}
+
+/// A page is full of what is asked for, whatever lies between.
+pub async fn pages_of_a_filter_hold_what_it_takes<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:1,key=k x:9 b:5,key=k y:9 z:1 c:1,key=k").await;
+    let filter = Filter { key: Some("k".into()), ..Filter::default() };
+    assert_eq!(pages(&story, Published, 2, filter.clone()).await, ["a b", "c"]);
+    assert_eq!(pages(&story, Dispatch, 2, filter).await, ["b a", "c"]);
+}
+
+/// In publish order a cursor is a place that does not move.
+pub async fn a_cursor_in_publish_order_survives_what_is_taken_meanwhile<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5 b:5 c:5 d:5").await;
+    let browse = |cursor| Browse { order: Published, limit: 2, cursor, ..Browse::default() };
+    let first = story.engine().browse("q", browse(None)).await.expect("browsed");
+    story.lease(2).await;
+    story.ack("a b").await;
+    story.publish("e:5").await;
+    let second = story.engine().browse("q", browse(first.next)).await.expect("browsed");
+    let names: Vec<_> = second.messages.iter().map(|message| name_of(&message.content)).collect();
+    assert_eq!(names, ["c", "d"]);
+}
+
+/// All there is to know.
+pub async fn a_message_is_shown_with_its_content<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let mut messages = story.messages("a:5,id=a,key=k,h.colour=red,h.n=-7,h.yes=true");
+    messages[0].content.content_type = Some("text/plain".into());
+    messages[0].content.body = b"\0\xff any bytes".as_ref().into();
+    let published = messages[0].content.clone();
+    story.engine().publish(messages).await.expect("published");
+    let shown = story.show("a").await;
+    assert_eq!(*shown.content, published);
+    assert_eq!(u64::from(shown.message.bytes), published.size() as u64);
+}

@@ -1,0 +1,122 @@
+//! Which queues get a copy.
+
+use overtake_lane::{ExchangeKind, Refusal, Scheme, Settings};
+
+use super::{Fixture, Story, binding, refused, settings};
+
+async fn three(fixture: impl Fixture, kind: ExchangeKind, bindings: &[&str]) -> Story<impl Fixture> {
+    let story = Story::new(fixture).await;
+    story.declare("r", Settings::default()).await;
+    story.declare("s", Settings::default()).await;
+    story.exchange("x", kind, bindings).await;
+    story
+}
+
+async fn seen(story: &Story<impl Fixture>) -> [String; 3] {
+    [story.left_in("q").await, story.left_in("r").await, story.left_in("s").await]
+}
+
+/// The key is the key.
+pub async fn a_direct_exchange_goes_by_the_routing_key<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Direct, &["q one", "r one", "s two"]).await;
+    story.publish("a,to=x/one b,to=x/two c,to=x/three").await;
+    assert_eq!(seen(&story).await, ["a", "a", "b"]);
+}
+
+/// All of them.
+pub async fn a_fanout_exchange_goes_to_every_queue<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Fanout, &["q", "r one", "s"]).await;
+    let copies = story.publish("a:7,to=x/any").await;
+    assert_eq!(copies.iter().map(|copy| &*copy.queue).collect::<Vec<_>>(), ["q", "r", "s"]);
+    assert_eq!(seen(&story).await, ["a", "a", "a"]);
+}
+
+/// Words between dots: `*` is one, `#` any number.
+pub async fn a_topic_exchange_goes_by_patterns<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Topic, &["q eu.*.order", "r eu.#", "s #.order"]).await;
+    story.publish("a,to=x/eu.de.order b,to=x/eu c,to=x/us.order d,to=x/eu.de.by.order e,to=x/us").await;
+    assert_eq!(seen(&story).await, ["a", "a b d", "a c d"]);
+}
+
+/// All of them, or any.
+pub async fn a_headers_exchange_goes_by_headers<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Headers, &["q h.colour=red h.n=7", "r h.colour=red h.n=7 any", "s"]).await;
+    story.publish("both,h.colour=red,h.n=7,to=x/ one,h.colour=red,to=x/ none,h.n=8,to=x/").await;
+    assert_eq!(seen(&story).await, ["both", "both one", "both one none"]);
+}
+
+/// However many say it should.
+pub async fn a_queue_bound_twice_gets_one_copy<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Topic, &["q a.#", "q #.b", "q a.b", "r a.b"]).await;
+    story.publish("m,to=x/a.b").await;
+    assert_eq!(seen(&story).await, ["m", "m", ""]);
+}
+
+/// The priority is each queue's to understand, and each copy's to lose.
+pub async fn each_copy_lives_by_the_settings_of_its_queue<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.declare("r", settings(|s| (s.scheme, s.ttl_ms) = (Scheme::Signed, 1_000))).await;
+    story.exchange("x", ExchangeKind::Fanout, &["q", "r"]).await;
+    let copies = story.publish("a:12,to=x/").await;
+    assert_eq!(copies.len(), 2);
+    story.lease(1).await;
+    story.ack("a").await;
+    assert_eq!((&*story.left_in("q").await, &*story.left_in("r").await), ("", "a"));
+    story.advance(1_000).await;
+    assert_eq!(story.left_in("r").await, "");
+}
+
+/// All its copies or none: one queue's no is a no.
+pub async fn a_message_that_one_queue_refuses_goes_to_none<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.declare("r", settings(|s| s.scheme = Scheme::Named)).await;
+    story.exchange("x", ExchangeKind::Fanout, &["q", "r"]).await;
+    assert_eq!(story.refusal("a:5,to=x/").await, Refusal::PriorityUnknown);
+    assert_eq!((&*story.left_in("q").await, &*story.left_in("r").await), ("", ""));
+}
+
+/// Dropped, unless somebody minds.
+pub async fn a_message_for_nobody_is_refused_if_mandatory<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Direct, &["q one"]).await;
+    assert!(story.publish("a,to=x/two").await.is_empty());
+    assert_eq!(story.refusal("a,to=x/two,must").await, Refusal::Unroutable);
+    story.publish("b,to=x/one,must").await;
+    assert_eq!(story.left().await, "b");
+}
+
+/// As in AMQP.
+pub async fn the_nameless_exchange_is_every_queue_by_its_name<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a,to=/q").await;
+    assert_eq!(story.left().await, "a");
+    assert_eq!(story.refusal("b,to=/nobody,must").await, Refusal::Unroutable);
+}
+
+/// And is there to be bound at once.
+pub async fn the_predeclared_exchanges_are_there<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.engine().bind(binding("amq.topic", "q a.*")).await.expect("bound");
+    story.publish("a,to=amq.topic/a.b").await;
+    assert_eq!(story.left().await, "a");
+    let exchanges = story.engine().exchanges().await.expect("listed");
+    let names: Vec<_> = exchanges.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic"]);
+}
+
+/// From then on.
+pub async fn a_binding_taken_away_routes_no_more<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Fanout, &["q", "r"]).await;
+    story.engine().unbind(binding("x", "r")).await.expect("unbound");
+    story.publish("a,to=x/").await;
+    assert_eq!(seen(&story).await, ["a", "", ""]);
+    assert_eq!(refused(story.engine().unbind(binding("x", "r")).await), Refusal::NoSuchBinding);
+}
+
+/// No binding is left to a queue that is gone, also not when one of its name comes.
+pub async fn the_bindings_of_a_deleted_queue_are_gone<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Fanout, &["q", "r"]).await;
+    story.engine().delete_queue("r", crate::api::DeleteOnly::default()).await.expect("deleted");
+    story.declare("r", Settings::default()).await;
+    story.publish("a,to=x/").await;
+    assert_eq!(seen(&story).await, ["a", "", ""]);
+}

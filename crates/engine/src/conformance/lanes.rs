@@ -1,0 +1,90 @@
+//! Which messages share a lane.
+
+use overtake_lane::{Band, Given, Order, Refusal, Scheme, Settings};
+
+use super::{Fixture, Story, refused, settings};
+
+fn bands(scheme: Scheme, bands: &[(&str, Option<i64>)]) -> Settings {
+    let bands = bands.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.map(Given::Number) });
+    settings(|s| (s.scheme, s.order) = (scheme, Order::Lanes(bands.collect())))
+}
+
+/// Under the threshold is backfill, strictly; on it is not.
+pub async fn a_threshold_makes_two_lanes<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, bands(Scheme::Signed, &[("primary", Some(0)), ("backfill", None)])).await;
+    story.publish("under:-1 on:0 over:100 far:-100").await;
+    assert_eq!(story.drain().await, "on over under far");
+}
+
+/// Whatever the priority, the older one goes first in a lane.
+pub async fn inside_a_lane_of_several_priorities_the_oldest_goes_first<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, bands(Scheme::TenLevel, &[("hot", Some(7)), ("warm", Some(4)), ("cold", None)])).await;
+    story.publish("c:0 b:5 a:7 d:3 x:9 e:4").await;
+    assert_eq!(story.drain().await, "a x b e c d");
+}
+
+/// A lane in the settings can be seen before its first message.
+pub async fn named_lanes_are_seen_by_their_names<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, bands(Scheme::TenLevel, &[("hot", Some(7)), ("cold", None)])).await;
+    story.publish("a:9 b:1 c:2").await;
+    let lanes: Vec<_> = story.view().await.lanes.iter().map(|lane| (lane.lane.to_string(), lane.ready)).collect();
+    assert_eq!(lanes, [("hot".to_owned(), 1), ("cold".to_owned(), 2)]);
+}
+
+/// One lane; the priority travels and does not order.
+pub async fn a_fifo_queue_keeps_priorities_and_ignores_them<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.order = Order::Fifo)).await;
+    story.publish("a:1,id=a b:9,id=b").await;
+    assert_eq!(story.show("b").await.message.priority, 9.into());
+    assert_eq!(story.drain().await, "a b");
+}
+
+/// What waits stands in the new lanes by its age.
+pub async fn the_order_changes_while_messages_wait<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.order = Order::Fifo)).await;
+    story.publish("a:1 b:9 c:1 d:9").await;
+    story.declare("q", Settings::default()).await;
+    assert_eq!(story.left().await, "b d a c");
+    story.declare("q", settings(|s| s.order = Order::Fifo)).await;
+    assert_eq!(story.drain().await, "a b c d");
+}
+
+/// A message says its number in the words of the scheme, so the scheme stays while one is there.
+pub async fn the_scheme_is_fixed_while_messages_are_there<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5").await;
+    let signed = settings(|s| s.scheme = Scheme::Signed);
+    let changed = story.engine().declare_queue("q", signed.clone()).await;
+    assert_eq!(refused(changed), Refusal::SettingFixed("scheme"));
+    story.purge(None).await;
+    story.declare("q", signed).await;
+    story.publish("b:-5").await;
+    assert_eq!(story.drain().await, "b");
+}
+
+/// 256 different priorities at once, and a 257th when one is empty.
+pub async fn a_queue_has_so_many_lanes_and_no_more<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.scheme = Scheme::Signed)).await;
+    for level in 0..256 {
+        story.publish(&format!("m{level}:{level}")).await;
+    }
+    assert_eq!(story.refusal("more:256").await, Refusal::TooManyLanes);
+    assert_eq!(story.lease(1).await, "m255");
+    story.ack("m255").await;
+    story.publish("more:256").await;
+    assert_eq!(story.lease(2).await, "more m254");
+}
+
+/// Per lane, from state: what waits, what is out, what is dead.
+pub async fn each_lane_tells_what_is_in_it<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5 b:5 c:5 d:5,delay=600000 x:9").await;
+    assert_eq!(story.lease(3).await, "x a b");
+    story.reject("a").await;
+    story.ack("x").await;
+    let five = story.lane("5").await;
+    assert_eq!((five.ready, five.leased, five.delayed, five.dead), (1, 1, 1, 1));
+    assert_eq!((five.published, five.delivered, five.dead_lettered, five.bytes), (4, 2, 1, 3));
+    let nine = story.lane("9").await;
+    assert_eq!((nine.ready, nine.leased, nine.settled, nine.wait.count), (0, 0, 1, 1));
+}

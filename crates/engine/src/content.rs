@@ -1,0 +1,103 @@
+//! What a message says, as bytes in the journal: media type, headers, then the body to the end.
+//!
+//! | field | bytes |
+//! |---|---|
+//! | media type | its length plus one, 0 for none; then the text |
+//! | how many headers | a number |
+//! | each header | name; a kind: 0 false, 1 true, 2 a signed number, 3 text; then the number or text |
+//! | body | the rest |
+
+use bytes::Bytes;
+use overtake_lane::{HeaderValue, Headers};
+use overtake_store::codec::{self, Reader};
+
+use crate::api::Content;
+
+impl Content {
+    /// Bytes that count against limits: names and values of headers, and the body.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let header = |(name, value): (&String, &HeaderValue)| {
+            name.len() + if let HeaderValue::Text(text) = value { text.len() } else { 8 }
+        };
+        self.body.len() + self.headers.iter().map(header).sum::<usize>()
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match &self.content_type {
+            None => codec::number(out, 0),
+            Some(text) => {
+                codec::number(out, text.len() as u64 + 1);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+        codec::number(out, self.headers.len() as u64);
+        for (name, value) in &self.headers {
+            codec::text(out, name);
+            match value {
+                HeaderValue::Bool(value) => out.push(u8::from(*value)),
+                HeaderValue::Int(value) => {
+                    out.push(2);
+                    codec::signed(out, *value);
+                }
+                HeaderValue::Text(value) => {
+                    out.push(3);
+                    codec::text(out, value);
+                }
+            }
+        }
+        out.extend_from_slice(&self.body);
+    }
+
+    /// `None` where the bytes make no sense.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let content_type = match reader.number()? {
+            0 => None,
+            len => {
+                let text = reader.take(usize::try_from(len - 1).ok()?)?;
+                Some(std::str::from_utf8(text).ok()?.to_owned())
+            }
+        };
+        let mut headers = Headers::new();
+        for _ in 0..reader.number()? {
+            let name = reader.text()?.to_owned();
+            let value = match reader.byte()? {
+                0 => HeaderValue::Bool(false),
+                1 => HeaderValue::Bool(true),
+                2 => HeaderValue::Int(reader.signed()?),
+                3 => HeaderValue::Text(reader.text()?.to_owned()),
+                _ => return None,
+            };
+            headers.insert(name, value);
+        }
+        Some(Self { headers, content_type, body: Bytes::copy_from_slice(reader.rest()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_reads_back_as_it_was_written() {
+        let headers = [
+            ("a".to_owned(), HeaderValue::Bool(true)),
+            ("b".to_owned(), HeaderValue::Int(-7)),
+            ("c".to_owned(), HeaderValue::Text("é".into())),
+        ];
+        for content_type in [None, Some(String::new()), Some("text/plain".to_owned())] {
+            let content = Content {
+                headers: headers.clone().into(),
+                content_type,
+                body: Bytes::from_static(b"\0body"),
+            };
+            let mut bytes = Vec::new();
+            content.encode(&mut bytes);
+            assert_eq!(Content::decode(&bytes), Some(content));
+            for cut in 0..bytes.len() - 5 {
+                assert!(Content::decode(&bytes[..cut]).is_none(), "cut at {cut}");
+            }
+        }
+    }
+}

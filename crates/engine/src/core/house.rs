@@ -1,0 +1,204 @@
+//! Keeping house: room for what must always go, and giving back what is no longer needed.
+//!
+//! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
+//! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
+//!
+//! A chunk of the journal is given back when no message and no queue definition in it or before it is needed. When the
+//! journal is more than twice as long as what it keeps, the messages in its oldest quarter are written again at the tail,
+//! a few at a time.
+
+use overtake_lane::{Command, QueueId, Refusal, Seq, Which};
+use overtake_store::record::SETTLE_LEN_MAX;
+use overtake_store::{FileReady, Lsn, Writer};
+
+use super::{Core, only_frees};
+use crate::contents::chunk_of;
+
+/// A put-back, a dead letter or a lease is no longer, bytes; but for names.
+const CHANGE_LEN_MAX: usize = 64;
+/// Bytes beside its content that a message takes in the journal, about.
+const MESSAGE_COST: u64 = 128;
+/// Bytes that a queue's definition takes in the journal, about.
+const QUEUE_COST: u64 = 1_024;
+/// Messages looked at in one bite of cleaning.
+const BITE: usize = 1_024;
+
+/// What is known of room and cleaning.
+#[derive(Debug)]
+pub(super) struct House {
+    /// The first chunk with a definition of a queue, exchange or binding that is needed.
+    pub(super) topology_chunk: u32,
+    /// The disk has no room for another file.
+    full: bool,
+    /// Leases are held.
+    held: bool,
+    cleaning: Option<Cleaning>,
+}
+
+/// Messages in chunks before `before` are written again; those before `next` have been.
+#[derive(Clone, Copy, Debug)]
+struct Cleaning {
+    before: u32,
+    next: (QueueId, Seq),
+}
+
+impl House {
+    pub(super) fn new(topology_chunk: u32) -> Self {
+        Self { topology_chunk, full: false, held: false, cleaning: None }
+    }
+}
+
+impl<T> Core<T> {
+    /// Bytes that stay free for what must always go.
+    fn reserve(&self) -> u64 {
+        self.contents.messages() * Writer::cost(SETTLE_LEN_MAX)
+            + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
+    }
+
+    fn room(&self) -> u64 {
+        self.writer.room(self.writer.record_len_max() / 2)
+    }
+
+    /// Whether a record of this cost that makes so many messages more fits beside what must always go.
+    pub(super) fn check_room_for(&self, cost: u64, messages: u64) -> Result<(), Refusal> {
+        let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
+        let needed = self.reserve() + cost + messages * each + self.slack();
+        if self.room() >= needed { Ok(()) } else { Err(Refusal::StoreFull) }
+    }
+
+    pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {
+        if only_frees(command) {
+            return Ok(());
+        }
+        let messages = match command {
+            Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => receipts.len() as u64,
+            Command::Reprioritise { which, .. } | Command::Replay { which, .. } => match which {
+                Which::Id(_) => 1,
+                Which::Seqs(seqs) => seqs.len() as u64,
+                Which::All => self.contents.messages(),
+            },
+            _ => 64,
+        };
+        self.check_room_for(messages * Writer::cost(CHANGE_LEN_MAX * 4), 0)
+    }
+
+    /// Bytes between refusing publishes and holding leases.
+    fn slack(&self) -> u64 {
+        self.options.segment_bytes / 8
+    }
+
+    /// Holds leases while there is little room beside what must always go.
+    pub(super) fn hold_or_go(&mut self) {
+        let held = self.room() < self.reserve() + self.slack() / 2;
+        if held != self.house.held {
+            self.house.held = held;
+            let mut step = std::mem::take(&mut self.step);
+            self.broker.hold(held, &mut step);
+            self.step = step;
+            self.keep(false);
+        }
+    }
+
+    /// Whether the next request should wait for the committer to prepare a file.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        !self.house.full && self.wants_file() && self.check_room_for(self.options.segment_bytes / 2, 64).is_err()
+    }
+
+    /// Whether the committer should prepare a file.
+    #[must_use]
+    pub fn wants_file(&self) -> bool {
+        self.writer.needs_files() > 0 || self.room() < self.reserve() + 2 * self.options.segment_bytes
+    }
+
+    /// Whether publishes are refused because the disk has no room for another file.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.house.full && self.check_room_for(0, 1).is_err()
+    }
+
+    /// Whether leases are held because there is little room beside what must always go.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.house.held
+    }
+
+    /// Messages whose content is in memory, and its bytes, each copy counted.
+    #[must_use]
+    pub fn kept(&self) -> (u64, u64) {
+        (self.contents.messages(), self.contents.bytes())
+    }
+
+    /// The committer prepared a file.
+    pub fn file_ready(&mut self, news: FileReady) {
+        self.writer.file_ready(news);
+        self.house.full = false;
+        self.hold_or_go();
+    }
+
+    /// The committer found no room for another file; ask it again later.
+    pub fn disk_full(&mut self) {
+        self.house.full = true;
+    }
+
+    /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
+    /// may retire it once the next batch is durable.
+    pub fn keep_house(&mut self) -> bool {
+        self.clean();
+        let tail = self.chunk();
+        let needed = self.contents.oldest_chunk().unwrap_or(tail);
+        if self.house.topology_chunk < needed && self.is_long() {
+            self.rewrite_topology();
+        }
+        let keep_from = needed.min(self.house.topology_chunk);
+        self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes))
+    }
+
+    /// Bytes of journal that are still needed, or not yet given back.
+    #[must_use]
+    pub fn journal_bytes(&self) -> u64 {
+        self.writer.tail().0 - self.writer.oldest_lsn().0
+    }
+
+    fn live_bytes(&self) -> u64 {
+        let queues = self.broker.topology_len() as u64;
+        self.contents.bytes() + self.contents.messages() * MESSAGE_COST + queues * QUEUE_COST
+    }
+
+    fn is_long(&self) -> bool {
+        self.journal_bytes() > 2 * self.live_bytes() + 2 * self.options.segment_bytes
+    }
+
+    /// Says once more at the tail what queues and exchanges there are, so that the journal may begin after it was said first.
+    /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
+    fn rewrite_topology(&mut self) {
+        let facts = self.broker.topology_facts();
+        let cost: u64 = facts.len() as u64 * Writer::cost(QUEUE_COST as usize);
+        if self.check_room_for(cost, 0).is_err() {
+            return;
+        }
+        self.house.topology_chunk = self.chunk();
+        self.record(&facts, false);
+    }
+
+    fn clean(&mut self) {
+        if self.house.cleaning.is_none() && self.is_long() {
+            self.house.cleaning = self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
+                let before = oldest + ((self.chunk() - oldest) / 4).max(1);
+                Cleaning { before, next: (QueueId(0), Seq(0)) }
+            });
+        }
+        let Some(Cleaning { before, next }) = self.house.cleaning else { return };
+        let (found, rest) = self.broker.scan(next, BITE, |place| chunk_of(place) < before);
+        for (queue, seq) in found {
+            let Some(message) = self.broker.message_at(queue, seq) else { continue };
+            let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
+            if self.check_room_for(cost, 0).is_err() {
+                self.house.cleaning = None;
+                return;
+            }
+            self.carry(queue, seq);
+        }
+        self.house.cleaning = rest.map(|next| Cleaning { before, next });
+    }
+}

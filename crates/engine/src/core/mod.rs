@@ -1,0 +1,412 @@
+//! The engine without threads, clock or files: requests in, batches and answers out.
+//!
+//! ```text
+//!   handle(now, request) ─▶ Broker::apply ─▶ facts ─▶ Writer ─▶ take_batch() ─▶ committer
+//!                                  └─ effects ─▶ take_outs() ─▶ answers, deliveries
+//! ```
+//!
+//! Whoever drives it commits the batches in order, and tells an answer that is marked durable only when everything handed
+//! out before it is committed. Invariant: every fact of the broker goes through [`Core::keep`], and every place it
+//! releases comes back to the contents there.
+
+mod house;
+mod publish;
+mod recover;
+mod see;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_lane::{
+    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, Status, Step, Time, Which,
+};
+use overtake_store::{Batch, Lsn, Writer};
+
+pub use recover::{OpenError, Recovered};
+
+use crate::api::{
+    Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage, NewMessage, Page, PublishedCopy,
+    Select,
+};
+use crate::contents::Contents;
+use crate::options::Options;
+use overtake_lane::{Exchange, Given, Outcome, QueueView};
+
+/// One thing asked of the engine.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// A command that needs nothing of the engine: neither content nor a consumer.
+    Do(Command),
+    /// Publishes and settles, all or none.
+    Publish {
+        /// In this order.
+        messages: Vec<NewMessage>,
+        /// Then these.
+        settlements: Vec<(Receipt, Outcome)>,
+    },
+    /// Leases once. Answered when there is something or the wait is over.
+    Lease {
+        /// A new number for this request.
+        consumer: ConsumerId,
+        /// What for.
+        lease: LeaseRequest,
+    },
+    /// The one who asked for this lease is gone.
+    GiveUp {
+        /// The number of the request.
+        consumer: ConsumerId,
+    },
+    /// Starts a consumer that stays.
+    Consume {
+        /// A new number for it.
+        consumer: ConsumerId,
+        /// What for.
+        consume: ConsumeRequest,
+    },
+    /// Gives messages another priority.
+    Reprioritise {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+        /// The new one.
+        priority: Given,
+    },
+    /// Removes messages.
+    Remove {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+    },
+    /// Puts dead letters back.
+    Replay {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+        /// Another priority.
+        promote: Option<Given>,
+    },
+    /// Shows every queue.
+    Queues,
+    /// Shows one queue.
+    Queue(Arc<str>),
+    /// Shows every exchange.
+    Exchanges,
+    /// Shows messages.
+    Browse {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        browse: Browse,
+    },
+    /// Shows one message.
+    Message {
+        /// The queue.
+        queue: Arc<str>,
+        /// Its id.
+        id: String,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// A queue is declared.
+    Declared(Declared),
+    /// Messages are published.
+    Copies(Vec<PublishedCopy>),
+    /// Messages are leased.
+    Leased(Vec<LeasedMessage>),
+    /// One result per receipt.
+    Each(Vec<Result<(), Refusal>>),
+    /// So many messages.
+    Count(u64),
+    /// Queues.
+    Queues(Vec<QueueView>),
+    /// Exchanges.
+    Exchanges(Vec<(Arc<str>, Exchange)>),
+    /// A page.
+    Page(Page),
+    /// A message.
+    Message(Box<BrowsedMessage>),
+}
+
+/// What goes out. `T` is whatever the driver gave with the request.
+#[derive(Debug)]
+pub enum Out<T> {
+    /// A request is answered.
+    Answer {
+        /// What came with the request.
+        ticket: T,
+        /// The answer.
+        result: Result<Answer, Refusal>,
+        /// Whether it may be told only when all that was asked before is durable.
+        durable: bool,
+    },
+    /// A message for a consumer that stays.
+    Deliver {
+        /// Which.
+        consumer: ConsumerId,
+        /// The message.
+        message: Box<LeasedMessage>,
+    },
+    /// A consumer that stayed is gone with its queue.
+    Ended {
+        /// Which.
+        consumer: ConsumerId,
+    },
+}
+
+/// A lease that has not been answered.
+#[derive(Debug)]
+struct OpenPull<T> {
+    ticket: T,
+    messages: Vec<LeasedMessage>,
+}
+
+/// The engine without threads, clock or files.
+#[derive(Debug)]
+pub struct Core<T> {
+    broker: Broker,
+    writer: Writer,
+    contents: Contents,
+    options: Options,
+    pulls: BTreeMap<ConsumerId, OpenPull<T>>,
+    outs: Vec<Out<T>>,
+    step: Step,
+    record: Vec<u8>,
+    scratch: Vec<u8>,
+    house: house::House,
+}
+
+impl<T> Core<T> {
+    /// Does one thing. What comes of it is in [`Core::take_outs`] and, in time, in [`Core::take_batch`].
+    pub fn handle(&mut self, now: Time, request: Request, ticket: T) {
+        // So that whoever only looks does not see what is over by now.
+        if self.next_deadline().is_some_and(|when| when <= now) {
+            self.tick(now);
+        }
+        let (result, durable) = match request {
+            Request::Lease { consumer, lease } => return self.lease(now, consumer, lease, ticket),
+            Request::GiveUp { consumer } => {
+                self.give_up(now, consumer);
+                (Ok(Answer::Done), false)
+            }
+            Request::Queues => (Ok(Answer::Queues(self.broker.views(now).collect())), false),
+            Request::Queue(name) => (self.broker.view(now, &name).map(|view| Answer::Queues(vec![view])), false),
+            Request::Exchanges => (Ok(Answer::Exchanges(self.exchanges())), false),
+            Request::Browse { queue, browse } => (self.browse(&queue, &browse).map(Answer::Page), false),
+            Request::Message { queue, id } => (self.message(&queue, &id), false),
+            change => (self.change(now, change), true),
+        };
+        self.outs.push(Out::Answer { ticket, result, durable });
+    }
+
+    /// Everything that changes something durable and is answered at once.
+    fn change(&mut self, now: Time, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Do(command) => {
+                self.check_room(&command)?;
+                self.apply(now, command).map(answer_of)
+            }
+            Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
+            Request::Consume { consumer, consume } => {
+                let ConsumeRequest { queue, window, urgent, priority } = consume;
+                let consume = overtake_lane::Consume { consumer, queue, window, urgent, priority };
+                self.apply(now, Command::Consume(consume)).map(answer_of)
+            }
+            Request::Reprioritise { queue, select, priority } => {
+                let which = self.choose(&queue, select)?;
+                self.change(now, Request::Do(Command::Reprioritise { queue, which, priority }))
+            }
+            Request::Remove { queue, select } => {
+                let which = self.choose(&queue, select)?;
+                self.apply(now, Command::Remove { queue, which }).map(answer_of)
+            }
+            Request::Replay { queue, select, promote } => {
+                let which = self.choose(&queue, select)?;
+                self.change(now, Request::Do(Command::Replay { queue, which, promote }))
+            }
+            Request::Lease { .. }
+            | Request::GiveUp { .. }
+            | Request::Queues
+            | Request::Queue(_)
+            | Request::Exchanges
+            | Request::Browse { .. }
+            | Request::Message { .. } => unreachable!("answered before"),
+        }
+    }
+
+    fn lease(&mut self, now: Time, consumer: ConsumerId, lease: LeaseRequest, ticket: T) {
+        let LeaseRequest { queue, max, wait_ms, visibility_ms } = lease;
+        self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new() });
+        let until = now.max(self.broker.now()).after(wait_ms);
+        let pull = Pull { consumer, queue, max: max.max(1), visibility_ms, until };
+        if let Err(refusal) = self.apply(now, Command::Pull(pull)) {
+            let pull = self.pulls.remove(&consumer).expect("it was just inserted");
+            self.outs.push(Out::Answer { ticket: pull.ticket, result: Err(refusal), durable: false });
+        }
+    }
+
+    fn give_up(&mut self, now: Time, consumer: ConsumerId) {
+        if self.pulls.remove(&consumer).is_some() {
+            // It waits, so it holds nothing: a pull is answered in the step that gives it something.
+            let cancelled = self.apply(now, Command::Cancel { consumer });
+            assert!(cancelled.is_ok(), "a pull that is not answered is known to the broker");
+        }
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Time) {
+        let mut step = std::mem::take(&mut self.step);
+        self.broker.tick(now, &mut step);
+        self.step = step;
+        self.keep(false);
+        self.hold_or_go();
+    }
+
+    /// When [`Core::tick`] has something to do at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.broker.next_deadline()
+    }
+
+    /// What has been answered and delivered since the last call, in order.
+    pub fn take_outs(&mut self) -> Vec<Out<T>> {
+        std::mem::take(&mut self.outs)
+    }
+
+    /// What must be committed next, in order; `None` when nothing is waiting.
+    pub fn take_batch(&mut self) -> Option<Batch> {
+        self.writer.take_batch()
+    }
+
+    /// As [`Core::take_batch`], but a batch that says nothing new when nothing is waiting: the last before a planned stop.
+    pub fn take_proof(&mut self) -> Option<Batch> {
+        self.writer.take_proof()
+    }
+
+    /// Takes a committed batch back, to use its memory again.
+    pub fn reuse(&mut self, batch: Batch) {
+        self.writer.reuse(batch);
+    }
+
+    /// Records that wait to be taken with the next batch.
+    #[must_use]
+    pub fn unsynced_records(&self) -> u64 {
+        self.writer.pending_records()
+    }
+
+    /// Everybody who waits for a lease, and will not get one.
+    pub fn abandon_pulls(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.pulls).into_values().map(|pull| pull.ticket).collect()
+    }
+
+    /// The broker, to look at.
+    #[must_use]
+    pub fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
+    fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
+        let atomic = matches!(command, Command::Publish(_) | Command::Transact { .. });
+        let mut step = std::mem::take(&mut self.step);
+        let result = self.broker.apply(now, command, &mut step);
+        self.step = step;
+        self.keep(atomic);
+        self.hold_or_go();
+        result
+    }
+
+    /// Records the facts of a step and carries out its effects.
+    fn keep(&mut self, atomic: bool) {
+        let mut step = std::mem::take(&mut self.step);
+        self.record(&step.facts, atomic);
+        for effect in step.effects.drain(..) {
+            match effect {
+                Effect::Deliver(delivery) => self.deliver(&delivery),
+                Effect::Served { consumer } => self.serve(consumer),
+                Effect::Cancelled { consumer } => match self.pulls.remove(&consumer) {
+                    Some(pull) => {
+                        let result = Err(Refusal::NoSuchQueue);
+                        self.outs.push(Out::Answer { ticket: pull.ticket, result, durable: false });
+                    }
+                    None => self.outs.push(Out::Ended { consumer }),
+                },
+                Effect::Released(place) => self.contents.release(place),
+                Effect::Shared(place) => self.contents.share(place),
+            }
+        }
+        step.clear();
+        self.step = step;
+    }
+
+    fn deliver(&mut self, delivery: &Delivery) {
+        let Delivery { consumer, receipt, place, deadline, .. } = *delivery;
+        let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
+        let content = Arc::clone(self.contents.get(place));
+        let message = LeasedMessage { receipt, deadline: deadline.some(), message, content };
+        match self.pulls.get_mut(&consumer) {
+            Some(pull) => pull.messages.push(message),
+            None => self.outs.push(Out::Deliver { consumer, message: Box::new(message) }),
+        }
+    }
+
+    fn serve(&mut self, consumer: ConsumerId) {
+        if let Some(OpenPull { ticket, messages }) = self.pulls.remove(&consumer) {
+            self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable: false });
+        }
+    }
+
+    /// The messages that are meant.
+    fn choose(&self, queue: &str, select: Select) -> Result<Which, Refusal> {
+        match select {
+            Select::Id(id) => Ok(Which::Id(id.into())),
+            Select::Matching(filter) if filter == crate::api::Filter::default() => Ok(Which::All),
+            Select::Matching(filter) => {
+                let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
+                let (messages, _) = self.find(queue, &browse)?;
+                Ok(Which::Seqs(messages.into_iter().map(|message| message.seq).collect()))
+            }
+        }
+    }
+
+    /// Where the next record goes.
+    #[must_use]
+    pub fn tail(&self) -> Lsn {
+        self.writer.tail()
+    }
+}
+
+fn answer_of(reply: Reply) -> Answer {
+    match reply {
+        Reply::Done => Answer::Done,
+        Reply::Declared { made, .. } => Answer::Declared(Declared { made }),
+        Reply::Each(results) => Answer::Each(results),
+        Reply::Count(count) => Answer::Count(count),
+        Reply::Published(_) => unreachable!("publishes are answered where their ids are known"),
+    }
+}
+
+/// Whether a fact may stand in a later record than the publish or transaction it came with.
+fn may_follow(fact: &Fact) -> bool {
+    use overtake_lane::Settled;
+    matches!(
+        fact,
+        Fact::Leased { .. } | Fact::PutBack { .. } | Fact::Settled { how: Settled::Evicted | Settled::Expired, .. }
+    )
+}
+
+/// Whether a command only makes the store smaller, and is taken when it is full.
+fn only_frees(command: &Command) -> bool {
+    match command {
+        Command::Settle { outcome, .. } => matches!(outcome, Outcome::Ack | Outcome::Reject),
+        Command::Purge { status, .. } => *status != Some(Status::Leased),
+        Command::Remove { .. } | Command::DeleteQueue { .. } | Command::Cancel { .. } | Command::Consume(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,162 @@
+//! Publishing: content in, copies out.
+
+use std::sync::Arc;
+
+use overtake_lane::{
+    Address, Command, Fact, Outcome, Place, Publish, Published, Receipt, Refusal, Reply, Time, public_id,
+};
+use overtake_store::Writer;
+use overtake_store::record::{self, Content as Recorded};
+
+use super::{Answer, Core, may_follow};
+use crate::api::{Content, NewMessage, PublishedCopy, Target};
+use crate::contents::chunk_of;
+
+/// Bytes of a record beside the content of a message, at most, without its id and key.
+pub(super) const MESSAGE_OVERHEAD: usize = 128;
+/// Bytes of a record that a settlement takes when its message becomes a dead letter, at most.
+const SETTLEMENT_LEN: usize = 1_024;
+
+impl<T> Core<T> {
+    pub(super) fn publish(
+        &mut self,
+        now: Time,
+        messages: Vec<NewMessage>,
+        settlements: Vec<(Receipt, Outcome)>,
+    ) -> Result<Answer, Refusal> {
+        self.check_size(&messages, settlements.len())?;
+        let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
+        let mut publishes: Vec<Publish> = messages.into_iter().map(|message| self.place(message)).collect();
+        let places: Vec<Place> = publishes.iter().map(|publish| publish.place).collect();
+        let command = match (publishes.pop(), settlements.is_empty() && publishes.is_empty()) {
+            (Some(only), true) => Command::Publish(only),
+            (last, _) => {
+                publishes.extend(last);
+                Command::Transact { publishes, settlements }
+            }
+        };
+        match self.apply(now, command) {
+            Ok(Reply::Published(copies)) => {
+                Ok(Answer::Copies(copies.iter().map(|copy| self.describe(copy, &ids)).collect()))
+            }
+            Ok(_) => unreachable!("a publish answers with its copies"),
+            Err(refusal) => {
+                for place in places {
+                    self.contents.release(place);
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refusal> {
+        let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let size = |message: &NewMessage| {
+            message.content.size() + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
+        };
+        let len = messages.iter().map(size).sum::<usize>() + settlements * SETTLEMENT_LEN;
+        // Half of what fits: copies for several queues, and leases that follow at once, stand in the same record.
+        if len > self.writer.record_len_max() / 2 {
+            return Err(Refusal::MessageTooLarge);
+        }
+        if messages.is_empty() { Ok(()) } else { self.check_room_for(Writer::cost(len), messages.len() as u64) }
+    }
+
+    /// Keeps the content of a message, and says the rest of it in the words of the model.
+    fn place(&mut self, message: NewMessage) -> Publish {
+        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
+        let bytes = u32::try_from(content.size()).unwrap_or(u32::MAX);
+        let to = match to {
+            Target::Queue(name) => Address::Queue(name),
+            Target::Exchange { name, routing_key, mandatory } => {
+                let headers = Arc::new(content.headers.clone());
+                Address::Exchange { name, routing_key, headers, mandatory }
+            }
+        };
+        let place = self.contents.insert(Arc::new(content), self.chunk());
+        let (id, key) = (id.map(Into::into), key.map(Into::into));
+        Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }
+    }
+
+    fn describe(&self, copy: &Published, ids: &[Option<String>]) -> PublishedCopy {
+        let queue = self.broker.name(copy.queue).expect("a copy is in a queue");
+        let id = public_id(ids[copy.publish].as_deref(), copy.seq);
+        let settings = self.broker.settings(queue).expect("a named queue has settings");
+        let shown = self.broker.message_at(copy.queue, copy.seq).map(|message| message.priority);
+        let unseen = || settings.scheme.show(overtake_lane::Original::Missing, copy.priority);
+        PublishedCopy {
+            queue: Arc::clone(queue),
+            id,
+            seq: copy.seq,
+            priority: shown.unwrap_or_else(unseen),
+            duplicate: copy.duplicate,
+            position: copy.position,
+            position_in_priority: copy.position_in_priority,
+        }
+    }
+
+    // ---- records ----
+
+    /// Appends facts to the journal: those of a publish or transaction in one record, others in as many as it takes.
+    pub(super) fn record(&mut self, facts: &[Fact], atomic: bool) {
+        let soft_max = self.writer.record_len_max() / 2;
+        let mut last_content: Option<Place> = None;
+        let mut record = std::mem::take(&mut self.record);
+        let mut must_stay = if atomic { facts.iter().filter(|fact| !may_follow(fact)).count() } else { 0 };
+        for fact in facts {
+            // Beyond what admission foresees nothing is left but to split.
+            if record.len() > if must_stay == 0 { soft_max } else { soft_max / 2 * 3 } {
+                self.append(&mut record);
+                last_content = None;
+            }
+            must_stay = must_stay.saturating_sub(usize::from(!may_follow(fact)));
+            match fact {
+                Fact::Stored { message, .. } if last_content == Some(message.place) => {
+                    record::encode(fact, Recorded::Same, &mut record);
+                }
+                Fact::Stored { message, .. } => {
+                    let bytes = self.content_bytes(message.place);
+                    record::encode(fact, Recorded::Bytes(&bytes), &mut record);
+                    self.scratch = bytes;
+                    last_content = Some(message.place);
+                }
+                _ => record::encode(fact, Recorded::None, &mut record),
+            }
+        }
+        self.append(&mut record);
+        self.record = record;
+    }
+
+    fn content_bytes(&mut self, place: Place) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        self.contents.get(place).encode(&mut bytes);
+        bytes
+    }
+
+    fn append(&mut self, record: &mut Vec<u8>) {
+        if record.is_empty() {
+            return;
+        }
+        // What was admitted has its room: publishes are checked, settlements reserved, and leases held back before.
+        self.writer.append(&[record]).expect("room was kept for every record");
+        record.clear();
+    }
+
+    /// The chunk at or before the one that the next record is in.
+    pub(super) fn chunk(&self) -> u32 {
+        u32::try_from(self.writer.tail().0 / self.options.segment_bytes).expect("a journal has fewer than 2^32 chunks")
+    }
+
+    /// Writes a message once more at the tail, as it is now, so that its old record is no longer needed.
+    pub(super) fn carry(&mut self, queue: overtake_lane::QueueId, seq: overtake_lane::Seq) {
+        let Some(Fact::Stored { queue, mut message }) = self.broker.stored_fact(queue, seq) else { return };
+        let content: Arc<Content> = Arc::clone(self.contents.get(message.place));
+        let place = self.contents.insert(content, self.chunk());
+        debug_assert!(chunk_of(place) >= chunk_of(message.place), "the tail only grows");
+        message.place = place;
+        let before = self.broker.relocate(queue, seq, place).expect("a message that is stored has a place");
+        self.record(&[Fact::Stored { queue, message }], false);
+        self.contents.release(before);
+    }
+}

@@ -1,0 +1,269 @@
+//! The thread that decides: one loop, one broker.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use overtake_lane::{Command, ConsumerId, Outcome, Receipt, Time};
+use tokio::sync::{mpsc, watch};
+
+use super::disk_thread::{Flush, News};
+use super::{Ask, Shared, Ticket};
+use crate::api::{Failure, LeasedMessage};
+use crate::clock::Clock;
+use crate::core::{Answer, Core, Out, Request};
+
+/// Most requests applied before the batch is handed on.
+const TURN_MAX: usize = 1_024;
+/// Flushes handed over and not yet done: one that syncs and one that waits behind it.
+const IN_FLIGHT_MAX: usize = 2;
+/// While the disk has no room for another file it is asked again so often, ms.
+const FULL_RETRY_MS: u64 = 1_000;
+
+pub(super) struct BrokerThread {
+    core: Core<Ticket>,
+    flushes: Sender<Flush>,
+    clock: Arc<dyn Clock>,
+    shared: Arc<Shared>,
+    set_down: watch::Sender<Option<Arc<str>>>,
+    consumers: BTreeMap<ConsumerId, mpsc::UnboundedSender<LeasedMessage>>,
+    /// Answers that wait for what is not yet handed over.
+    answers: Vec<(Ticket, Result<Answer, Failure>)>,
+    /// Requests that wait for a file.
+    parked: VecDeque<Ask>,
+    in_flight: usize,
+    retire: bool,
+    preparing: bool,
+    retry: Option<Time>,
+    closing: bool,
+}
+
+impl BrokerThread {
+    pub(super) fn new(
+        core: Core<Ticket>,
+        flushes: Sender<Flush>,
+        clock: Arc<dyn Clock>,
+        shared: Arc<Shared>,
+        set_down: watch::Sender<Option<Arc<str>>>,
+    ) -> Self {
+        Self {
+            core,
+            flushes,
+            clock,
+            shared,
+            set_down,
+            consumers: BTreeMap::new(),
+            answers: Vec::new(),
+            parked: VecDeque::new(),
+            in_flight: 0,
+            retire: false,
+            preparing: false,
+            retry: None,
+            closing: false,
+        }
+    }
+
+    /// Runs until it is closed and everything asked before is durable.
+    pub(super) fn run(mut self, asks: &Receiver<Ask>) {
+        loop {
+            self.turn();
+            if self.closing && self.in_flight == 0 && self.answers.is_empty() {
+                return self.say_goodbye();
+            }
+            let Some(ask) = self.wait(asks) else { continue };
+            self.take(ask);
+            for ask in asks.try_iter().take(TURN_MAX) {
+                self.take(ask);
+            }
+        }
+    }
+
+    /// The next ask; `None` when it is time for something else.
+    fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
+        let wake = self.core.next_deadline().into_iter().chain(self.retry).min();
+        match wake.and_then(|when| self.clock.until(when)) {
+            None => Some(asks.recv().unwrap_or(Ask::Close)),
+            Some(Duration::ZERO) => asks.try_recv().ok(),
+            Some(timeout) => match asks.recv_timeout(timeout) {
+                Ok(ask) => Some(ask),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Ask::Close),
+            },
+        }
+    }
+
+    fn take(&mut self, ask: Ask) {
+        match ask {
+            Ask::News(news) => self.hear(news),
+            Ask::Look => {}
+            Ask::Close => self.closing = true,
+            request if self.core.is_starved() || !self.parked.is_empty() => self.parked.push_back(request),
+            request => self.handle(request),
+        }
+    }
+
+    fn handle(&mut self, ask: Ask) {
+        if self.closing || self.set_down.borrow().is_some() {
+            return self.refuse(ask);
+        }
+        let now = self.clock.now();
+        match ask {
+            Ask::Request { request, ticket, _place } => {
+                if let Request::Do(Command::Cancel { consumer }) = &request {
+                    self.consumers.remove(consumer);
+                }
+                self.core.handle(now, request, ticket);
+            }
+            Ask::Consume { request, messages, ticket } => {
+                if let Request::Consume { consumer, .. } = &request {
+                    self.consumers.insert(*consumer, messages);
+                }
+                self.core.handle(now, request, ticket);
+            }
+            Ask::News(_) | Ask::Look | Ask::Close => unreachable!("taken before"),
+        }
+        self.carry_out();
+    }
+
+    fn refuse(&self, ask: Ask) {
+        if let Ask::Request { ticket: Some(ticket), .. } | Ask::Consume { ticket: Some(ticket), .. } = ask {
+            let why = self.set_down.borrow().clone().unwrap_or_else(|| Arc::from(super::STOPPED));
+            // Whoever no longer waits need not be told.
+            let _ = ticket.send(Err(Failure::Unavailable(why)));
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Flushed(batch) => {
+                self.in_flight -= 1;
+                batch.into_iter().for_each(|batch| self.core.reuse(batch));
+            }
+            News::FileReady(file) => {
+                (self.preparing, self.retry) = (false, None);
+                self.core.file_ready(file);
+                self.carry_out();
+            }
+            News::Full => {
+                (self.preparing, self.retry) = (false, Some(self.clock.now().after(FULL_RETRY_MS)));
+                self.core.disk_full();
+            }
+            News::Poisoned(why) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                self.go_down(&why);
+            }
+        }
+    }
+
+    /// Answers and deliveries out.
+    fn carry_out(&mut self) {
+        let mut undelivered: Vec<Receipt> = Vec::new();
+        for out in self.core.take_outs() {
+            match out {
+                Out::Answer { ticket, result, durable: true } => {
+                    self.answers.push((ticket, result.map_err(Failure::Refused)));
+                }
+                Out::Answer { ticket, result, durable: false } => {
+                    let unsent = ticket.map(|ticket| ticket.send(result.map_err(Failure::Refused)));
+                    if let Some(Err(Ok(Answer::Leased(messages)))) = unsent {
+                        undelivered.extend(messages.iter().map(|message| message.receipt));
+                    }
+                }
+                Out::Deliver { consumer, message } => {
+                    if let Some(messages) = self.consumers.get(&consumer) {
+                        // A consumer that is gone is cancelled in a moment, and gives back what it held.
+                        let _ = messages.send(*message);
+                    }
+                }
+                Out::Ended { consumer } => {
+                    self.consumers.remove(&consumer);
+                }
+            }
+        }
+        if !undelivered.is_empty() {
+            let release = Command::Settle { receipts: undelivered, outcome: Outcome::Release };
+            self.core.handle(self.clock.now(), Request::Do(release), None);
+            self.carry_out();
+        }
+    }
+
+    /// Lets time pass, goes on with what was parked, and hands on what has gathered.
+    fn turn(&mut self) {
+        if self.set_down.borrow().is_some() {
+            self.answers.clear();
+            return;
+        }
+        let now = self.clock.now();
+        if self.core.next_deadline().is_some_and(|when| when <= now) {
+            self.core.tick(now);
+            self.carry_out();
+        }
+        while !self.core.is_starved()
+            && let Some(ask) = self.parked.pop_front()
+        {
+            self.handle(ask);
+        }
+        if self.retry.is_some_and(|when| when <= now) {
+            self.retry = None;
+        }
+        self.retire |= self.core.keep_house();
+        self.flush();
+        self.publish_health();
+    }
+
+    fn flush(&mut self) {
+        let prepare = self.core.wants_file() && !self.preparing && self.retry.is_none();
+        if self.in_flight >= IN_FLIGHT_MAX && !prepare {
+            return;
+        }
+        let batch = self.core.take_batch();
+        if batch.is_none() && self.answers.is_empty() && !prepare {
+            return;
+        }
+        self.preparing |= prepare;
+        self.in_flight += 1;
+        let answers = std::mem::take(&mut self.answers);
+        let retire = std::mem::take(&mut self.retire);
+        if self.flushes.send(Flush { batch, answers, retire, prepare }).is_err() {
+            self.go_down("the disk thread is gone");
+        }
+    }
+
+    fn publish_health(&self) {
+        self.shared.full.store(self.core.is_full(), Ordering::Relaxed);
+        self.shared.journal_bytes.store(self.core.journal_bytes(), Ordering::Relaxed);
+        self.shared.unsynced.store(self.core.unsynced_records(), Ordering::Relaxed);
+    }
+
+    /// Nothing can be confirmed any more: everybody who waits is told why.
+    fn go_down(&mut self, why: &str) {
+        self.set_down.send_if_modified(|down| {
+            let first = down.is_none();
+            down.get_or_insert_with(|| Arc::from(why));
+            first
+        });
+        for (ticket, _) in std::mem::take(&mut self.answers) {
+            // Whoever no longer waits need not be told.
+            let _ = ticket.map(|ticket| ticket.send(Err(Failure::Unavailable(Arc::from(why)))));
+        }
+        for ask in std::mem::take(&mut self.parked) {
+            self.refuse(ask);
+        }
+        for ticket in self.core.abandon_pulls() {
+            // Whoever no longer waits need not be told.
+            let _ = ticket.map(|ticket| ticket.send(Err(Failure::Unavailable(Arc::from(why)))));
+        }
+        self.consumers.clear();
+    }
+
+    /// The last batch proves the one before it; then nobody is left waiting.
+    fn say_goodbye(mut self) {
+        if self.set_down.borrow().is_none() {
+            let batch = self.core.take_proof();
+            let _ = self.flushes.send(Flush { batch, answers: Vec::new(), retire: false, prepare: false });
+        }
+        self.go_down(super::STOPPED);
+    }
+}

@@ -1,0 +1,203 @@
+//! [`Engine`] for [`LocalEngine`]: each call is one request.
+
+use std::sync::Arc;
+
+use overtake_lane::{
+    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal, Settings, Status,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Ask, Door, LocalEngine};
+use crate::api::{
+    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure, Health,
+    LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, Select,
+};
+use crate::core::{Answer, Request};
+
+impl LocalEngine {
+    fn ask<A: 'static>(&self, request: Request, open: fn(Answer) -> Option<A>) -> Pending<A> {
+        let door = self.door.clone();
+        Box::pin(async move {
+            let answer = door.ask(request).await?;
+            Ok(open(answer).expect("each request has its kind of answer"))
+        })
+    }
+
+    fn do_it(&self, command: Command) -> Pending<()> {
+        self.ask(Request::Do(command), |answer| matches!(answer, Answer::Done).then_some(()))
+    }
+
+    fn count(&self, request: Request) -> Pending<u64> {
+        self.ask(request, |answer| if let Answer::Count(count) = answer { Some(count) } else { None })
+    }
+
+    fn each(&self, command: Command) -> Pending<Vec<Result<(), Refusal>>> {
+        self.ask(Request::Do(command), |answer| {
+            if let Answer::Each(results) = answer { Some(results) } else { None }
+        })
+    }
+}
+
+impl Engine for LocalEngine {
+    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared> {
+        let command = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
+        self.ask(Request::Do(command), |answer| {
+            if let Answer::Declared(declared) = answer { Some(declared) } else { None }
+        })
+    }
+
+    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()> {
+        let DeleteOnly { if_empty, if_unused } = only;
+        self.do_it(Command::DeleteQueue { name: name.into(), if_empty, if_unused })
+    }
+
+    fn queues(&self) -> Pending<Vec<QueueView>> {
+        self.ask(
+            Request::Queues,
+            |answer| {
+                if let Answer::Queues(queues) = answer { Some(queues) } else { None }
+            },
+        )
+    }
+
+    fn queue(&self, name: &str) -> Pending<QueueView> {
+        self.ask(Request::Queue(name.into()), |answer| {
+            if let Answer::Queues(mut queues) = answer { queues.pop() } else { None }
+        })
+    }
+
+    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()> {
+        self.do_it(Command::DeclareExchange { name: name.into(), kind })
+    }
+
+    fn delete_exchange(&self, name: &str) -> Pending<()> {
+        self.do_it(Command::DeleteExchange { name: name.into() })
+    }
+
+    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>> {
+        self.ask(Request::Exchanges, |answer| {
+            if let Answer::Exchanges(exchanges) = answer { Some(exchanges) } else { None }
+        })
+    }
+
+    fn bind(&self, binding: Binding) -> Pending<()> {
+        self.do_it(Command::Bind(Box::new(binding)))
+    }
+
+    fn unbind(&self, binding: Binding) -> Pending<()> {
+        self.do_it(Command::Unbind(Box::new(binding)))
+    }
+
+    fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>> {
+        self.transact(messages, Vec::new())
+    }
+
+    fn transact(
+        &self,
+        messages: Vec<NewMessage>,
+        settlements: Vec<(Receipt, Outcome)>,
+    ) -> Pending<Vec<PublishedCopy>> {
+        self.ask(Request::Publish { messages, settlements }, |answer| {
+            if let Answer::Copies(copies) = answer { Some(copies) } else { None }
+        })
+    }
+
+    fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
+        let door = self.door.clone();
+        Box::pin(async move {
+            let (ticket, answer) = oneshot::channel();
+            let consumer = door.next_consumer();
+            door.send(Request::Lease { consumer, lease }, Some(ticket)).await?;
+            let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
+            let answer = open.answer.as_mut().expect("nobody has waited yet").await;
+            open.answer = None;
+            match answer {
+                Ok(answer) => answer.map(leased),
+                Err(_) => Err(door.unavailable()),
+            }
+        })
+    }
+
+    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
+        let door = self.door.clone();
+        Box::pin(async move {
+            let (ticket, answer) = oneshot::channel();
+            #[expect(clippy::disallowed_methods, reason = "a consumer's window bounds it")]
+            let (to, messages) = mpsc::unbounded_channel();
+            let consumer = door.next_consumer();
+            let end = door.clone();
+            let cancel = move || end.post(Request::Do(Command::Cancel { consumer }));
+            let held_open = EndOfConsumer(Some(Box::new(cancel)));
+            let request = Request::Consume { consumer, consume };
+            door.inbox.send(Ask::Consume { request, messages: to, ticket: Some(ticket) }).map_err(|_| door.unavailable())?;
+            answer.await.unwrap_or_else(|_| Err(door.unavailable()))?;
+            Ok(Consumer { messages, _end: held_open })
+        })
+    }
+
+    fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {
+        self.each(Command::Settle { receipts, outcome })
+    }
+
+    fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>> {
+        self.each(Command::Extend { receipts, visibility_ms })
+    }
+
+    fn browse(&self, queue: &str, browse: Browse) -> Pending<Page> {
+        self.ask(Request::Browse { queue: queue.into(), browse }, |answer| {
+            if let Answer::Page(page) = answer { Some(page) } else { None }
+        })
+    }
+
+    fn message(&self, queue: &str, id: &str) -> Pending<BrowsedMessage> {
+        self.ask(Request::Message { queue: queue.into(), id: id.to_owned() }, |answer| {
+            if let Answer::Message(message) = answer { Some(*message) } else { None }
+        })
+    }
+
+    fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64> {
+        self.count(Request::Reprioritise { queue: queue.into(), select, priority })
+    }
+
+    fn remove(&self, queue: &str, select: Select) -> Pending<u64> {
+        self.count(Request::Remove { queue: queue.into(), select })
+    }
+
+    fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64> {
+        self.count(Request::Do(Command::Purge { queue: queue.into(), status }))
+    }
+
+    fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64> {
+        self.count(Request::Replay { queue: queue.into(), select, promote })
+    }
+
+    fn health(&self) -> Health {
+        self.door.health()
+    }
+}
+
+fn leased(answer: Answer) -> Vec<LeasedMessage> {
+    if let Answer::Leased(messages) = answer { messages } else { unreachable!("a lease answers with messages") }
+}
+
+/// A lease that is being waited for. Dropped before its end, it gives back what was on its way.
+struct OpenLease<'a> {
+    door: &'a Door,
+    consumer: ConsumerId,
+    answer: Option<oneshot::Receiver<Result<Answer, Failure>>>,
+}
+
+impl Drop for OpenLease<'_> {
+    fn drop(&mut self) {
+        let Some(mut answer) = self.answer.take() else { return };
+        answer.close();
+        match answer.try_recv() {
+            Ok(Ok(answer)) => {
+                let receipts = leased(answer).iter().map(|message| message.receipt).collect();
+                self.door.post(Request::Do(Command::Settle { receipts, outcome: Outcome::Release }));
+            }
+            Ok(Err(_)) => {}
+            Err(_) => self.door.post(Request::GiveUp { consumer: self.consumer }),
+        }
+    }
+}

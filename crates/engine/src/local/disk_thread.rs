@@ -1,0 +1,86 @@
+//! The thread that writes: commits batches, prepares files, retires them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, StoreError};
+
+use super::{Ask, Shared, Ticket};
+use crate::api::Failure;
+use crate::core::Answer;
+
+/// What the broker thread hands over: in order, each at most once.
+pub(super) struct Flush {
+    /// What to make durable.
+    pub(super) batch: Option<Batch>,
+    /// What to tell once everything handed over before and this batch is durable.
+    pub(super) answers: Vec<(Ticket, Result<Answer, Failure>)>,
+    /// Files were released by this batch.
+    pub(super) retire: bool,
+    /// A file is wanted.
+    pub(super) prepare: bool,
+}
+
+/// What the broker thread hears.
+pub(super) enum News {
+    /// A flush is done; its batch comes back for its memory.
+    Flushed(Option<Batch>),
+    /// A file stands ready.
+    FileReady(FileReady),
+    /// There is no room for another file.
+    Full,
+    /// Nothing can be made durable any more.
+    Poisoned(Arc<str>),
+}
+
+/// Runs until the broker thread is gone.
+pub(super) fn run<D: Disk>(
+    mut committer: Committer<D>,
+    flushes: &Receiver<Flush>,
+    news: &Sender<Ask>,
+    shared: &Shared,
+) {
+    let tell = |what: News| drop(news.send(Ask::News(what)));
+    let mut preparing = false;
+    loop {
+        let flush = match if preparing { flushes.try_recv() } else { flushes.recv().map_err(Into::into) } {
+            Ok(flush) => Some(flush),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => return,
+        };
+        if let Some(Flush { batch, answers, retire, prepare }) = flush {
+            preparing |= prepare;
+            let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
+            let done = done.and_then(|()| if retire { committer.retire().map(drop) } else { Ok(()) });
+            shared.syncs.fetch_add(u64::from(batch.is_some()), Ordering::Relaxed);
+            let poison = done.err().map(|error| Arc::from(error.to_string().as_str()));
+            for (ticket, result) in answers {
+                let result = match &poison {
+                    Some(why) => Err(Failure::Unavailable(Arc::clone(why))),
+                    None => result,
+                };
+                // Whoever no longer waits need not be told.
+                let _ = ticket.map(|ticket| ticket.send(result));
+            }
+            tell(poison.map_or(News::Flushed(batch), News::Poisoned));
+        }
+        if preparing {
+            match committer.prepare_some() {
+                Ok(Prepared::More) => {}
+                Ok(Prepared::Ready(file)) => {
+                    preparing = false;
+                    tell(News::FileReady(file));
+                }
+                Err(StoreError::Full) => {
+                    preparing = false;
+                    tell(News::Full);
+                }
+                Err(error) => {
+                    preparing = false;
+                    tell(News::Poisoned(Arc::from(error.to_string().as_str())));
+                }
+            }
+        }
+    }
+}

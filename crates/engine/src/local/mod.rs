@@ -1,0 +1,236 @@
+//! The engine on the embedded store: one thread for the broker, one for the disk.
+//!
+//! ```text
+//!   callers ─▶ inbox (bounded) ─▶ broker thread ─▶ batches ─▶ disk thread: one write, one sync each
+//!                                   │     ▲                      │
+//!        leases, refusals ◀─────────┘     └── news: durable ─────┴─▶ confirms
+//! ```
+//!
+//! The broker thread takes whatever has gathered, applies it, and hands on one batch; while the disk syncs it, the next one
+//! gathers. So a slow disk makes batches bigger and does not hold up deliveries. A panic in either thread ends the process:
+//! what the broker holds would no longer be what the journal says.
+
+mod broker_thread;
+mod calls;
+mod disk_thread;
+
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use overtake_lane::ConsumerId;
+use overtake_store::{Disk, RealDisk};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+
+use crate::api::{Failure, Health, LeasedMessage};
+use crate::clock::{Clock, SystemClock};
+use crate::core::{Answer, Core, OpenError, Recovered, Request};
+use crate::options::Options;
+
+/// A broker in this process, on a directory of its own.
+///
+/// Dropping it stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
+///
+/// ```no_run
+/// use overtake_engine::{Engine, LocalEngine};
+///
+/// # fn main() -> Result<(), overtake_engine::core::OpenError> {
+/// let engine = LocalEngine::open("/var/lib/my-app/queues")?;
+/// # Ok(()) }
+/// ```
+pub struct LocalEngine {
+    door: Door,
+    recovered: Recovered,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The way to the broker thread.
+#[derive(Clone)]
+pub(crate) struct Door {
+    inbox: Sender<Ask>,
+    places: Arc<Semaphore>,
+    shared: Arc<Shared>,
+    down: watch::Receiver<Option<Arc<str>>>,
+}
+
+/// What both threads and callers see.
+#[derive(Default)]
+struct Shared {
+    full: AtomicBool,
+    journal_bytes: AtomicU64,
+    syncs: AtomicU64,
+    unsynced: AtomicU64,
+    consumers: AtomicU64,
+}
+
+/// Who waits for an answer, if anybody does.
+type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
+
+/// What comes in at the door.
+enum Ask {
+    Request { request: Request, ticket: Ticket, _place: Option<OwnedSemaphorePermit> },
+    Consume { request: Request, messages: mpsc::UnboundedSender<LeasedMessage>, ticket: Ticket },
+    News(disk_thread::News),
+    Look,
+    Close,
+}
+
+impl LocalEngine {
+    /// Opens the store in this directory, or makes one there, and starts the broker.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_with(dir, Options::default(), Arc::new(SystemClock))
+    }
+
+    /// As [`LocalEngine::open`], with options and a clock.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_with(
+        dir: impl AsRef<Path>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        Self::open_on(RealDisk::create(dir)?, options, clock)
+    }
+
+    /// As [`LocalEngine::open_with`], on any disk.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_on<D: Disk>(disk: D, mut options: Options, clock: Arc<dyn Clock>) -> Result<Self, OpenError>
+    where
+        D::File: 'static,
+        D::Guard: Send,
+    {
+        if options.seed == 0 {
+            options.seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        }
+        let (core, committer, recovered) = Core::open(disk, &options, clock.now())?;
+        let (inbox, asks) = bounded_elsewhere();
+        let (flushes, to_disk) = bounded_elsewhere();
+        let (set_down, down) = watch::channel(None);
+        let shared = Arc::new(Shared::default());
+        let news = inbox.clone();
+        let disk_shared = Arc::clone(&shared);
+        let disk = named("overtake-disk", move || disk_thread::run(committer, &to_disk, &news, &disk_shared));
+        let wake = inbox.clone();
+        clock.on_jump(Box::new(move || drop(wake.send(Ask::Look))));
+        let broker_shared = Arc::clone(&shared);
+        let broker = named("overtake-broker", move || {
+            broker_thread::BrokerThread::new(core, flushes, clock, broker_shared, set_down).run(&asks);
+        });
+        let door = Door { inbox, places: Arc::new(Semaphore::new(options.inbox.max(1))), shared, down };
+        Ok(Self { door, recovered, threads: Mutex::new(vec![broker, disk]) })
+    }
+
+    /// What was found when it was opened.
+    #[must_use]
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// Does all that was asked before, makes it durable and stops. Later calls are answered
+    /// [`Failure::Unavailable`].
+    ///
+    /// # Panics
+    /// When another thread panicked while it closed the engine.
+    pub fn close(&self) {
+        let _ = self.door.inbox.send(Ask::Close);
+        for thread in self.threads.lock().expect("nobody panics while closing").drain(..) {
+            // A thread that panicked has ended the process.
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits until it can serve no more, and answers why. Never returns while all is well.
+    pub async fn failed(&self) -> Arc<str> {
+        let mut down = self.door.down.clone();
+        loop {
+            if let Some(why) = down.borrow_and_update().clone() {
+                return why;
+            }
+            if down.changed().await.is_err() {
+                return Arc::from(STOPPED);
+            }
+        }
+    }
+}
+
+impl Drop for LocalEngine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+const STOPPED: &str = "it is stopping";
+
+impl Door {
+    fn next_consumer(&self) -> ConsumerId {
+        ConsumerId(self.shared.consumers.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Puts a request into the inbox as soon as there is a place.
+    async fn send(&self, request: Request, ticket: Ticket) -> Result<(), Failure> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.unavailable())?;
+        let ask = Ask::Request { request, ticket, _place: Some(place) };
+        self.inbox.send(ask).map_err(|_| self.unavailable())
+    }
+
+    /// Puts a request that nobody waits for into the inbox at once.
+    fn post(&self, request: Request) {
+        // Where nobody listens any more there is nothing left to do.
+        let _ = self.inbox.send(Ask::Request { request, ticket: None, _place: None });
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer, Failure> {
+        let (ticket, answer) = oneshot::channel();
+        self.send(request, Some(ticket)).await?;
+        answer.await.unwrap_or_else(|_| Err(self.unavailable()))
+    }
+
+    fn unavailable(&self) -> Failure {
+        Failure::Unavailable(self.down.borrow().clone().unwrap_or_else(|| Arc::from(STOPPED)))
+    }
+
+    fn health(&self) -> Health {
+        let full = self.shared.full.load(Ordering::Relaxed);
+        Health {
+            down: self.down.borrow().clone(),
+            full: full.then(|| Arc::from("the disk has no room for more messages")),
+            journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
+            syncs: self.shared.syncs.load(Ordering::Relaxed),
+            unsynced: self.shared.unsynced.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The inbox is bounded by its places, what goes to the disk by `IN_FLIGHT_MAX`.
+#[expect(clippy::disallowed_methods, reason = "both are bounded by what stands above")]
+fn bounded_elsewhere<M>() -> (Sender<M>, Receiver<M>) {
+    channel()
+}
+
+/// Starts a thread whose panic ends the process.
+fn named(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    struct EndsTheProcess;
+    impl Drop for EndsTheProcess {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                std::process::abort();
+            }
+        }
+    }
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            let _guard = EndsTheProcess;
+            run();
+        })
+        .expect("the system starts a thread")
+}

@@ -1,0 +1,56 @@
+//! How to open an engine.
+
+use overtake_store::OnDamage;
+
+/// How to open an engine on the embedded store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Length of a journal file, bytes: a multiple of 4,096 from 64 KiB to 1 GiB. Fixed when the store is made.
+    pub segment_bytes: u64,
+    /// What to do when the journal is damaged.
+    pub on_damage: OnDamage,
+    /// Largest message, bytes; 0: what fits the journal.
+    pub max_message_bytes: u64,
+    /// Time to live of messages that neither bring one nor find one at their queue, ms; 0: none.
+    pub default_ttl_ms: u64,
+    /// Most requests that wait in line; whoever asks more waits.
+    pub inbox: usize,
+    /// A number others cannot guess.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            on_damage: OnDamage::Refuse,
+            max_message_bytes: 16 << 20,
+            default_ttl_ms: 0,
+            inbox: 4_096,
+            seed: 0,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn journal(&self) -> overtake_store::Options {
+        overtake_store::Options {
+            segment_bytes: self.segment_bytes,
+            on_damage: self.on_damage,
+            files_ahead: 2,
+            ..overtake_store::Options::new(self.seed)
+        }
+    }
+
+    pub(crate) fn broker(&self, life: u32, record_len_max: usize) -> overtake_lane::Options {
+        let fits = (record_len_max / 4) as u64;
+        let asked = if self.max_message_bytes == 0 { fits } else { self.max_message_bytes };
+        overtake_lane::Options {
+            life,
+            seed: self.seed,
+            max_message_bytes: asked.min(fits),
+            default_ttl_ms: self.default_ttl_ms,
+            copies_max: record_len_max / 4_096,
+        }
+    }
+}

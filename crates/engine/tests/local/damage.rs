@@ -1,0 +1,112 @@
+//! A store that is not as it was written.
+
+use overtake_engine::core::{Core, OpenError, Recovered};
+use overtake_engine::{Engine, Options};
+use overtake_lane::Settings;
+use overtake_store::{MemoryDisk, OnDamage, StoreError};
+
+use crate::support::{START, TINY, clock, message, open_disk, options, pull};
+
+const KEPT: u64 = 300;
+
+/// A store of a few files, closed as planned, with messages of every state in it.
+async fn store() -> MemoryDisk {
+    let disk = MemoryDisk::new(1);
+    let engine = open_disk(&disk, &clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    for n in 0..KEPT {
+        engine.publish(vec![message(&format!("{n:0>500}"), n % 10)]).await.expect("published");
+    }
+    let leased = engine.lease(pull("q", 10)).await.expect("leased");
+    engine.settle(vec![leased[0].receipt], overtake_lane::Outcome::Reject).await.expect("settled");
+    engine.close();
+    disk
+}
+
+fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
+    let copy = MemoryDisk::new(2);
+    for name in disk.names() {
+        copy.put(&name, disk.read(&name).expect("a file"));
+    }
+    copy
+}
+
+fn open(disk: &MemoryDisk, on_damage: OnDamage) -> Result<Recovered, OpenError> {
+    let options = Options { on_damage, ..options(TINY) };
+    Core::<()>::open(disk.clone(), &options, START).map(|(_, _, recovered)| recovered)
+}
+
+/// Refused with its place, or everything is there; and skipped, it opens. Answers whether it was refused.
+fn check(damaged: &MemoryDisk, what: &str) -> bool {
+    let refused = match open(&copy_of(damaged), OnDamage::Refuse) {
+        Ok(recovered) => {
+            assert_eq!(recovered.messages, KEPT, "{what}: opened, and not all is there");
+            false
+        }
+        Err(OpenError::Store(StoreError::Corrupt { file, .. })) => {
+            assert!(what.contains(&file), "{what}: the damage is said to be in {file}");
+            true
+        }
+        Err(OpenError::Store(StoreError::Newer { .. })) => true,
+        Err(error) => panic!("{what}: {error}"),
+    };
+    match open(damaged, OnDamage::Skip) {
+        Ok(recovered) => assert!(recovered.messages <= KEPT, "{what}: nothing is invented"),
+        // A version is believed, damaged or not.
+        Err(OpenError::Store(StoreError::Newer { .. })) => {}
+        Err(error) => panic!("{what}, skipped: {error}"),
+    }
+    refused
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_found_or_costs_nothing() {
+    let disk = store().await;
+    let mut refused = 0;
+    for name in disk.names() {
+        let len = disk.read(&name).expect("a file").len() as u64;
+        for offset in (0..4_096).step_by(61).chain((4_096..len).step_by(1_237)) {
+            let damaged = copy_of(&disk);
+            damaged.flip(&name, offset, 1 << (offset % 8));
+            refused += u64::from(check(&damaged, &format!("a bit of {name} at {offset}")));
+        }
+    }
+    assert!(refused > 50, "only {refused} flips were found: are they where the records are?");
+}
+
+#[tokio::test]
+async fn a_truncated_file_is_found_or_costs_nothing() {
+    let disk = store().await;
+    for name in disk.names() {
+        let bytes = disk.read(&name).expect("a file");
+        for len in (0..bytes.len()).step_by(5_003) {
+            let damaged = copy_of(&disk);
+            damaged.put(&name, bytes[..len].to_vec());
+            check(&damaged, &format!("{name} cut at {len}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_damaged_record_costs_only_what_it_said() {
+    let disk = store().await;
+    let name = disk.names().into_iter().find(|name| name.starts_with("journal-")).expect("a journal file");
+    disk.flip(&name, 30_000, 0xff);
+    let recovered = open(&disk, OnDamage::Skip).expect("opens");
+    assert_eq!(recovered.journal.damage.len(), 1);
+    assert!((KEPT - 2..KEPT).contains(&recovered.messages), "{} of {KEPT} are left", recovered.messages);
+}
+
+#[tokio::test]
+async fn a_queue_whose_description_is_damaged_keeps_its_messages() {
+    let disk = store().await;
+    let name = disk.names().into_iter().find(|name| name.starts_with("journal-")).expect("a journal file");
+    // The first record of the store describes the queue.
+    disk.flip(&name, 4_096 + 150, 0xff);
+    let options = Options { on_damage: OnDamage::Skip, ..options(TINY) };
+    let engine = overtake_engine::LocalEngine::open_on(disk.clone(), options, clock()).expect("opens");
+    let queues = engine.queues().await.expect("listed");
+    assert_eq!(queues.iter().map(|queue| &*queue.name).collect::<Vec<_>>(), ["recovered-0"]);
+    let lanes = &queues[0].lanes;
+    assert_eq!(lanes.iter().map(|lane| lane.ready + lane.leased + lane.dead).sum::<u64>(), KEPT);
+}

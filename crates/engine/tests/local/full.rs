@@ -1,0 +1,135 @@
+//! A disk without room: publishes are refused, what frees room is taken.
+
+use std::sync::Arc;
+
+use overtake_engine::{Engine, Failure, LeasedMessage, LocalEngine, ManualClock};
+use overtake_lane::{Outcome, Refusal, Settings};
+use overtake_store::MemoryDisk;
+
+use crate::support::{TINY, bodies, clock, message, open_disk, pull};
+
+const FILES: u64 = 6;
+
+/// A disk that has room for so many files, an engine on it, and how many messages it took until it was full.
+async fn filled(settings: Settings) -> (MemoryDisk, Arc<ManualClock>, LocalEngine, u64) {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    disk.set_capacity(Some(FILES * TINY));
+    let engine = open_disk(&disk, &clock).expect("opens");
+    engine.declare_queue("q", settings).await.expect("declared");
+    for taken in 0_u64.. {
+        match engine.publish(vec![message(&format!("{taken:0>200}"), taken % 10)]).await {
+            Ok(_) => {}
+            Err(failure) => {
+                assert_eq!(failure, Failure::Refused(Refusal::StoreFull));
+                assert!(taken > 100, "only {taken} messages in {FILES} files");
+                return (disk, clock, engine, taken);
+            }
+        }
+    }
+    unreachable!("a bounded disk gets full")
+}
+
+/// Tries until it is taken, letting time pass: room is looked for now and then.
+async fn publish_in_time(engine: &LocalEngine, clock: &ManualClock) {
+    for _ in 0..1_000 {
+        match engine.publish(vec![message("after", 5)]).await {
+            Ok(_) => return,
+            Err(failure) => assert_eq!(failure, Failure::Refused(Refusal::StoreFull)),
+        }
+        clock.advance(1_000);
+    }
+    panic!("there is room again, and publishes are still refused");
+}
+
+fn receipts(messages: &[LeasedMessage]) -> Vec<overtake_lane::Receipt> {
+    messages.iter().map(|message| message.receipt).collect()
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_publishes_and_takes_acknowledgements() {
+    let (disk, clock, engine, taken) = filled(Settings::default()).await;
+    assert!(engine.health().full.is_some(), "it says that it is full");
+    assert_eq!(engine.health().down, None);
+    let mut acknowledged = 0;
+    loop {
+        let leased = engine.lease(pull("q", 10)).await.expect("leased");
+        if leased.is_empty() {
+            break;
+        }
+        let settled = engine.settle(receipts(&leased), Outcome::Ack).await.expect("settled");
+        assert!(settled.iter().all(Result::is_ok));
+        acknowledged += leased.len() as u64;
+    }
+    assert_eq!(acknowledged, taken, "leases and acknowledgements go on");
+    publish_in_time(&engine, &clock).await;
+    engine.close();
+    let engine = open_disk(&disk, &clock).expect("opens again");
+    assert_eq!(bodies(&engine.lease(pull("q", 9)).await.expect("leased")), "after");
+}
+
+#[tokio::test]
+async fn a_full_disk_lets_messages_be_purged() {
+    let (_disk, clock, engine, taken) = filled(Settings::default()).await;
+    assert_eq!(engine.purge("q", None).await, Ok(taken));
+    publish_in_time(&engine, &clock).await;
+}
+
+#[tokio::test]
+async fn a_full_disk_lets_a_queue_be_deleted() {
+    let (_disk, clock, engine, _) = filled(Settings::default()).await;
+    engine.delete_queue("q", overtake_engine::DeleteOnly::default()).await.expect("deleted");
+    for _ in 0..1_000 {
+        if engine.declare_queue("q", Settings::default()).await.is_ok() {
+            return publish_in_time(&engine, &clock).await;
+        }
+        clock.advance(1_000);
+    }
+    panic!("there is room again, and nothing can be declared");
+}
+
+#[tokio::test]
+async fn a_store_that_was_full_opens_again() {
+    let (disk, clock, engine, taken) = filled(Settings::default()).await;
+    engine.close();
+    let engine = open_disk(&disk, &clock).expect("opens again, on the full disk");
+    assert_eq!(engine.recovered().messages, taken);
+    let leased = engine.lease(pull("q", 5)).await.expect("leased");
+    let settled = engine.settle(receipts(&leased), Outcome::Ack).await.expect("settled");
+    assert!(settled.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn on_a_full_disk_everything_may_still_be_leased_and_come_back() {
+    let (_disk, clock, engine, taken) = filled(Settings { visibility_timeout_ms: 1_000, ..Settings::default() }).await;
+    let mut out = 0;
+    loop {
+        let leased = engine.lease(pull("q", 100)).await.expect("leased").len() as u64;
+        out += leased;
+        if leased == 0 {
+            break;
+        }
+    }
+    assert!(out > 0, "some leases go on");
+    clock.advance(1_000);
+    let ready: u64 = engine.queue("q").await.expect("seen").lanes.iter().map(|lane| lane.ready).sum();
+    assert_eq!(ready, taken, "all leases ended, and nothing stopped");
+    assert_eq!(engine.health().down, None);
+}
+
+#[tokio::test]
+async fn on_a_full_disk_everything_may_die_at_once() {
+    let name = "n".repeat(200);
+    let dead = Settings { dead_letter_expired: true, ..Settings::default() };
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    disk.set_capacity(Some(FILES * TINY));
+    let engine = open_disk(&disk, &clock).expect("opens");
+    engine.declare_queue(&name, dead).await.expect("declared");
+    let mut taken = 0;
+    let expiring = overtake_engine::conformance::words::message(&name, "a:5,ttl=1000");
+    while engine.publish(vec![expiring.clone()]).await.is_ok() {
+        taken += 1;
+    }
+    clock.advance(1_000);
+    let lanes = engine.queue(&name).await.expect("seen").lanes;
+    assert_eq!((lanes[0].ready, lanes[0].dead), (0, taken));
+}

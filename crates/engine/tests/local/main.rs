@@ -1,0 +1,12 @@
+//! What is true of the local engine only: its directory, its disk, its threads.
+
+mod cleaning;
+mod closing;
+mod damage;
+mod dropping;
+mod full;
+mod load;
+mod opening;
+mod poison;
+#[path = "../support/mod.rs"]
+mod support;
