@@ -1,0 +1,128 @@
+//! What machines ask about the server: whether it lives, whether it is ready, its gauges, its interface.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use overtake_engine::Health;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::{Answer, App, json};
+use crate::metrics;
+use crate::options::HttpOptions;
+use crate::problem::Problem;
+
+/// The paths for machines.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(livez))
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(metrics))
+        .routes(routes!(openapi))
+}
+
+/// That the server lives.
+#[derive(Serialize, ToSchema)]
+struct Alive<'a> {
+    /// `ok`, or `ready`.
+    status: &'a str,
+    /// Version of the server.
+    version: &'a str,
+}
+
+/// Whether the process answers. Touches neither broker nor disk.
+#[utoipa::path(get, path = "/livez", tag = "admin", responses((status = 200, description = "It does", body = Alive)))]
+async fn livez(State(app): State<Arc<App>>) -> Answer {
+    json(StatusCode::OK, &Alive { status: "ok", version: &app.options.version })
+}
+
+/// The same as `/livez`.
+#[utoipa::path(get, path = "/healthz", tag = "admin", responses((status = 200, description = "It does", body = Alive)))]
+async fn healthz(app: State<Arc<App>>) -> Answer {
+    livez(app).await
+}
+
+/// Whether requests should be sent here: recovered, not draining, the store well and not full.
+#[utoipa::path(
+    get, path = "/readyz", tag = "admin",
+    responses(
+        (status = 200, description = "Yes", body = Alive),
+        (status = 503, description = "No, and why", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn readyz(State(app): State<Arc<App>>) -> Answer {
+    match why_not_ready(&app.options, app.engine.health()) {
+        None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version }),
+        Some(why) => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not-ready",
+            "the server is not ready",
+            "send requests elsewhere, or try again later; `detail` says what is missing",
+        )
+        .detail(why)),
+    }
+}
+
+fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
+    if options.shutdown.is_cancelled() {
+        return Some("the server is draining".to_owned());
+    }
+    if let Some(why) = options.readiness.why_not() {
+        return Some(why.to_string());
+    }
+    let down = health.down.map(|why| format!("the engine is down: {why}"));
+    down.or_else(|| health.full.map(|why| format!("the store is full, publishes are refused: {why}")))
+}
+
+/// Gauges and counters in the text format of Prometheus.
+///
+/// Without an engine that answers, those of the server alone, and `overtake_engine_up 0`.
+#[utoipa::path(
+    get, path = "/metrics", tag = "admin",
+    responses((status = 200, description = "Text format 0.0.4", body = String, content_type = "text/plain"))
+)]
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let queues = app.engine.queues().await.ok();
+    let text = metrics::render(&app.options.version, &app.engine.health(), queues.as_deref(), &app.requests);
+    let mut response = text.into_response();
+    let text_format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, text_format);
+    response
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "admin",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object))
+)]
+async fn openapi() -> Answer {
+    json(StatusCode::OK, crate::openapi::document())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_ready_when_nothing_speaks_against_it() {
+        let options = HttpOptions::default();
+        let check = |health: &Health, expect: Option<&str>| {
+            assert_eq!(why_not_ready(&options, health.clone()).as_deref(), expect);
+        };
+        let well = Health::default();
+        check(&well, None);
+        let full = Health { full: Some("no room".into()), ..well.clone() };
+        check(&full, Some("the store is full, publishes are refused: no room"));
+        let down = Health { down: Some("a sync failed".into()), ..full };
+        check(&down, Some("the engine is down: a sync failed"));
+        options.readiness.not_ready("loading");
+        check(&down, Some("loading"));
+        options.shutdown.cancel();
+        check(&well, Some("the server is draining"));
+    }
+}

@@ -1,0 +1,327 @@
+//! What answers say about messages. Borrowed from what the engine handed out, and written once.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use overtake_engine::{BrowsedMessage, Content, LeasedMessage, Page, PublishedCopy};
+use overtake_lane::{BrowseOrder, Death, DeathReason, Given, Headers, MessageView, Refusal, Status, Time};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::schema::{DeathReasonSchema, PrioritySchema, StatusSchema};
+
+/// One copy of a published message.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PublishedMessage)]
+pub(crate) struct PublishedOut {
+    /// The id the publisher gave, else `seq-` and the sequence.
+    id: String,
+    /// Its place in the order of publishing of its queue.
+    seq: u64,
+    /// The priority, in the words of the queue's scheme.
+    #[schema(value_type = Option<PrioritySchema>)]
+    priority: Given,
+    /// Messages ahead of it; missing when it is not ready, or stands too deep to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+    /// Messages ahead of it in its own lane; missing when it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position_in_priority: Option<u64>,
+    /// A message of this id was pending already; nothing was added. Missing when false.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    duplicate: bool,
+    /// The queue it is in; missing when it was published to a queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    queue: Option<Arc<str>>,
+}
+
+/// Published messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Published)]
+pub(crate) struct PublishedList {
+    /// One per copy made, in the order of the request.
+    messages: Vec<PublishedOut>,
+}
+
+/// A message.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Message)]
+pub(crate) struct MessageOut<'a> {
+    /// The id the publisher gave, else `seq-` and the sequence.
+    id: &'a str,
+    /// Its place in the order of publishing of its queue.
+    seq: u64,
+    /// The priority as it was given, or what a missing one counts as.
+    #[schema(value_type = Option<PrioritySchema>)]
+    priority: &'a Given,
+    /// How urgent it is, inside: larger is more urgent.
+    level: i32,
+    /// Its lane.
+    lane: &'a str,
+    /// Where in its life it stands.
+    #[schema(value_type = StatusSchema)]
+    status: Status,
+    /// When it was published.
+    #[schema(format = DateTime)]
+    published_at: String,
+    /// When it expires; missing: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+    /// When it is ready, if it is delayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    due_at: Option<String>,
+    /// When its lease ends, if it is leased and the lease ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    deadline: Option<String>,
+    /// How often it was leased.
+    delivery_count: u32,
+    /// Bytes of content.
+    bytes: u32,
+    /// Its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    /// The media type of its body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<&'a str>,
+    /// Texts, whole numbers and booleans by name.
+    #[schema(value_type = Object)]
+    headers: &'a Headers,
+    /// The body, if it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a str>,
+    /// The body in base64, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+    /// Where it died, if it ever did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter: Option<DeathOut<'a>>,
+}
+
+/// Why, where and when a message became a dead letter.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetter)]
+pub(crate) struct DeathOut<'a> {
+    /// Why.
+    #[schema(value_type = DeathReasonSchema)]
+    reason: DeathReason,
+    /// The queue it died in.
+    queue: &'a str,
+    /// The lane it died in.
+    lane: &'a str,
+    /// When.
+    #[schema(format = DateTime)]
+    at: String,
+    /// How often it had been leased there.
+    delivery_count: u32,
+}
+
+/// A message, lent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LeasedMessage)]
+pub(crate) struct LeasedOut<'a> {
+    /// What to show when settling or extending.
+    receipt: String,
+    /// Whether it was leased before.
+    redelivered: bool,
+    /// The message.
+    #[serde(flatten)]
+    message: MessageOut<'a>,
+}
+
+/// Messages, lent. None when the wait was over first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Leased)]
+pub(crate) struct LeasedList<'a> {
+    /// In the order they were leased.
+    messages: Vec<LeasedOut<'a>>,
+}
+
+/// A message, seen and left where it is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BrowsedMessage)]
+pub(crate) struct BrowsedOut<'a> {
+    /// The message.
+    #[serde(flatten)]
+    message: MessageOut<'a>,
+    /// Messages ahead of it; only when one message was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+    /// Messages ahead of it in its own lane; only when one message was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position_in_priority: Option<u64>,
+}
+
+/// A page of messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Page)]
+pub(crate) struct PageOut<'a> {
+    /// In the order asked for.
+    messages: Vec<BrowsedOut<'a>>,
+    /// The `cursor` of the next page; missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// How many messages a change touched.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Count)]
+pub(crate) struct CountOut {
+    /// So many.
+    pub(crate) count: u64,
+}
+
+/// What became of each receipt.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Results)]
+pub(crate) struct ResultList<'a> {
+    /// In the order of the request.
+    pub(crate) results: Vec<ResultOut<'a>>,
+}
+
+/// What became of one receipt.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReceiptResult)]
+pub(crate) struct ResultOut<'a> {
+    /// The receipt.
+    receipt: &'a str,
+    /// Whether it was done.
+    ok: bool,
+    /// Why not: a stable word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    /// What to do then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+impl PublishedList {
+    /// Copies in queues that the request did not name itself: each says its queue.
+    pub(crate) fn with_queues(copies: Vec<PublishedCopy>) -> Self {
+        Self { messages: copies.into_iter().map(|copy| PublishedOut::of(copy, true)).collect() }
+    }
+
+    /// Copies in the queue of the path.
+    pub(crate) fn in_one_queue(copies: Vec<PublishedCopy>) -> Self {
+        Self { messages: copies.into_iter().map(|copy| PublishedOut::of(copy, false)).collect() }
+    }
+}
+
+impl PublishedOut {
+    fn of(copy: PublishedCopy, with_queue: bool) -> Self {
+        let PublishedCopy { queue, id, seq, priority, duplicate, position, position_in_priority } = copy;
+        let queue = with_queue.then_some(queue);
+        Self { id, seq: seq.0, priority, position, position_in_priority, duplicate, queue }
+    }
+}
+
+impl<'a> MessageOut<'a> {
+    fn of(view: &'a MessageView, content: &'a Content, with_body: bool) -> Self {
+        let text = std::str::from_utf8(&content.body).ok();
+        let base64 = (with_body && text.is_none()).then(|| STANDARD.encode(&content.body));
+        Self {
+            id: &view.id,
+            seq: view.seq.0,
+            priority: &view.priority,
+            level: view.level.0,
+            lane: &view.lane,
+            status: view.status,
+            published_at: rfc3339(view.since),
+            expires_at: view.expires.map(rfc3339),
+            due_at: view.due.map(rfc3339),
+            deadline: view.deadline.map(rfc3339),
+            delivery_count: view.count,
+            bytes: view.bytes,
+            key: view.key.as_deref(),
+            content_type: content.content_type.as_deref(),
+            headers: &content.headers,
+            body: text.filter(|_| with_body),
+            body_base64: base64,
+            dead_letter: view.death.as_ref().map(DeathOut::of),
+        }
+    }
+}
+
+impl<'a> DeathOut<'a> {
+    fn of(death: &'a Death) -> Self {
+        let Death { reason, queue, lane, at, count } = death;
+        Self { reason: *reason, queue, lane, at: rfc3339(*at), delivery_count: *count }
+    }
+}
+
+impl<'a> LeasedList<'a> {
+    /// What was leased.
+    pub(crate) fn of(leased: &'a [LeasedMessage]) -> Self {
+        let one = |leased: &'a LeasedMessage| LeasedOut {
+            receipt: leased.receipt.to_string(),
+            redelivered: leased.message.count > 1,
+            message: MessageOut {
+                deadline: leased.deadline.map(rfc3339),
+                ..MessageOut::of(&leased.message, &leased.content, true)
+            },
+        };
+        Self { messages: leased.iter().map(one).collect() }
+    }
+}
+
+impl<'a> BrowsedOut<'a> {
+    /// One message.
+    pub(crate) fn of(browsed: &'a BrowsedMessage, with_body: bool) -> Self {
+        Self {
+            message: MessageOut::of(&browsed.message, &browsed.content, with_body),
+            position: browsed.position,
+            position_in_priority: browsed.position_in_priority,
+        }
+    }
+}
+
+impl<'a> PageOut<'a> {
+    /// One page.
+    pub(crate) fn of(page: &'a Page, order: BrowseOrder, with_bodies: bool) -> Self {
+        Self {
+            messages: page.messages.iter().map(|message| BrowsedOut::of(message, with_bodies)).collect(),
+            next_cursor: page.next.map(|cursor| crate::params::cursor_text(cursor, order)),
+        }
+    }
+}
+
+impl<'a> ResultOut<'a> {
+    /// What became of this receipt.
+    pub(crate) fn of(receipt: &'a str, result: Result<(), Refusal>) -> Self {
+        let refusal = result.err();
+        Self {
+            receipt,
+            ok: refusal.is_none(),
+            code: refusal.map(Refusal::code),
+            hint: refusal.map(Refusal::hint),
+        }
+    }
+}
+
+/// A moment as in RFC 3339, UTC, with milliseconds. Moments after the year 9999 are shown as its end.
+pub(crate) fn rfc3339(time: Time) -> String {
+    let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
+    let timestamp = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+    format!("{timestamp:.3}")
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_utc_with_milliseconds() {
+        assert_eq!(rfc3339(Time(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(rfc3339(Time(1_732_678_400_001)), "2024-11-27T03:33:20.001Z");
+        assert_eq!(rfc3339(Time(u64::MAX - 1)), "9999-12-30T22:00:00.999Z");
+    }
+}

@@ -1,0 +1,107 @@
+//! What all handlers share, and how they answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use overtake_engine::Engine;
+use overtake_lane::{QueueId, Receipt};
+use serde::Serialize;
+
+use crate::metrics::Requests;
+use crate::options::HttpOptions;
+use crate::problem::Problem;
+
+/// Most queue names remembered. Forgetting one costs one more look at the queue.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// What an handler answers.
+pub(crate) type Answer = Result<Response, Problem>;
+
+/// What all handlers share.
+pub(crate) struct App {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) options: HttpOptions,
+    pub(crate) requests: Requests,
+    pub(crate) queue_ids: QueueIds,
+}
+
+impl App {
+    pub(crate) fn new(engine: Arc<dyn Engine>, options: HttpOptions) -> Self {
+        Self { engine, options, requests: Requests::default(), queue_ids: QueueIds::default() }
+    }
+
+    /// The receipts as the model has them, all of this queue.
+    ///
+    /// # Errors
+    /// 422 for the first that is malformed or of another queue, 404 when there is no such queue.
+    pub(crate) async fn receipts(&self, queue: &str, texts: &[String]) -> Result<Vec<Receipt>, Problem> {
+        let receipts = crate::wire::receipts(texts)?;
+        let belong = |id: QueueId| receipts.iter().all(|receipt| receipt.queue == id);
+        if self.queue_ids.get(queue).is_some_and(belong) {
+            return Ok(receipts);
+        }
+        let id = self.engine.queue(queue).await?.queue;
+        self.queue_ids.remember(queue, id);
+        match receipts.iter().position(|receipt| receipt.queue != id) {
+            None => Ok(receipts),
+            Some(at) => Err(Problem::bad_value(
+                format!("receipts[{at}]"),
+                format!("the receipt is of a message of another queue than `{queue}`"),
+            )),
+        }
+    }
+}
+
+/// Which number a queue has, for receipts. Only a hint: one that does not match is looked up again, and an old number
+/// that does match is judged by the broker, for which the receipt is stale.
+#[derive(Default)]
+pub(crate) struct QueueIds(Mutex<HashMap<Arc<str>, QueueId>>);
+
+impl QueueIds {
+    fn get(&self, queue: &str) -> Option<QueueId> {
+        self.known().get(queue).copied()
+    }
+
+    pub(crate) fn remember(&self, queue: &str, id: QueueId) {
+        let mut known = self.known();
+        if known.get(queue) == Some(&id) {
+            return;
+        }
+        if known.len() >= REMEMBERED_MAX {
+            known.clear();
+        }
+        known.insert(Arc::from(queue), id);
+    }
+
+    pub(crate) fn forget(&self, queue: &str) {
+        self.known().remove(queue);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, QueueId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer in JSON.
+pub(crate) fn json(status: StatusCode, answer: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(answer).map_err(|error| {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "answer-not-encoded",
+            "the answer could not be written as JSON",
+            "report this: it is a bug in the broker",
+        )
+        .detail(error.to_string())
+    })?;
+    let mut response = (status, body).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Done, and nothing to say.
+pub(crate) fn done() -> Answer {
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

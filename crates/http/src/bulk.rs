@@ -1,0 +1,81 @@
+//! Changes to many messages of a queue at once.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::answer::CountOut;
+use crate::app::{Answer, App, json};
+use crate::decode::Json;
+use crate::path::QueueName;
+use crate::wire::{PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
+
+/// The paths of changes to many messages.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(reprioritise))
+        .routes(routes!(remove))
+        .routes(routes!(purge))
+        .routes(routes!(replay))
+}
+
+/// Gives ready and delayed messages another priority; each keeps its sequence.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/reprioritise", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = ReprioritiseIn,
+    responses((status = 200, description = "Done", body = CountOut))
+)]
+async fn reprioritise(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<ReprioritiseIn>,
+) -> Answer {
+    let (select, priority) = ask.into_parts()?;
+    json(StatusCode::OK, &CountOut { count: app.engine.reprioritise(&queue, select, priority).await? })
+}
+
+/// Removes messages: ready, delayed, leased and dead ones.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/remove", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = SelectIn,
+    responses((status = 200, description = "Done", body = CountOut))
+)]
+async fn remove(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<SelectIn>,
+) -> Answer {
+    json(StatusCode::OK, &CountOut { count: app.engine.remove(&queue, ask.into_select()?).await? })
+}
+
+/// Removes everything that stands so; without `status` what is ready or delayed.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/purge", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = PurgeIn,
+    responses((status = 200, description = "Done", body = CountOut))
+)]
+async fn purge(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(ask): Json<PurgeIn>) -> Answer {
+    json(StatusCode::OK, &CountOut { count: app.engine.purge(&queue, ask.checked()?).await? })
+}
+
+/// Puts dead letters back into their lanes, with another priority if the request has one.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/replay", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = ReplayIn,
+    responses((status = 200, description = "Done", body = CountOut))
+)]
+async fn replay(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<ReplayIn>,
+) -> Answer {
+    let (select, promote) = ask.into_parts()?;
+    json(StatusCode::OK, &CountOut { count: app.engine.replay(&queue, select, promote).await? })
+}

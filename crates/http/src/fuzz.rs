@@ -1,0 +1,95 @@
+//! Decoding of arbitrary bytes, for fuzz targets: whatever comes, there is an answer and no panic.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use overtake_engine::Target;
+use overtake_lane::Settings;
+use serde::de::DeserializeOwned;
+
+use crate::decode::decode;
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::raw;
+use crate::wire::{
+    BindingIn, ExchangeIn, ExchangePublishIn, ExtendIn, LeaseIn, Limits, PriorityIn, PublishIn, PurgeIn,
+    ReplayIn, ReprioritiseIn, SelectIn, SettleIn, TransactionIn, receipts,
+};
+
+const LIMITS: Limits = Limits { max_message_bytes: 1 << 20 };
+
+/// Reads the bytes as the body of each request, and as a query, and as a raw message with headers.
+///
+/// # Panics
+/// When a request could make a handler panic, or a problem says not what to do.
+pub fn body(bytes: &[u8]) {
+    let name: Arc<str> = Arc::from("q");
+    read(bytes, |settings: Settings| settings.validate().map_err(|bad| Problem::bad_value(bad.key, bad.why)));
+    read(bytes, |publish: PublishIn| publish.into_messages(&name, LIMITS));
+    read(bytes, |publish: ExchangePublishIn| publish.into_messages(&name, LIMITS));
+    read(bytes, |transaction: TransactionIn| transaction.into_parts(LIMITS));
+    read(bytes, |lease: LeaseIn| Ok(lease));
+    read(bytes, |settle: SettleIn| settle.outcome().and_then(|_| receipts(&settle.receipts.0)));
+    read(bytes, |extend: ExtendIn| receipts(&extend.receipts.0));
+    read(bytes, SelectIn::into_select);
+    read(bytes, ReprioritiseIn::into_parts);
+    read(bytes, |priority: PriorityIn| Ok(priority));
+    read(bytes, |purge: PurgeIn| purge.checked());
+    read(bytes, ReplayIn::into_parts);
+    read(bytes, |exchange: ExchangeIn| Ok(exchange));
+    read(bytes, |binding: BindingIn| binding.into_binding(Arc::clone(&name)));
+    if let Ok(query) = std::str::from_utf8(bytes) {
+        told(Params::parse(query).and_then(Params::into_browse));
+        told(Params::parse(query).and_then(Params::into_delete_only));
+    }
+    raw_message(bytes);
+}
+
+fn read<T: DeserializeOwned, U>(bytes: &[u8], meaning: impl FnOnce(T) -> Result<U, Problem>) {
+    told(decode(bytes).and_then(meaning));
+}
+
+/// Lines of `name: value` up to an empty one, then the body.
+fn raw_message(bytes: &[u8]) {
+    let mut headers = HeaderMap::new();
+    let mut rest = bytes;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let (line, after) = (&rest[..end], &rest[end + 1..]);
+        rest = after;
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { break };
+        let name = HeaderName::from_bytes(&line[..colon]);
+        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
+        if let (Ok(name), Ok(value)) = (name, value)
+            && headers.len() < 100
+        {
+            headers.append(name, value);
+        }
+    }
+    let body = Bytes::copy_from_slice(rest);
+    told(raw::for_queue(&headers, body.clone(), Target::default(), LIMITS));
+    told(raw::for_exchange(&headers, body, LIMITS));
+}
+
+fn told<T>(result: Result<T, Problem>) {
+    if let Err(problem) = result {
+        assert!(problem.is_helpful(), "a problem has a code, a detail and a hint: {problem:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn no_input_of_the_corpus_panics() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/http_body");
+        let inputs = std::fs::read_dir(corpus).expect("the corpus is there");
+        let mut read = 0;
+        for input in inputs {
+            super::body(&std::fs::read(input.expect("an entry").path()).expect("a file"));
+            read += 1;
+        }
+        assert!(read > 0, "the corpus is empty");
+    }
+}

@@ -1,0 +1,122 @@
+//! Leases: take, settle, extend; and transactions, which settle and publish together.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use overtake_engine::LeaseRequest;
+use overtake_lane::Refusal;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
+use crate::app::{Answer, App, json};
+use crate::decode::Json;
+use crate::messages::limits;
+use crate::path::QueueName;
+use crate::problem::Problem;
+use crate::wire::{ExtendIn, LeaseIn, SettleIn, TransactionIn};
+
+/// The paths of leases.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(lease))
+        .routes(routes!(settle))
+        .routes(routes!(extend))
+        .routes(routes!(transact))
+}
+
+/// Leases messages: at once what is there, else the first that comes within `wait_ms`.
+///
+/// A client that goes away while it waits takes no message with it.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/leases", tag = "leases",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = LeaseIn,
+    responses((status = 200, description = "The messages; none when the wait was over first", body = LeasedList))
+)]
+async fn lease(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(ask): Json<LeaseIn>) -> Answer {
+    if app.options.shutdown.is_cancelled() {
+        return Err(draining());
+    }
+    let request = LeaseRequest {
+        queue: Arc::clone(&queue),
+        max: ask.max.map_or(1, |max| u32::try_from(max.0).unwrap_or(u32::MAX)),
+        wait_ms: ask.wait_ms.map_or(0, |ms| ms.0),
+        visibility_ms: ask.visibility_timeout_ms.map(|ms| ms.0),
+    };
+    // Biased: what is leased already goes out also when the drain begins in the same moment.
+    let leased = tokio::select! {
+        biased;
+        leased = app.engine.lease(request) => leased?,
+        () = app.options.shutdown.cancelled() => Vec::new(),
+    };
+    if let Some(first) = leased.first() {
+        app.queue_ids.remember(&queue, first.receipt.queue);
+    }
+    json(StatusCode::OK, &LeasedList::of(&leased))
+}
+
+fn draining() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "draining",
+        "the broker is stopping and gives out no more messages",
+        "settle what you hold, then connect again when the broker is back",
+    )
+}
+
+/// Ends leases, each for itself.
+///
+/// With one receipt, what cannot be done is a problem (409 for a lease that is over); with more, each has its result.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/settle", tag = "leases",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = SettleIn,
+    responses((status = 200, description = "A result per receipt", body = ResultList))
+)]
+async fn settle(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<SettleIn>,
+) -> Answer {
+    let outcome = ask.outcome()?;
+    let receipts = app.receipts(&queue, &ask.receipts.0).await?;
+    each(&ask.receipts.0, app.engine.settle(receipts, outcome).await?)
+}
+
+/// Lengthens leases, each for itself.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/extend", tag = "leases",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = ExtendIn,
+    responses((status = 200, description = "A result per receipt", body = ResultList))
+)]
+async fn extend(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<ExtendIn>,
+) -> Answer {
+    let receipts = app.receipts(&queue, &ask.receipts.0).await?;
+    each(&ask.receipts.0, app.engine.extend(receipts, ask.visibility_timeout_ms.0).await?)
+}
+
+fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
+    if let [Err(refusal)] = results[..] {
+        return Err(Problem::from(refusal).key("receipts[0]"));
+    }
+    let results = receipts.iter().zip(results).map(|(receipt, result)| ResultOut::of(receipt, result));
+    json(StatusCode::OK, &ResultList { results: results.collect() })
+}
+
+/// Publishes and settles over any queues: all of it happens or none.
+#[utoipa::path(
+    post, path = "/v1/transactions", tag = "leases",
+    request_body = TransactionIn,
+    responses((status = 200, description = "Durable: what was published", body = PublishedList))
+)]
+async fn transact(State(app): State<Arc<App>>, Json(ask): Json<TransactionIn>) -> Answer {
+    let (messages, settlements) = ask.into_parts(limits(&app))?;
+    let copies = app.engine.transact(messages, settlements).await?;
+    json(StatusCode::OK, &PublishedList::with_queues(copies))
+}

@@ -1,0 +1,104 @@
+//! Overtake over HTTP: routes, problems, OpenAPI, metrics. No sockets: `server` owns them.
+//!
+//! ```text
+//! request ─ path, params ─┐
+//!           decode, wire ─┴▶ handler ─▶ Arc<dyn Engine> ─▶ answer ─▶ JSON
+//!                  ╰──────────────┴── problem ─▶ application/problem+json
+//! ```
+//!
+//! Handlers know the wire and nothing else: what a request means is decided in `wire` without asking anybody, whether it
+//! can be done by the engine. No request can make a handler panic.
+
+mod admin;
+mod answer;
+mod app;
+mod bulk;
+mod decode;
+mod exchanges;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+mod leases;
+mod messages;
+mod metrics;
+mod openapi;
+mod options;
+mod params;
+mod path;
+mod problem;
+mod queues;
+mod raw;
+mod schema;
+mod wire;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use overtake_engine::Engine;
+use utoipa_axum::router::OpenApiRouter;
+
+pub use options::{HttpOptions, Readiness};
+
+use app::App;
+use problem::Problem;
+
+/// Every path, over this engine.
+///
+/// Login, rights, TLS and time limits are layers of the server; none may cut a lease request shorter than its `wait_ms`.
+pub fn router(engine: Arc<dyn Engine>, options: HttpOptions) -> Router {
+    let app = Arc::new(App::new(engine, options));
+    let (routes, _) = api().split_for_parts();
+    routes
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))
+        .with_state(app)
+}
+
+/// The OpenAPI document in JSON, as it is served and committed.
+#[must_use]
+pub fn openapi_json() -> String {
+    serde_json::to_string_pretty(openapi::document()).unwrap_or_default() + "\n"
+}
+
+fn api() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(openapi::base())
+        .merge(queues::routes())
+        .merge(messages::routes())
+        .merge(bulk::routes())
+        .merge(leases::routes())
+        .merge(exchanges::routes())
+        .merge(admin::routes())
+}
+
+async fn counted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    app.requests.count(route, &method, response.status().as_u16());
+    response
+}
+
+async fn no_such_path(request: Request) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "no-such-path",
+        "nothing is served under this path",
+        "see /openapi.json for all paths; percent-encode names, also their slashes (%2F)",
+    )
+    .detail(format!("nothing is served under `{}`", request.uri().path()))
+}
+
+async fn no_such_method(request: Request) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method-not-allowed",
+        "the path does not take this method",
+        "use one of the methods in the `Allow` header",
+    )
+    .detail(format!("`{}` does not take {}", request.uri().path(), request.method()))
+}

@@ -1,0 +1,134 @@
+//! Messages of a queue: publish, browse, show, and one by one remove and reprioritise.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use overtake_engine::{Select, Target};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::answer::{BrowsedOut, CountOut, PageOut, PublishedList};
+use crate::app::{Answer, App, done, json};
+use crate::decode::{self, Json};
+use crate::params::Params;
+use crate::path::{MessageId, QueueName};
+use crate::raw;
+use crate::schema::RawBodySchema;
+use crate::wire::{Limits, PriorityIn, PublishIn};
+
+/// The paths of messages.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(publish, browse))
+        .routes(routes!(show_message, remove_message))
+        .routes(routes!(reprioritise_message))
+}
+
+/// What the server allows a message.
+pub(crate) fn limits(app: &App) -> Limits {
+    Limits { max_message_bytes: app.options.max_message_bytes }
+}
+
+/// Publishes messages; answers once they are durable.
+///
+/// As `application/json` a message or many. As anything else the body of the request is the body of the message, and
+/// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms` and `-Header-NAME` say the rest.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/messages", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body(content((PublishIn = "application/json"), (RawBodySchema = "application/octet-stream"))),
+    responses((status = 201, description = "Durable", body = PublishedList))
+)]
+async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, request: Request) -> Answer {
+    decode::refuse_query(request.uri().query())?;
+    let headers = request.headers().clone();
+    let body = decode::read(request, app.options.max_request_bytes).await?;
+    let messages = if decode::is_json(&headers) {
+        decode::decode::<PublishIn>(&body)?.into_messages(&queue, limits(&app))?
+    } else {
+        vec![raw::for_queue(&headers, body, Target::Queue(queue), limits(&app))?]
+    };
+    json(StatusCode::CREATED, &PublishedList::in_one_queue(app.engine.publish(messages).await?))
+}
+
+/// A page of messages, left where they are.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/messages", tag = "messages",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("status" = Option<String>, Query, description = "`ready`, `delayed`, `leased` or `dead`"),
+        ("priority" = Option<String>, Query, description = "A number or a name, in the words of the queue's scheme"),
+        ("key" = Option<String>, Query, description = "The key"),
+        ("header.NAME" = Option<String>, Query, description = "The header NAME, compared as text; any number of them"),
+        ("order" = Option<String>, Query, description = "`dispatch` (as they will be leased) or `published`"),
+        ("limit" = Option<u64>, Query, description = "1 to 1000, else 50"),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before"),
+        ("body" = Option<String>, Query, description = "`full` or `none`"),
+    ),
+    responses((status = 200, description = "A page", body = PageOut))
+)]
+async fn browse(State(app): State<Arc<App>>, QueueName(queue): QueueName, params: Params) -> Answer {
+    let (browse, with_bodies) = params.into_browse()?;
+    let order = browse.order;
+    let page = app.engine.browse(&queue, browse).await?;
+    json(StatusCode::OK, &PageOut::of(&page, order, with_bodies))
+}
+
+/// One message, with its positions.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/messages/{id}", tag = "messages",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("id" = String, Path, description = "The publisher's id, or `seq-` and the sequence"),
+        ("body" = Option<String>, Query, description = "`full` or `none`"),
+    ),
+    responses((status = 200, description = "The message", body = BrowsedOut))
+)]
+async fn show_message(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    MessageId(id): MessageId,
+    params: Params,
+) -> Answer {
+    let with_body = params.into_with_body()?;
+    json(StatusCode::OK, &BrowsedOut::of(&app.engine.message(&queue, &id).await?, with_body))
+}
+
+/// Removes one message, wherever in its life it stands.
+#[utoipa::path(
+    delete, path = "/v1/queues/{queue}/messages/{id}", tag = "messages",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("id" = String, Path, description = "The publisher's id, or `seq-` and the sequence"),
+    ),
+    responses((status = 204, description = "Gone"))
+)]
+async fn remove_message(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    MessageId(id): MessageId,
+) -> Answer {
+    app.engine.remove(&queue, Select::Id(id)).await?;
+    done()
+}
+
+/// Gives one ready or delayed message another priority; it keeps its sequence.
+#[utoipa::path(
+    put, path = "/v1/queues/{queue}/messages/{id}/priority", tag = "messages",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("id" = String, Path, description = "The publisher's id, or `seq-` and the sequence"),
+    ),
+    request_body = PriorityIn,
+    responses((status = 200, description = "Done", body = CountOut))
+)]
+async fn reprioritise_message(
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    MessageId(id): MessageId,
+    Json(PriorityIn { priority }): Json<PriorityIn>,
+) -> Answer {
+    let count = app.engine.reprioritise(&queue, Select::Id(id), priority.0).await?;
+    json(StatusCode::OK, &CountOut { count })
+}

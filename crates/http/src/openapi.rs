@@ -1,0 +1,54 @@
+//! The OpenAPI document, made from the handlers.
+
+use std::sync::OnceLock;
+
+use utoipa::PartialSchema;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Response};
+
+use crate::problem::{At, ProblemBody};
+
+/// The document: the same for every router.
+pub(crate) fn document() -> &'static OpenApi {
+    static DOCUMENT: OnceLock<OpenApi> = OnceLock::new();
+    DOCUMENT.get_or_init(|| finished(crate::api().to_openapi()))
+}
+
+/// What the handlers do not say themselves.
+pub(crate) fn base() -> OpenApi {
+    let license = LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build();
+    let info = InfoBuilder::new()
+        .title("Overtake")
+        .version("1")
+        .description(Some(
+            "A durable message broker in which urgent work overtakes bulk work. Every error is a Problem with a `code` \
+             for programs and a `hint` for people.",
+        ))
+        .license(Some(license));
+    OpenApiBuilder::new().info(info).build()
+}
+
+/// Every operation may answer with a problem; said once here instead of at each handler.
+fn finished(mut document: OpenApi) -> OpenApi {
+    let components = document.components.get_or_insert_default();
+    components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
+    components.schemas.insert("At".to_owned(), At::schema());
+    components.responses.insert("Problem".to_owned(), RefOr::T(problem()));
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        let refer = RefOr::Ref(Ref::new("#/components/responses/Problem"));
+        operation.responses.responses.insert("default".to_owned(), refer);
+    }
+    document
+}
+
+fn problem() -> Response {
+    let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
+    let mut response = Response::new("What is wrong, and what to do");
+    response.content.insert("application/problem+json".to_owned(), RefOr::T(content));
+    response
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, delete, .. } = item;
+    [get, put, post, delete].into_iter().flatten()
+}

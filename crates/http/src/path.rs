@@ -1,0 +1,81 @@
+//! Names in the path, percent-decoded, so that they may hold slashes as `%2F`.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use overtake_lane::{NAME_LEN_MAX, Refusal};
+
+use crate::problem::Problem;
+
+/// The queue in the path.
+pub(crate) struct QueueName(pub(crate) Arc<str>);
+
+/// The exchange in the path.
+pub(crate) struct ExchangeName(pub(crate) Arc<str>);
+
+/// The message in the path.
+pub(crate) struct MessageId(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for QueueName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "queue").await?;
+        Ok(Self(Arc::from(checked(&name, "queue")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ExchangeName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "exchange").await?;
+        Ok(Self(Arc::from(checked(&name, "exchange")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MessageId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(checked_id(param(parts, state, "id").await?)?))
+    }
+}
+
+async fn param<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+    let params = RawPathParams::from_request_parts(parts, state).await;
+    let found = params
+        .ok()
+        .and_then(|params| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned()));
+    found.ok_or_else(|| {
+        Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "name-invalid",
+            "a name in the path is not text",
+            "percent-encode the name as UTF-8",
+        )
+        .key(name)
+    })
+}
+
+/// The name, if it can be one.
+///
+/// # Errors
+/// 422 about `key`.
+pub(crate) fn checked<'a>(name: &'a str, key: &str) -> Result<&'a str, Problem> {
+    overtake_lane::check_name(name).map(|()| name).map_err(|refusal| Problem::from(refusal).key(key))
+}
+
+/// The id, if a message can have it.
+///
+/// # Errors
+/// 422.
+pub(crate) fn checked_id(id: String) -> Result<String, Problem> {
+    overtake_lane::check_name(&id).map(|()| id).map_err(|_| {
+        Problem::from(Refusal::IdInvalid).hint(format!(
+            "the id of a message is 1 to {NAME_LEN_MAX} bytes of text without control characters"
+        ))
+    })
+}

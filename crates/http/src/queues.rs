@@ -1,0 +1,176 @@
+//! Queues: declare, list, show, delete.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use overtake_lane::{LaneView, QueueView, Settings};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::{Answer, App, done, json};
+use crate::decode::Json;
+use crate::params::Params;
+use crate::path::QueueName;
+use crate::problem::Problem;
+use crate::schema::{LaneSchema, SettingsSchema};
+
+/// The paths of queues.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(declare_queue, show_queue, delete_queue))
+}
+
+/// Every queue.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Queues)]
+struct QueueList<'a> {
+    /// By name.
+    queues: Vec<QueueOut<'a>>,
+}
+
+/// A queue as it is now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Queue)]
+struct QueueOut<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its settings, all of them.
+    #[schema(value_type = SettingsSchema)]
+    settings: &'a Settings,
+    /// The sums over its lanes.
+    totals: Totals,
+    /// Consumers that stay.
+    consumers: u64,
+    /// Requests that wait for a message.
+    waiting: u64,
+    /// Its lanes, the most urgent first.
+    #[schema(value_type = Vec<LaneSchema>)]
+    lanes: &'a [LaneView],
+}
+
+/// Sums over the lanes of a queue. Counters count since the broker started.
+#[derive(Default, Serialize, ToSchema)]
+struct Totals {
+    /// Messages ready.
+    ready: u64,
+    /// Messages delayed.
+    delayed: u64,
+    /// Messages leased.
+    leased: u64,
+    /// Dead letters.
+    dead: u64,
+    /// Bytes of what is ready, delayed and leased.
+    bytes: u64,
+    /// Age of the oldest ready message of all lanes, ms.
+    oldest_age_ms: u64,
+    /// Messages published here, or moved here from another lane or queue.
+    published: u64,
+    /// Leases given.
+    delivered: u64,
+    /// Messages acknowledged.
+    settled: u64,
+    /// Leases given of messages that had been leased before.
+    redelivered: u64,
+    /// Messages whose time to live was over.
+    expired: u64,
+    /// Messages dropped because the queue was full.
+    evicted: u64,
+    /// Messages removed, purged, replaced by a newer one, or dropped after rejection.
+    removed: u64,
+    /// Messages that left for another lane or queue.
+    moved: u64,
+    /// Messages that became dead letters.
+    dead_lettered: u64,
+}
+
+impl Totals {
+    fn with(self, lane: &LaneView) -> Self {
+        Self {
+            ready: self.ready + lane.ready,
+            delayed: self.delayed + lane.delayed,
+            leased: self.leased + lane.leased,
+            dead: self.dead + lane.dead,
+            bytes: self.bytes + lane.bytes,
+            oldest_age_ms: self.oldest_age_ms.max(lane.oldest_age_ms),
+            published: self.published + lane.published,
+            delivered: self.delivered + lane.delivered,
+            settled: self.settled + lane.settled,
+            redelivered: self.redelivered + lane.redelivered,
+            expired: self.expired + lane.expired,
+            evicted: self.evicted + lane.evicted,
+            removed: self.removed + lane.removed,
+            moved: self.moved + lane.moved,
+            dead_lettered: self.dead_lettered + lane.dead_lettered,
+        }
+    }
+}
+
+impl<'a> QueueOut<'a> {
+    fn of(view: &'a QueueView) -> Self {
+        Self {
+            name: &view.name,
+            settings: &view.settings,
+            totals: view.lanes.iter().fold(Totals::default(), Totals::with),
+            consumers: view.consumers,
+            waiting: view.waiting,
+            lanes: &view.lanes,
+        }
+    }
+}
+
+/// Makes a queue, or changes its settings.
+///
+/// The body holds all settings: one that is missing gets its default.
+#[utoipa::path(
+    put, path = "/v1/queues/{queue}", tag = "queues",
+    params(("queue" = String, Path, description = "Name, percent-encoded; 1 to 200 bytes")),
+    request_body = SettingsSchema,
+    responses(
+        (status = 201, description = "Made", body = QueueOut),
+        (status = 200, description = "It was there; the same settings, or changed", body = QueueOut),
+    )
+)]
+async fn declare_queue(
+    State(app): State<Arc<App>>,
+    QueueName(name): QueueName,
+    Json(settings): Json<Settings>,
+) -> Answer {
+    settings.validate().map_err(|bad| Problem::bad_value(bad.key.clone(), bad.to_string()))?;
+    let declared = app.engine.declare_queue(&name, settings).await?;
+    let status = if declared.made { StatusCode::CREATED } else { StatusCode::OK };
+    json(status, &QueueOut::of(&app.engine.queue(&name).await?))
+}
+
+/// Every queue, by name.
+#[utoipa::path(get, path = "/v1/queues", tag = "queues", responses((status = 200, description = "All", body = QueueList)))]
+async fn list_queues(State(app): State<Arc<App>>) -> Answer {
+    let views = app.engine.queues().await?;
+    json(StatusCode::OK, &QueueList { queues: views.iter().map(QueueOut::of).collect() })
+}
+
+/// One queue: settings, totals, lanes.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}", tag = "queues",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    responses((status = 200, description = "The queue", body = QueueOut))
+)]
+async fn show_queue(State(app): State<Arc<App>>, QueueName(name): QueueName) -> Answer {
+    json(StatusCode::OK, &QueueOut::of(&app.engine.queue(&name).await?))
+}
+
+/// Deletes a queue with what is in it.
+#[utoipa::path(
+    delete, path = "/v1/queues/{queue}", tag = "queues",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("if" = Option<String>, Query, description = "`empty`: only when it holds no message; `unused`: only when it has no consumer; or both with a comma"),
+    ),
+    responses((status = 204, description = "Gone"))
+)]
+async fn delete_queue(State(app): State<Arc<App>>, QueueName(name): QueueName, params: Params) -> Answer {
+    app.engine.delete_queue(&name, params.into_delete_only()?).await?;
+    app.queue_ids.forget(&name);
+    done()
+}

@@ -1,0 +1,176 @@
+//! A message whose body is the body of the request and whose properties are `Overtake-*` headers.
+//!
+//! | header | field |
+//! |---|---|
+//! | `Overtake-Priority`, `-Id`, `-Key` | `priority`, `id`, `key` |
+//! | `Overtake-Ttl-Ms`, `-Delay-Ms` | `ttl_ms`, `delay_ms` |
+//! | `Overtake-Header-NAME` | `headers`, as text; HTTP makes NAME lower case |
+//! | `Overtake-Routing-Key`, `-Mandatory` | only for an exchange |
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use overtake_engine::{Content, NewMessage, Target};
+
+use crate::params::digits;
+use crate::problem::Problem;
+use crate::wire::{DurationMs, Limits};
+
+const PREFIX: &str = "overtake-";
+const HEADER_PREFIX: &str = "header-";
+
+/// What only a message for an exchange says.
+#[derive(Debug, Default)]
+pub(crate) struct Routing {
+    /// By which the exchange chooses.
+    pub(crate) routing_key: String,
+    /// Refuse it when no queue gets it.
+    pub(crate) mandatory: bool,
+}
+
+/// The message for a queue.
+///
+/// # Errors
+/// 422 or 413 for the first header that cannot be, or a body that is too large.
+pub(crate) fn for_queue(
+    headers: &HeaderMap,
+    body: Bytes,
+    to: Target,
+    limits: Limits,
+) -> Result<NewMessage, Problem> {
+    let mut message = read(headers, body, None)?;
+    message.to = to;
+    limits.check(&message)?;
+    Ok(message)
+}
+
+/// The message for an exchange, without its target, and what it is routed by.
+///
+/// # Errors
+/// 422 or 413 for the first header that cannot be, or a body that is too large.
+pub(crate) fn for_exchange(
+    headers: &HeaderMap,
+    body: Bytes,
+    limits: Limits,
+) -> Result<(NewMessage, Routing), Problem> {
+    let mut routing = Routing::default();
+    let message = read(headers, body, Some(&mut routing))?;
+    limits.check(&message)?;
+    Ok((message, routing))
+}
+
+fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> Result<NewMessage, Problem> {
+    let content_type =
+        headers.get(header::CONTENT_TYPE).map(|value| text("Content-Type", value)).transpose()?;
+    if content_type.is_none() && body.is_empty() {
+        return Err(Problem::bad_value("body", "the request has neither a body nor a Content-Type")
+            .hint("send `Content-Type: application/octet-stream` to publish an empty message"));
+    }
+    let mut message =
+        NewMessage { content: Content { content_type, body, ..Content::default() }, ..NewMessage::default() };
+    for name in headers.keys() {
+        let Some(property) = name.as_str().strip_prefix(PREFIX) else { continue };
+        let value = once(headers, name)?;
+        match (property, routing.as_deref_mut()) {
+            ("routing-key", Some(routing)) => routing.routing_key = value,
+            ("mandatory", Some(routing)) => routing.mandatory = boolean(name, &value)?,
+            _ => set(&mut message, name, property, value)?,
+        }
+    }
+    Ok(message)
+}
+
+fn set(message: &mut NewMessage, name: &HeaderName, property: &str, value: String) -> Result<(), Problem> {
+    match property {
+        "priority" => message.priority = value.parse().unwrap_or_default(),
+        "id" => message.id = Some(value),
+        "key" => message.key = Some(value),
+        "ttl-ms" => message.ttl_ms = duration(name, &value)?,
+        "delay-ms" => message.delay_ms = duration(name, &value)?,
+        _ => match property.strip_prefix(HEADER_PREFIX) {
+            Some(header) if !header.is_empty() => {
+                message.content.headers.insert(header.to_owned(), overtake_lane::HeaderValue::Text(value));
+            }
+            _ => return Err(unknown(name)),
+        },
+    }
+    Ok(())
+}
+
+fn unknown(name: &HeaderName) -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "header-unknown",
+        "the request has an Overtake-* header it does not know",
+        "use Overtake-Priority, -Id, -Key, -Ttl-Ms, -Delay-Ms and -Header-NAME; for an exchange also -Routing-Key and -Mandatory",
+    )
+    .key(name.as_str())
+}
+
+fn once(headers: &HeaderMap, name: &HeaderName) -> Result<String, Problem> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => text(name.as_str(), value),
+        _ => Err(Problem::bad_value(name.as_str(), "the header is there more than once")),
+    }
+}
+
+fn text(name: &str, value: &HeaderValue) -> Result<String, Problem> {
+    std::str::from_utf8(value.as_bytes())
+        .map(ToOwned::to_owned)
+        .map_err(|_| Problem::bad_value(name, "the header is not UTF-8"))
+}
+
+fn duration(name: &HeaderName, value: &str) -> Result<u64, Problem> {
+    digits(value).and_then(DurationMs::new).map(|ms| ms.0).ok_or_else(|| {
+        Problem::bad_value(name.as_str(), format!("must be {} (ten years)", DurationMs::bounds()))
+    })
+}
+
+fn boolean(name: &HeaderName, value: &str) -> Result<bool, Problem> {
+    value.parse().map_err(|_| Problem::bad_value(name.as_str(), "must be true or false"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(headers: &[(&str, &str)], expect: &str) {
+        let map: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| {
+                (name.parse::<HeaderName>().expect("a name"), value.parse::<HeaderValue>().expect("a value"))
+            })
+            .collect();
+        let body = Bytes::from_static(b"b");
+        let limits = Limits { max_message_bytes: 10 };
+        let seen = match for_queue(&map, body, Target::default(), limits) {
+            Ok(m) => format!(
+                "{} {:?} {:?} {} {} {:?}",
+                m.priority, m.id, m.key, m.ttl_ms, m.delay_ms, m.content.headers
+            ),
+            Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
+        };
+        assert_eq!(seen, expect, "{headers:?}");
+    }
+
+    #[test]
+    fn headers_say_what_fields_say() {
+        check(&[], "default None None 0 0 {}");
+        check(
+            &[
+                ("Overtake-Priority", "7"),
+                ("Overtake-Id", "a"),
+                ("Overtake-Key", "k"),
+                ("Overtake-Ttl-Ms", "5"),
+            ],
+            r#"7 Some("a") Some("k") 5 0 {}"#,
+        );
+        check(&[("Overtake-Header-Tenant", "x")], r#"default None None 0 0 {"tenant": Text("x")}"#);
+        check(&[("Overtake-Prio", "7")], r#"header-unknown Some("overtake-prio")"#);
+        check(&[("Overtake-Header-", "7")], r#"header-unknown Some("overtake-header-")"#);
+        check(&[("Overtake-Routing-Key", "a")], r#"header-unknown Some("overtake-routing-key")"#);
+        check(&[("Overtake-Delay-Ms", "-1")], r#"value-invalid Some("overtake-delay-ms")"#);
+        check(&[("Overtake-Ttl-Ms", "315360000001")], r#"value-invalid Some("overtake-ttl-ms")"#);
+        check(&[("Overtake-Id", "a"), ("Overtake-Id", "b")], r#"value-invalid Some("overtake-id")"#);
+    }
+}

@@ -1,0 +1,319 @@
+//! Shapes of the model for the OpenAPI document. The model derives no schema of its own; a test keeps these the same.
+
+#![allow(dead_code, reason = "described, never made")]
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A priority: a whole number, or a name where the queue's scheme has names.
+#[derive(ToSchema, Serialize)]
+#[serde(untagged)]
+#[schema(as = Priority)]
+pub(crate) enum PrioritySchema {
+    /// A whole number.
+    Number(i64),
+    /// A name, in any case.
+    Name(String),
+}
+
+/// The body of a message, as bytes.
+#[derive(ToSchema, Serialize)]
+#[schema(as = RawBody, value_type = String, format = Binary)]
+pub(crate) struct RawBodySchema(Vec<u8>);
+
+/// Where in its life a message stands.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Status)]
+pub(crate) enum StatusSchema {
+    /// In its lane.
+    Ready,
+    /// Out of the lanes until due.
+    Delayed,
+    /// Lent to a consumer.
+    Leased,
+    /// A dead letter.
+    Dead,
+}
+
+/// Why a message became a dead letter.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = DeathReason)]
+pub(crate) enum DeathReasonSchema {
+    /// A consumer rejected it.
+    Rejected,
+    /// It failed as often as the queue allows.
+    DeliveryLimit,
+    /// Its time to live was over.
+    Expired,
+}
+
+/// How an exchange chooses queues.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ExchangeKind)]
+pub(crate) enum ExchangeKindSchema {
+    /// The binding's key is the routing key.
+    Direct,
+    /// Always.
+    Fanout,
+    /// The binding's key is a pattern of words between dots: `*` is one word, `#` any number of them.
+    Topic,
+    /// The binding's headers are among the message's: all of them, or one if the binding says `any`.
+    Headers,
+}
+
+/// The settings of a queue. A number that limits means "no limit" when it is 0; what is missing has its default.
+#[derive(ToSchema, Serialize)]
+#[schema(as = Settings)]
+pub(crate) struct SettingsSchema {
+    /// How a priority is understood: `ten-level` (default), `signed`, `named`, `route`, `max-1` to `max-255`. Fixed while
+    /// messages are in the queue.
+    #[schema(required = false, default = "ten-level")]
+    scheme: String,
+    /// What a message that gives no priority counts as.
+    default_priority: Option<PrioritySchema>,
+    /// Which messages share a lane.
+    #[schema(required = false)]
+    order: OrderSchema,
+    /// Which lane's head goes next.
+    #[schema(required = false)]
+    picker: PickerSchema,
+    /// Caps of single lanes, by lane name.
+    #[schema(required = false)]
+    lanes: BTreeMap<String, LaneSettingsSchema>,
+    /// Most messages leased at once over all consumers.
+    #[schema(required = false)]
+    max_active: u32,
+    /// Most messages waiting (ready and delayed).
+    #[schema(required = false)]
+    max_length: u64,
+    /// Most bytes waiting.
+    #[schema(required = false)]
+    max_bytes: u64,
+    /// `evict` (default): when full, the oldest message of the least urgent lane is dropped; `reject`: the publish is.
+    #[schema(required = false, default = "evict")]
+    overflow: String,
+    /// Refuses less urgent messages when the queue is deep.
+    reject_below: Option<RejectBelowSchema>,
+    /// Largest message, bytes; 0: what the broker allows.
+    #[schema(required = false)]
+    max_message_bytes: u64,
+    /// Time to live of messages that come without one, ms.
+    #[schema(required = false)]
+    ttl_ms: u64,
+    /// Longest time to live a message may have, ms.
+    #[schema(required = false)]
+    max_ttl_ms: u64,
+    /// How long a lease lasts, ms; 0: it does not end by itself.
+    #[schema(required = false, default = 30000)]
+    visibility_timeout_ms: u64,
+    /// Deliveries after which a message that fails again is dead-lettered; 0: never.
+    #[schema(required = false)]
+    delivery_limit: u32,
+    /// How long a failed message waits.
+    #[schema(required = false)]
+    backoff: BackoffSchema,
+    /// Where dead letters go.
+    #[schema(required = false)]
+    dead_letter: DeadLetterSchema,
+    /// Whether an expired message is dead-lettered instead of dropped.
+    #[schema(required = false)]
+    dead_letter_expired: bool,
+    /// Keeps only the newest message: `key`: of each key; `one`: of the queue. Fixed while messages are in the queue.
+    last_value: Option<String>,
+    /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.
+    #[schema(required = false, default = 10000)]
+    max_unacked: u32,
+}
+
+/// `"priority"`: a lane per priority; `"fifo"`: one lane; `{"lanes":[…]}`: lanes by threshold, the most urgent first.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Order)]
+pub(crate) enum OrderSchema {
+    /// A lane per priority in use.
+    Priority,
+    /// One lane.
+    Fifo,
+    /// Lanes by threshold.
+    Lanes(Vec<BandSchema>),
+}
+
+/// One lane of `{"lanes":[…]}`.
+#[derive(ToSchema, Serialize)]
+#[schema(as = Band)]
+pub(crate) struct BandSchema {
+    /// Its name.
+    name: String,
+    /// The least urgent priority it takes. The last lane takes everything below and has none.
+    from: Option<PrioritySchema>,
+}
+
+/// `"strict"`, `{"aging_ms":n}`: a message waits at most n for each level it is below another, or
+/// `{"weighted":{lane:weight}}`.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Picker)]
+pub(crate) enum PickerSchema {
+    /// The most urgent lane that has a message.
+    Strict,
+    /// By age less a step per level.
+    AgingMs(u64),
+    /// By turns, as many messages as the weight.
+    Weighted(BTreeMap<String, u32>),
+}
+
+/// Settings of one lane.
+#[derive(ToSchema, Serialize)]
+#[schema(as = LaneSettings)]
+pub(crate) struct LaneSettingsSchema {
+    /// Most messages of this lane leased at once.
+    #[schema(required = false)]
+    max_active: u32,
+}
+
+/// Refuses messages under `priority` while `depth` or more are waiting.
+#[derive(ToSchema, Serialize)]
+#[schema(as = RejectBelow)]
+pub(crate) struct RejectBelowSchema {
+    /// Messages waiting from which it holds.
+    depth: u64,
+    /// The least urgent priority still taken.
+    priority: PrioritySchema,
+}
+
+/// `initial_ms · multiplier^(n−1)`, at most `max_ms`, for the n-th failure.
+#[derive(ToSchema, Serialize)]
+#[schema(as = Backoff)]
+pub(crate) struct BackoffSchema {
+    /// The first wait, ms.
+    #[schema(required = false)]
+    initial_ms: u64,
+    /// Each further wait is so many times the one before.
+    #[schema(required = false, default = 2)]
+    multiplier: u32,
+    /// No wait is longer, ms.
+    #[schema(required = false, default = 3600000)]
+    max_ms: u64,
+}
+
+/// `"keep"` (default): in this queue, out of the lanes; `"drop"`; `{"queue":name}`; or
+/// `{"exchange":{"name","routing_key"}}`.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = DeadLetterTo)]
+pub(crate) enum DeadLetterSchema {
+    /// They stay.
+    Keep,
+    /// They are dropped, and counted.
+    Drop,
+    /// They are moved into this queue.
+    Queue(String),
+    /// They are published to this exchange.
+    Exchange {
+        /// Its name.
+        name: String,
+        /// The routing key; missing: the name of this queue.
+        routing_key: Option<String>,
+    },
+}
+
+/// A lane as it is now. Counters count since the broker started.
+#[derive(ToSchema, Serialize, Default)]
+#[schema(as = Lane)]
+pub(crate) struct LaneSchema {
+    /// Its name: a priority in the words of the scheme, or as the settings call it.
+    lane: String,
+    /// How urgent it is, inside: larger is more urgent.
+    level: i32,
+    /// Messages ready.
+    ready: u64,
+    /// Messages delayed.
+    delayed: u64,
+    /// Messages leased.
+    leased: u64,
+    /// Dead letters.
+    dead: u64,
+    /// Bytes of what is ready, delayed and leased.
+    bytes: u64,
+    /// Age of the oldest ready message, ms; 0 when none is.
+    oldest_age_ms: u64,
+    /// The cap of this lane; 0 for none.
+    max_active: u32,
+    /// Messages published here, or moved here from another lane or queue.
+    published: u64,
+    /// Leases given.
+    delivered: u64,
+    /// Messages acknowledged.
+    settled: u64,
+    /// Leases given of messages that had been leased before.
+    redelivered: u64,
+    /// Messages whose time to live was over.
+    expired: u64,
+    /// Messages dropped because the queue was full.
+    evicted: u64,
+    /// Messages removed, purged, replaced by a newer one, or dropped after rejection.
+    removed: u64,
+    /// Messages that left for another lane or queue.
+    moved: u64,
+    /// Messages that became dead letters.
+    dead_lettered: u64,
+    /// How long messages waited from publish to first lease.
+    wait: WaitSchema,
+}
+
+/// A histogram of waiting times.
+#[derive(ToSchema, Serialize, Default)]
+#[schema(as = Wait)]
+pub(crate) struct WaitSchema {
+    /// Pairs: an upper bound in ms, and how many waited at most so long.
+    buckets: Vec<Vec<u64>>,
+    /// How many in all.
+    count: u64,
+    /// Their sum, ms.
+    sum_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use overtake_lane::{Backoff, LaneView, Settings};
+    use serde_json::{Value, json};
+    use utoipa::PartialSchema;
+
+    fn properties<T: PartialSchema>() -> Vec<String> {
+        let schema = serde_json::to_value(T::schema()).expect("a schema");
+        keys(&schema["properties"])
+    }
+
+    fn keys(object: &Value) -> Vec<String> {
+        let mut keys: Vec<_> = object.as_object().expect("an object").keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn the_described_settings_are_the_real_ones() {
+        let every = json!({
+            "default_priority": 1, "lanes": {"1": {"max_active": 1}}, "last_value": "key",
+            "reject_below": {"depth": 1, "priority": 1},
+        });
+        let settings: Settings = serde_json::from_value(every).expect("settings");
+        assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(settings).expect("JSON")));
+        assert_eq!(
+            properties::<BackoffSchema>(),
+            keys(&serde_json::to_value(Backoff::default()).expect("JSON"))
+        );
+    }
+
+    #[test]
+    fn the_described_lane_is_the_real_one() {
+        let lane = serde_json::to_value(LaneView::default()).expect("JSON");
+        assert_eq!(properties::<LaneSchema>(), keys(&lane));
+        assert_eq!(properties::<WaitSchema>(), keys(&lane["wait"]));
+    }
+}

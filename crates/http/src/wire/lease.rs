@@ -1,0 +1,142 @@
+//! Leasing, settling, extending, and transactions.
+
+use overtake_engine::NewMessage;
+use overtake_lane::{Outcome, Receipt};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::message::each;
+use super::{Bounded, DurationMs, Limits, MESSAGES_MAX, Ranged, TransactionMessageIn};
+use crate::problem::Problem;
+
+/// Most messages of one lease request.
+const LEASE_MAX: u64 = 1_000;
+/// Longest wait of one lease request, ms.
+const WAIT_MS_MAX: u64 = 60_000;
+/// Most receipts of one request.
+const RECEIPTS_MAX: usize = 10_000;
+
+/// Which leases end how.
+type Settlements = Vec<(Receipt, Outcome)>;
+
+/// A request for messages.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = LeaseRequest)]
+pub(crate) struct LeaseIn {
+    /// Most messages: 1 to 1,000, else 1.
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 1000)]
+    pub(crate) max: Option<Ranged<1, LEASE_MAX>>,
+    /// Wait so long for the first one, ms: up to 60,000, else 0.
+    #[schema(value_type = Option<u64>, maximum = 60000)]
+    pub(crate) wait_ms: Option<Ranged<0, WAIT_MS_MAX>>,
+    /// How long the leases last, ms; missing: as the queue says; 0: they do not end by themselves.
+    #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
+    pub(crate) visibility_timeout_ms: Option<DurationMs>,
+}
+
+/// How leases end.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Settle)]
+pub(crate) struct SettleIn {
+    /// Which: 1 to 10,000, as they came with the messages.
+    #[schema(value_type = Vec<String>)]
+    pub(crate) receipts: Bounded<String, RECEIPTS_MAX>,
+    /// How.
+    pub(crate) how: How,
+    /// With `nack`: wait so long before the next attempt, ms; missing: as the queue's backoff says.
+    #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
+    pub(crate) delay_ms: Option<DurationMs>,
+}
+
+/// How a lease ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum How {
+    /// The work is done.
+    Ack,
+    /// It failed: the message is put back for another attempt.
+    Nack,
+    /// It can never be done: dead-letter at once.
+    Reject,
+    /// Put back untouched: no attempt.
+    Release,
+}
+
+/// Longer leases.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Extend)]
+pub(crate) struct ExtendIn {
+    /// Which: 1 to 10,000, as they came with the messages.
+    #[schema(value_type = Vec<String>)]
+    pub(crate) receipts: Bounded<String, RECEIPTS_MAX>,
+    /// From now so long, ms; 0: they do not end by themselves.
+    #[schema(value_type = u64, maximum = 315_360_000_000_u64)]
+    pub(crate) visibility_timeout_ms: DurationMs,
+}
+
+/// Publishes and settlements: all happen or none.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Transaction)]
+pub(crate) struct TransactionIn {
+    /// In this order.
+    #[schema(value_type = Option<Vec<TransactionMessageIn>>)]
+    pub(crate) publish: Option<Bounded<TransactionMessageIn, MESSAGES_MAX>>,
+    /// Then these. Receipts of any queues.
+    #[schema(value_type = Option<Vec<SettleIn>>)]
+    pub(crate) settle: Option<Bounded<SettleIn, MESSAGES_MAX>>,
+}
+
+impl SettleIn {
+    /// How, as the model says it.
+    ///
+    /// # Errors
+    /// 422 for a delay with anything but `nack`.
+    pub(crate) fn outcome(&self) -> Result<Outcome, Problem> {
+        let delay_ms = self.delay_ms.map(|ms| ms.0);
+        match (self.how, delay_ms) {
+            (How::Nack, delay_ms) => Ok(Outcome::Nack { delay_ms }),
+            (_, Some(_)) => Err(Problem::bad_value("delay_ms", "only `nack` takes a delay")),
+            (How::Ack, None) => Ok(Outcome::Ack),
+            (How::Reject, None) => Ok(Outcome::Reject),
+            (How::Release, None) => Ok(Outcome::Release),
+        }
+    }
+}
+
+impl TransactionIn {
+    /// What to publish and what to settle.
+    ///
+    /// # Errors
+    /// 422 or 413 for the first thing that cannot be.
+    pub(crate) fn into_parts(self, limits: Limits) -> Result<(Vec<NewMessage>, Settlements), Problem> {
+        if self.publish.is_none() && self.settle.is_none() {
+            return Err(Problem::bad_value("publish", "give `publish`, `settle` or both"));
+        }
+        let publish = self.publish.map_or_else(Vec::new, |list| list.0);
+        let settle = self.settle.map_or_else(Vec::new, |list| list.0);
+        let messages = each(publish, "publish", |message| message.into_new(limits))?;
+        let settlements = each(settle, "settle", |settle| {
+            let outcome = settle.outcome()?;
+            let receipts = receipts(&settle.receipts.0)?;
+            Ok(receipts.into_iter().map(move |receipt| (receipt, outcome)))
+        })?;
+        Ok((messages, settlements.into_iter().flatten().collect()))
+    }
+}
+
+/// Receipts as the model has them.
+///
+/// # Errors
+/// 422 for the first that is malformed.
+pub(crate) fn receipts(texts: &[String]) -> Result<Vec<Receipt>, Problem> {
+    let one = |(at, text): (usize, &String)| {
+        text.parse().map_err(|why: overtake_lane::MalformedReceipt| {
+            Problem::bad_value(format!("receipts[{at}]"), why.to_string())
+        })
+    };
+    texts.iter().enumerate().map(one).collect()
+}

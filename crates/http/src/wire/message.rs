@@ -1,0 +1,306 @@
+//! Messages to publish.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use overtake_engine::{Content, NewMessage, Target};
+use overtake_lane::{HeaderValue, Headers, NAME_LEN_MAX};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Bounded, DurationMs, GivenIn, HEADERS_MAX, HeadersIn};
+use crate::problem::Problem;
+use crate::schema::PrioritySchema;
+
+/// Most messages of one request.
+pub(crate) const MESSAGES_MAX: usize = 10_000;
+/// Longest text in a header, bytes.
+const HEADER_TEXT_LEN_MAX: usize = 8_192;
+/// Longest media type and routing key, bytes: what AMQP's short strings hold.
+const SHORT_TEXT_LEN_MAX: usize = 255;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What every published message may say, and before it what only some may.
+macro_rules! message {
+    ($(#[$about:meta])* $name:ident as $schema:ident { $($(#[$on_field:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        #[schema(as = $schema)]
+        pub(crate) struct $name {
+            $($(#[$on_field])* pub(crate) $field: $type,)*
+            /// How urgent, in the words of the queue's scheme; without it the queue's or the scheme's default.
+            #[serde(default)]
+            #[schema(value_type = Option<PrioritySchema>)]
+            pub(crate) priority: GivenIn,
+            /// The body as text. One of `body` and `body_base64` must be there; it may be empty.
+            pub(crate) body: Option<String>,
+            /// The body as bytes, in base64 of the standard alphabet.
+            pub(crate) body_base64: Option<String>,
+            /// Makes the publish idempotent: while a message of this id is pending, another is not made. 1 to 200 bytes.
+            pub(crate) id: Option<String>,
+            /// Time to live, ms; 0 or missing: as the queue says. At most ten years.
+            #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
+            pub(crate) ttl_ms: Option<DurationMs>,
+            /// Not to be leased before so many ms from now. At most ten years.
+            #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
+            pub(crate) delay_ms: Option<DurationMs>,
+            /// The key, for last-value queues and filters. At most 200 bytes.
+            pub(crate) key: Option<String>,
+            /// The media type of the body. At most 255 bytes.
+            pub(crate) content_type: Option<String>,
+            /// Up to 100 texts, whole numbers and booleans by name.
+            #[serde(default)]
+            #[schema(value_type = Object)]
+            pub(crate) headers: HeadersIn,
+        }
+
+        impl $name {
+            /// The message, on its way to `to`.
+            ///
+            /// # Errors
+            /// 422 or 413 for the first thing that cannot be.
+            pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
+                let body = body(self.body, self.body_base64)?;
+                let message = NewMessage {
+                    to,
+                    priority: self.priority.0,
+                    id: self.id,
+                    key: self.key,
+                    ttl_ms: self.ttl_ms.map_or(0, |ms| ms.0),
+                    delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
+                    content: Content { headers: self.headers.0, content_type: self.content_type, body },
+                };
+                limits.check(&message)?;
+                Ok(message)
+            }
+        }
+    };
+}
+
+message! {
+    /// A message.
+    MessageIn as NewMessage {}
+}
+
+message! {
+    /// A message, or many under `messages` and nothing else: all are published or none.
+    PublishIn as Publish {
+        /// 1 to 10,000 messages. Then nothing else may be there.
+        #[schema(value_type = Option<Vec<MessageIn>>)]
+        messages: Option<Bounded<MessageIn, MESSAGES_MAX>>,
+    }
+}
+
+message! {
+    /// A message for an exchange.
+    ExchangeMessageIn as NewExchangeMessage {
+        /// By which the exchange chooses queues. At most 255 bytes.
+        #[serde(default)]
+        routing_key: String,
+        /// Refuse it when no queue gets it, instead of dropping it.
+        #[serde(default)]
+        mandatory: bool,
+    }
+}
+
+message! {
+    /// A message for an exchange, or many under `messages` and nothing else: all are published or none.
+    ExchangePublishIn as ExchangePublish {
+        /// 1 to 10,000 messages. Then nothing else may be there.
+        #[schema(value_type = Option<Vec<ExchangeMessageIn>>)]
+        messages: Option<Bounded<ExchangeMessageIn, MESSAGES_MAX>>,
+        /// By which the exchange chooses queues. At most 255 bytes.
+        #[serde(default)]
+        routing_key: String,
+        /// Refuse it when no queue gets it, instead of dropping it.
+        #[serde(default)]
+        mandatory: bool,
+    }
+}
+
+message! {
+    /// A message of a transaction: to a `queue`, or to an `exchange` with a `routing_key`.
+    TransactionMessageIn as NewTransactionMessage {
+        /// The queue it goes to.
+        queue: Option<String>,
+        /// The exchange it goes to.
+        exchange: Option<String>,
+        /// By which the exchange chooses queues. At most 255 bytes.
+        routing_key: Option<String>,
+        /// Refuse the transaction when no queue gets the message.
+        #[serde(default)]
+        mandatory: bool,
+    }
+}
+
+impl PublishIn {
+    /// The messages for a queue.
+    ///
+    /// # Errors
+    /// 422 or 413 for the first thing that cannot be.
+    pub(crate) fn into_messages(
+        mut self,
+        queue: &Arc<str>,
+        limits: Limits,
+    ) -> Result<Vec<NewMessage>, Problem> {
+        let to = || Target::Queue(Arc::clone(queue));
+        let Some(Bounded(many)) = self.messages.take() else {
+            return Ok(vec![self.into_message(to(), limits)?]);
+        };
+        alone(self == Self::default())?;
+        each(many, "messages", |message| message.into_message(to(), limits))
+    }
+}
+
+impl ExchangePublishIn {
+    /// The messages for an exchange.
+    ///
+    /// # Errors
+    /// 422 or 413 for the first thing that cannot be.
+    pub(crate) fn into_messages(
+        mut self,
+        exchange: &Arc<str>,
+        limits: Limits,
+    ) -> Result<Vec<NewMessage>, Problem> {
+        let Some(Bounded(many)) = self.messages.take() else {
+            let to = to_exchange(Arc::clone(exchange), &self.routing_key, self.mandatory)?;
+            return Ok(vec![self.into_message(to, limits)?]);
+        };
+        alone(self == Self::default())?;
+        each(many, "messages", |message| {
+            let to = to_exchange(Arc::clone(exchange), &message.routing_key, message.mandatory)?;
+            message.into_message(to, limits)
+        })
+    }
+}
+
+impl TransactionMessageIn {
+    /// The message, and where it goes.
+    ///
+    /// # Errors
+    /// 422 or 413 for the first thing that cannot be.
+    pub(crate) fn into_new(self, limits: Limits) -> Result<NewMessage, Problem> {
+        let to = match (&self.queue, &self.exchange) {
+            (Some(queue), None) if self.routing_key.is_none() && !self.mandatory => {
+                Target::Queue(Arc::from(crate::path::checked(queue, "queue")?))
+            }
+            (None, Some(exchange)) => {
+                let exchange = Arc::from(crate::path::checked(exchange, "exchange")?);
+                to_exchange(exchange, self.routing_key.as_deref().unwrap_or_default(), self.mandatory)?
+            }
+            (Some(_), None) => {
+                return Err(Problem::bad_value(
+                    "routing_key",
+                    "`routing_key` and `mandatory` go with an exchange",
+                ));
+            }
+            _ => return Err(Problem::bad_value("queue", "give one of `queue` and `exchange`")),
+        };
+        self.into_message(to, limits)
+    }
+}
+
+/// The target of a message for an exchange.
+pub(crate) fn to_exchange(name: Arc<str>, routing_key: &str, mandatory: bool) -> Result<Target, Problem> {
+    check_short("routing_key", routing_key)?;
+    Ok(Target::Exchange { name, routing_key: Arc::from(routing_key), mandatory })
+}
+
+/// Each in turn; a problem says in which one it is.
+pub(crate) fn each<T, U>(
+    many: Vec<T>,
+    list: &str,
+    mut one: impl FnMut(T) -> Result<U, Problem>,
+) -> Result<Vec<U>, Problem> {
+    let numbered = many.into_iter().enumerate();
+    numbered.map(|(at, item)| one(item).map_err(|problem| problem.inside(&format!("{list}[{at}]")))).collect()
+}
+
+fn alone(is_alone: bool) -> Result<(), Problem> {
+    is_alone.then_some(()).ok_or_else(|| {
+        Problem::bad_value("messages", "a request is one message, or `messages` and nothing beside it")
+    })
+}
+
+fn body(text: Option<String>, base64: Option<String>) -> Result<Bytes, Problem> {
+    match (text, base64) {
+        (Some(text), None) => Ok(Bytes::from(text)),
+        (None, Some(text)) => BASE64.decode(text).map(Bytes::from).map_err(|why| {
+            Problem::bad_value("body_base64", format!("no base64 of the standard alphabet: {why}"))
+        }),
+        (Some(_), Some(_)) => Err(Problem::bad_value("body_base64", "give one of `body` and `body_base64`")),
+        (None, None) => Err(Problem::bad_value("body", "give `body` or `body_base64`; it may be empty")),
+    }
+}
+
+/// What a message must fit into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Largest body, bytes.
+    pub(crate) max_message_bytes: u64,
+}
+
+impl Limits {
+    /// Whether the message fits.
+    ///
+    /// # Errors
+    /// 413 for the body, 422 for the rest.
+    pub(crate) fn check(self, message: &NewMessage) -> Result<(), Problem> {
+        if message.content.body.len() as u64 > self.max_message_bytes {
+            return Err(Problem::too_large(
+                "message-too-large",
+                "the body of the message is too large",
+                self.max_message_bytes,
+                "store the body elsewhere and publish a reference, or raise max_message_bytes",
+            )
+            .key("body"));
+        }
+        if let Some(media_type) = &message.content.content_type {
+            check_short("content_type", media_type)?;
+        }
+        check_headers(&message.content.headers)
+    }
+}
+
+pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {
+    let fits = text.len() <= SHORT_TEXT_LEN_MAX && !text.chars().any(char::is_control);
+    fits.then_some(()).ok_or_else(|| {
+        Problem::bad_value(
+            key,
+            format!("must be at most {SHORT_TEXT_LEN_MAX} bytes without control characters"),
+        )
+    })
+}
+
+/// Whether headers can be kept.
+///
+/// # Errors
+/// 422 when there are too many, or a name or text is too long or has control characters.
+pub(crate) fn check_headers(headers: &Headers) -> Result<(), Problem> {
+    if headers.len() > HEADERS_MAX {
+        return Err(Problem::bad_value("headers", format!("there may be at most {HEADERS_MAX}")));
+    }
+    for (name, value) in headers {
+        if overtake_lane::check_name(name).is_err() {
+            return Err(Problem::bad_value(
+                "headers",
+                format!("a name must be 1 to {NAME_LEN_MAX} bytes without control characters"),
+            ));
+        }
+        if matches!(value, HeaderValue::Text(text) if text.len() > HEADER_TEXT_LEN_MAX) {
+            return Err(Problem::bad_value(
+                format!("headers.{name}"),
+                format!("a text must be at most {HEADER_TEXT_LEN_MAX} bytes"),
+            ));
+        }
+    }
+    Ok(())
+}

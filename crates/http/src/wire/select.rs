@@ -1,0 +1,171 @@
+//! Which messages: by id, by filter, or all of them when that is said aloud.
+
+use overtake_engine::{Filter, Select};
+use overtake_lane::{Given, Status};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{GivenIn, HeadersIn, check_headers};
+use crate::problem::Problem;
+use crate::schema::{PrioritySchema, StatusSchema};
+
+/// Which messages: those that match everything that is given.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Filter)]
+pub(crate) struct FilterIn {
+    /// Only what stands so.
+    #[schema(value_type = Option<StatusSchema>)]
+    pub(crate) status: Option<Status>,
+    /// Only this priority.
+    #[schema(value_type = Option<PrioritySchema>)]
+    pub(crate) priority: Option<GivenIn>,
+    /// Only this key.
+    pub(crate) key: Option<String>,
+    /// Only those with all these headers, compared as text.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub(crate) headers: HeadersIn,
+}
+
+/// Which messages to remove: `filter`, or `"all": true`.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Remove)]
+pub(crate) struct SelectIn {
+    /// Which.
+    #[serde(default)]
+    pub(crate) filter: FilterIn,
+    /// Every message. Must be said: an empty filter is refused.
+    #[serde(default)]
+    pub(crate) all: bool,
+}
+
+/// Another priority for `filter`, or for `"all": true`.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Reprioritise)]
+pub(crate) struct ReprioritiseIn {
+    /// The new priority.
+    #[schema(value_type = PrioritySchema)]
+    pub(crate) priority: GivenIn,
+    /// Which.
+    #[serde(default)]
+    pub(crate) filter: FilterIn,
+    /// Every message. Must be said: an empty filter is refused.
+    #[serde(default)]
+    pub(crate) all: bool,
+}
+
+/// Another priority.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewPriority)]
+pub(crate) struct PriorityIn {
+    /// The new priority.
+    #[schema(value_type = PrioritySchema)]
+    pub(crate) priority: GivenIn,
+}
+
+/// What to purge.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Purge)]
+pub(crate) struct PurgeIn {
+    /// `ready`, `delayed` or `dead`; missing: what is ready or delayed.
+    #[schema(value_type = Option<StatusSchema>)]
+    pub(crate) status: Option<Status>,
+}
+
+/// Which dead letters to replay: one of `id`, `filter` and `"all": true`.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Replay)]
+pub(crate) struct ReplayIn {
+    /// The one with this id.
+    pub(crate) id: Option<String>,
+    /// Those that match.
+    pub(crate) filter: Option<FilterIn>,
+    /// Every dead letter.
+    #[serde(default)]
+    pub(crate) all: bool,
+    /// Replay with this priority; missing: with the one they had.
+    #[schema(value_type = Option<PrioritySchema>)]
+    pub(crate) priority: Option<GivenIn>,
+}
+
+impl FilterIn {
+    /// The filter as the engine has it.
+    ///
+    /// # Errors
+    /// 422 for headers that no message can have.
+    pub(crate) fn into_filter(self) -> Result<Filter, Problem> {
+        check_headers(&self.headers.0)?;
+        let Self { status, priority, key, headers } = self;
+        Ok(Filter { status, priority: priority.map(|given| given.0), key, headers: headers.into_texts() })
+    }
+
+    fn select(self, all: bool) -> Result<Select, Problem> {
+        match (self == Self::default(), all) {
+            (true, false) => Err(Problem::bad_value(
+                "filter",
+                "an empty filter means every message: say `\"all\": true` if that is meant",
+            )),
+            (false, true) => Err(Problem::bad_value("all", "give a filter or `\"all\": true`, not both")),
+            _ => Ok(Select::Matching(self.into_filter()?)),
+        }
+    }
+}
+
+impl SelectIn {
+    /// Which messages.
+    ///
+    /// # Errors
+    /// 422 for an empty filter without `all`.
+    pub(crate) fn into_select(self) -> Result<Select, Problem> {
+        self.filter.select(self.all)
+    }
+}
+
+impl ReprioritiseIn {
+    /// Which messages, and their new priority.
+    ///
+    /// # Errors
+    /// 422 for an empty filter without `all`.
+    pub(crate) fn into_parts(self) -> Result<(Select, Given), Problem> {
+        Ok((self.filter.select(self.all)?, self.priority.0))
+    }
+}
+
+impl PurgeIn {
+    /// What stands how.
+    ///
+    /// # Errors
+    /// 422 for `leased`: those stay with their consumers.
+    pub(crate) fn checked(&self) -> Result<Option<Status>, Problem> {
+        if self.status == Some(Status::Leased) {
+            return Err(Problem::bad_value(
+                "status",
+                "purge takes ready, delayed or dead: leased messages stay",
+            )
+            .hint("use remove with a filter to take messages away from their consumers"));
+        }
+        Ok(self.status)
+    }
+}
+
+impl ReplayIn {
+    /// Which dead letters, and their new priority.
+    ///
+    /// # Errors
+    /// 422 unless exactly one of `id`, `filter` and `all` is given.
+    pub(crate) fn into_parts(self) -> Result<(Select, Option<Given>), Problem> {
+        let select = match (self.id, self.filter, self.all) {
+            (Some(id), None, false) => Select::Id(crate::path::checked_id(id)?),
+            (None, Some(filter), false) => filter.select(false)?,
+            (None, None, true) => Select::Matching(Filter::default()),
+            _ => return Err(Problem::bad_value("id", "give one of `id`, `filter` and `\"all\": true`")),
+        };
+        Ok((select, self.priority.map(|given| given.0)))
+    }
+}

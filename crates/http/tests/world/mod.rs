@@ -1,0 +1,159 @@
+//! A broker in a directory of its own, and a client that speaks to its router without sockets.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use overtake_engine::{LocalEngine, Options, SystemClock};
+use overtake_http::HttpOptions;
+use overtake_store::MemoryDisk;
+use serde_json::Value;
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+pub(crate) struct World {
+    pub(crate) router: Router,
+    pub(crate) options: HttpOptions,
+    pub(crate) engine: Arc<LocalEngine>,
+    pub(crate) dir: Option<TempDir>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+    pub(crate) json: Value,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(HttpOptions {
+            max_message_bytes: 1 << 16,
+            max_request_bytes: 1 << 18,
+            ..HttpOptions::default()
+        })
+    }
+
+    pub(crate) fn with(options: HttpOptions) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let small = Options { segment_bytes: 1 << 20, ..Options::default() };
+        let engine = LocalEngine::open_with(dir.path(), small, Arc::new(SystemClock)).expect("a store");
+        Self::over(engine, Some(dir), options)
+    }
+
+    /// On a disk to which faults can happen.
+    pub(crate) fn on(disk: &MemoryDisk) -> Self {
+        let small = Options { segment_bytes: 1 << 16, ..Options::default() };
+        let engine = LocalEngine::open_on(disk.clone(), small, Arc::new(SystemClock)).expect("a store");
+        Self::over(engine, None, HttpOptions::default())
+    }
+
+    fn over(engine: LocalEngine, dir: Option<TempDir>, options: HttpOptions) -> Self {
+        let engine = Arc::new(engine);
+        let router = overtake_http::router(engine.clone(), options.clone());
+        Self { router, options, engine, dir }
+    }
+
+    /// A world with a queue `q` of these settings.
+    pub(crate) async fn with_queue(settings: &str) -> Self {
+        let world = Self::new();
+        world.put("/v1/queues/q", settings).await.expect(201);
+        world
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.expect("a body").to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).expect("text");
+        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Reply { status: parts.status, headers: parts.headers, text, json }
+    }
+
+    /// `body`: JSON, or empty for none.
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> Reply {
+        let mut request =
+            Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(path);
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        self.send(request.body(Body::from(body.to_owned())).expect("a request")).await
+    }
+
+    pub(crate) async fn raw(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut request = Request::builder().method(Method::POST).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body.to_vec())).expect("a request")).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path, "").await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: &str) -> Reply {
+        self.ask("PUT", path, body).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {
+        self.ask("POST", path, body).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Reply {
+        self.ask("DELETE", path, "").await
+    }
+
+    /// Publishes each word `body:priority` (or `body`) to `q`.
+    pub(crate) async fn publish(&self, words: &str) {
+        for word in words.split_whitespace() {
+            let (body, priority) = word.split_once(':').unwrap_or((word, ""));
+            let priority = if priority.is_empty() { "null".to_owned() } else { priority.to_owned() };
+            let message = format!(r#"{{"id":"{body}","body":"{body}","priority":{priority}}}"#);
+            self.post("/v1/queues/q/messages", &message).await.expect(201);
+        }
+    }
+
+    /// Leases up to `max` from `q`: the bodies in order, and the receipts.
+    pub(crate) async fn lease(&self, max: u32) -> (String, Vec<String>) {
+        let reply = self.post("/v1/queues/q/leases", &format!(r#"{{"max":{max}}}"#)).await.expect(200);
+        (reply.bodies(), reply.all("receipt"))
+    }
+}
+
+impl Reply {
+    /// The same reply, if it has this status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        self
+    }
+
+    /// The problem's code; says the status with it.
+    pub(crate) fn code(&self) -> String {
+        format!("{} {}", self.status.as_u16(), self.json["code"].as_str().unwrap_or("-"))
+    }
+
+    /// One field of every message, in order.
+    pub(crate) fn all(&self, field: &str) -> Vec<String> {
+        let messages = self.json["messages"].as_array().expect("messages");
+        messages
+            .iter()
+            .map(|message| message[field].as_str().map_or_else(|| message[field].to_string(), Into::into))
+            .collect()
+    }
+
+    pub(crate) fn bodies(&self) -> String {
+        self.all("body").join(" ")
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+}
