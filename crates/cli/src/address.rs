@@ -1,0 +1,96 @@
+//! Where the broker is, and how its paths are written.
+
+use crate::failure::Failure;
+
+/// The address of a broker: `http://host:port`, perhaps with a path before the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Base(String);
+
+impl Base {
+    /// From `--url`.
+    ///
+    /// # Errors
+    /// When it is no address of HTTP.
+    pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
+        let bad = |why: &str| {
+            Failure::usage(format!("`{url}` is no address of a broker: {why}"))
+                .hint("use one such as http://127.0.0.1:15672 with --url or OVERTAKE_URL")
+        };
+        let rest = match url.split_once("://") {
+            Some(("http", rest)) => rest,
+            Some(("https", _)) => return Err(bad("https is not there yet")),
+            Some(_) => return Err(bad("it must begin with http://")),
+            None => url,
+        };
+        let full = format!("http://{}", rest.trim_end_matches('/'));
+        let uri: hyper::Uri = full.parse().map_err(|_| bad("it cannot be read"))?;
+        match uri.host() {
+            Some(host) if !host.is_empty() && uri.query().is_none() => Ok(Self(full)),
+            _ => Err(bad("it names no host")),
+        }
+    }
+
+    /// As text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A path of segments, each encoded, so that names may hold anything.
+pub(crate) fn path(segments: &[&str]) -> String {
+    segments.iter().map(|segment| format!("/{}", encode(segment))).collect()
+}
+
+/// A query of pairs, each encoded, or nothing.
+pub(crate) fn query(pairs: &[(String, String)]) -> String {
+    let pairs: Vec<_> =
+        pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// Percent-encodes everything but RFC 3986's unreserved characters. A segment of dots only would be taken for a step.
+fn encode(text: &str) -> String {
+    let only_dots = text.bytes().all(|byte| byte == b'.');
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
+            b'.' if !only_dots => out.push('.'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_of_http_and_has_a_host() {
+        for (url, expect) in [
+            ("http://127.0.0.1:15672", Some("http://127.0.0.1:15672")),
+            ("http://127.0.0.1:15672/", Some("http://127.0.0.1:15672")),
+            ("localhost:1", Some("http://localhost:1")),
+            ("http://[::1]:1/broker/", Some("http://[::1]:1/broker")),
+            ("https://broker", None),
+            ("amqp://broker", None),
+            ("http://", None),
+            ("", None),
+            ("http://a b", None),
+            ("http://broker?x", None),
+        ] {
+            assert_eq!(Base::parse(url).ok().as_ref().map(Base::as_str), expect, "{url}");
+        }
+    }
+
+    #[test]
+    fn names_may_hold_anything() {
+        assert_eq!(path(&["v1", "queues", "a/b c?ü.x", ".."]), "/v1/queues/a%2Fb%20c%3F%C3%BC.x/%2E%2E");
+        assert_eq!(
+            query(&[("header.a".into(), "1&2".into()), ("k".into(), String::new())]),
+            "?header.a=1%262&k="
+        );
+        assert_eq!(query(&[]), "");
+    }
+}

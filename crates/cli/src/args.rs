@@ -1,0 +1,73 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    completions, config, consume, exchange, health, peek, publish, purge, queue, remove, replay,
+    reprioritise, serve, store,
+};
+use crate::failure::EXIT_CODES;
+
+/// A durable message broker in which urgent work overtakes bulk work.
+#[derive(Debug, Parser)]
+#[command(name = "overtake", version, after_help = EXIT_CODES, max_term_width = 100, propagate_version = false)]
+#[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Global {
+    /// The broker to talk to.
+    #[arg(
+        long,
+        global = true,
+        env = "OVERTAKE_URL",
+        hide_env_values = true,
+        default_value = "http://127.0.0.1:15672",
+        value_name = "URL"
+    )]
+    pub(crate) url: String,
+    /// Give up on an answer after so long: 30s, 5m; a bare number is milliseconds.
+    #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::duration_ms)]
+    pub(crate) timeout: u64,
+    /// Print JSON for programs.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing but what was asked for.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// What to do. The first sentence of each is that of its arguments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(serve::ServeArgs),
+    /// Check or show the configuration the broker would run with.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Declare, list, show and delete queues.
+    #[command(subcommand)]
+    Queue(queue::QueueCommand),
+    Publish(publish::PublishArgs),
+    Consume(consume::ConsumeArgs),
+    Peek(peek::PeekArgs),
+    Reprioritise(reprioritise::ReprioritiseArgs),
+    Remove(remove::RemoveArgs),
+    Purge(purge::PurgeArgs),
+    Replay(replay::ReplayArgs),
+    /// Declare, list, bind and delete exchanges, and publish to them.
+    #[command(subcommand)]
+    Exchange(exchange::ExchangeCommand),
+    /// Look at a store on disk.
+    #[command(subcommand)]
+    Store(store::StoreCommand),
+    Health(health::HealthArgs),
+    /// Print the completions of a shell.
+    Completions(completions::CompletionsArgs),
+}

@@ -1,0 +1,195 @@
+//! Talking to a broker: one request, one answer, in JSON.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self};
+use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::address::Base;
+use crate::args::Global;
+use crate::failure::{Exit, Failure};
+
+/// How long making a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A client of one broker. Clones share its connections.
+#[derive(Clone)]
+pub(crate) struct Client {
+    base: Base,
+    timeout: Duration,
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
+}
+
+/// What the broker says.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// The body, null when there is none.
+    pub(crate) body: Value,
+}
+
+/// An error as the broker tells it: `application/problem+json`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    title: String,
+    detail: Option<String>,
+    code: Option<String>,
+    hint: Option<String>,
+    key: Option<String>,
+}
+
+impl Client {
+    /// A client of the broker that was named.
+    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_nodelay(true);
+        let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { base: Base::parse(&global.url)?, timeout: Duration::from_millis(global.timeout), http })
+    }
+
+    /// Asks; a refusal is a failure.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        self.ask_within(self.timeout, method, path, body).await
+    }
+
+    /// Asks something that may wait at the broker for so long.
+    pub(crate) async fn ask_waiting(
+        &self,
+        wait_ms: u64,
+        path: &str,
+        body: &Value,
+    ) -> Result<Answer, Failure> {
+        self.ask_within(
+            self.timeout.saturating_add(Duration::from_millis(wait_ms)),
+            Method::POST,
+            path,
+            Some(body),
+        )
+        .await
+    }
+
+    /// `GET`.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.ask(Method::GET, path, None).await.map(|answer| answer.body)
+    }
+
+    /// `POST`.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.ask(Method::POST, path, Some(body)).await.map(|answer| answer.body)
+    }
+
+    /// Asks and tells what came, whatever it is: text that is no JSON is a JSON text.
+    pub(crate) async fn look(&self, path: &str) -> Result<Answer, Failure> {
+        let (status, bytes) = self.exchange(self.timeout, Method::GET, path, None).await?;
+        let text = || Value::from(String::from_utf8_lossy(&bytes).trim());
+        Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) })
+    }
+
+    async fn ask_within(
+        &self,
+        within: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        let (status, bytes) = self.exchange(within, method, path, body).await?;
+        if !status.is_success() {
+            let failure = refused(status, &bytes);
+            // Of a 5xx it is not known how far it came, but for a store that is full.
+            let declined = status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE;
+            return Err(if declined { failure.declined() } else { failure });
+        }
+        if bytes.is_empty() {
+            return Ok(Answer { status, body: Value::Null });
+        }
+        let body = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::new(
+                Exit::Error,
+                format!("{} answered something that is no JSON: {error}", self.base.as_str()),
+            )
+            .hint("is there an Overtake broker at this address?")
+        })?;
+        Ok(Answer { status, body })
+    }
+
+    async fn exchange(
+        &self,
+        within: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        let request = Request::builder().method(method).uri(format!("{}{path}", self.base.as_str()));
+        let request = request.header(header::ACCEPT, "application/json");
+        let request = match body {
+            Some(body) => request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(Full::from(Bytes::from(body.to_string()))),
+            None => request.body(Full::default()),
+        };
+        let request =
+            request.map_err(|error| Failure::usage(format!("no request can be made of this: {error}")))?;
+        let answered = async {
+            let response = self.http.request(request).await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status();
+            let body = response.into_body().collect().await.map_err(|error| self.unreachable(&error))?;
+            Ok((status, body.to_bytes()))
+        };
+        tokio::time::timeout(within, answered).await.unwrap_or_else(|_| {
+            Err(Failure::new(Exit::Empty, format!("{} did not answer within {within:?}", self.base.as_str()))
+                .hint("it is not known whether it did what was asked; wait longer with --timeout"))
+        })
+    }
+
+    fn unreachable(&self, error: &dyn Error) -> Failure {
+        let mut deepest = error;
+        while let Some(source) = deepest.source() {
+            deepest = source;
+        }
+        Failure::new(
+            Exit::Unreachable,
+            format!("cannot reach the broker at {}: {deepest}", self.base.as_str()),
+        )
+        .hint("start one with `overtake serve`, or say where it is with --url or OVERTAKE_URL")
+    }
+}
+
+/// The failure a refusal is. The broker's own words and hint.
+fn refused(status: StatusCode, bytes: &[u8]) -> Failure {
+    let exit = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Exit::Denied,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => Exit::Unreachable,
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Exit::Empty,
+        _ => Exit::Error,
+    };
+    let Ok(problem) = serde_json::from_slice::<Problem>(bytes) else {
+        let text = String::from_utf8_lossy(bytes);
+        return Failure::new(
+            exit,
+            format!("the broker answers {status}: {}", crate::table::one_line(text.trim(), 200)),
+        );
+    };
+    let code = problem.code.map_or_else(String::new, |code| format!(" {code}"));
+    let key = problem.key.map_or_else(String::new, |key| format!("`{key}`: "));
+    let what = problem.detail.unwrap_or(problem.title);
+    let failure = Failure::new(exit, format!("{key}{what} ({}{code})", status.as_u16()));
+    match problem.hint {
+        Some(hint) if !hint.is_empty() => failure.hint(hint),
+        _ => failure,
+    }
+}

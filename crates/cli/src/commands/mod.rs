@@ -1,0 +1,63 @@
+//! One file per command: its arguments, its examples, and what it does.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod consume;
+pub(crate) mod exchange;
+pub(crate) mod health;
+mod lines;
+pub(crate) mod peek;
+pub(crate) mod publish;
+pub(crate) mod purge;
+pub(crate) mod queue;
+pub(crate) mod remove;
+pub(crate) mod replay;
+pub(crate) mod reprioritise;
+pub(crate) mod serve;
+pub(crate) mod store;
+
+use crate::args::{Cli, Command, Global};
+use crate::client::Client;
+use crate::failure::{Exit, Failure};
+use crate::out::Out;
+
+/// How a command ended.
+pub(crate) type Ended = Result<Exit, Failure>;
+
+/// A broker to ask, and how to print what it says.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) out: Out,
+}
+
+/// Runs what was asked for.
+pub(crate) fn run(cli: Cli) -> Ended {
+    let Cli { global, command } = cli;
+    let out = Out::new(&global);
+    match command {
+        Command::Serve(args) => serve::run(&args, out),
+        Command::Config(command) => config::run(&command, out),
+        Command::Store(command) => store::run(&command, out),
+        Command::Completions(args) => completions::run(&args),
+        Command::Queue(command) => ask(&global, async |session| queue::run(&command, session).await),
+        Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),
+        Command::Consume(args) => ask(&global, async |session| consume::run(&args, session).await),
+        Command::Peek(args) => ask(&global, async |session| peek::run(&args, session).await),
+        Command::Reprioritise(args) => ask(&global, async |session| reprioritise::run(&args, session).await),
+        Command::Remove(args) => ask(&global, async |session| remove::run(&args, session).await),
+        Command::Purge(args) => ask(&global, async |session| purge::run(&args, session).await),
+        Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
+        Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
+        Command::Health(args) => ask(&global, async |session| health::run(&args, session).await),
+    }
+}
+
+/// Runs a command that talks to a broker.
+fn ask(global: &Global, command: impl AsyncFnOnce(&Session) -> Ended) -> Ended {
+    let session = Session { client: Client::new(global)?, out: Out::new(global) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(command(&session));
+    // A thread that still reads stdin is not waited for.
+    runtime.shutdown_background();
+    ended
+}

@@ -1,0 +1,236 @@
+//! `overtake queue`
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use hyper::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::{Ended, Session};
+use crate::address::{path, query};
+use crate::confirm::Yes;
+use crate::failure::{Exit, Failure};
+use crate::out::{HEAD, RESET};
+use crate::table::{Side, Table, count, duration, number};
+use crate::words;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// Make a queue, or change the settings of the one that is there.
+    ///
+    /// Settings are written as in the configuration file and over HTTP: KEY=VALUE with a TOML value, dots leading into
+    /// tables. A setting that is not given has its default, also when the queue is there already.
+    #[command(after_help = "\
+Examples:
+  overtake queue declare jobs
+  overtake queue declare jobs scheme=named max_active=10 lanes.background.max_active=6
+  overtake queue declare mail 'order={lanes=[{name=\"hot\",from=7},{name=\"cold\"}]}'
+  overtake queue declare mail --from mail.toml")]
+    Declare(DeclareArgs),
+    /// List all queues.
+    #[command(after_help = "\
+Examples:
+  overtake queue list
+  overtake queue list --json | jq -r '.queues[].name'")]
+    List,
+    /// Show a queue: its settings, and what is in each lane.
+    #[command(after_help = "\
+Examples:
+  overtake queue show jobs
+  overtake queue show jobs --json | jq .totals.ready")]
+    Show {
+        /// Its name.
+        queue: String,
+    },
+    /// Delete a queue with everything in it.
+    #[command(after_help = "\
+Examples:
+  overtake queue delete jobs
+  overtake queue delete jobs --if-empty --if-unused --yes")]
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeclareArgs {
+    /// Its name.
+    queue: String,
+    /// Settings, such as scheme=signed or backoff.initial_ms=500.
+    #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
+    settings: Vec<(String, String)>,
+    /// Settings from a file, TOML or JSON; those given as KEY=VALUE win.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// Its name.
+    queue: String,
+    /// Only when it holds no message.
+    #[arg(long)]
+    if_empty: bool,
+    /// Only when it has no consumer.
+    #[arg(long)]
+    if_unused: bool,
+    #[command(flatten)]
+    yes: Yes,
+}
+
+/// Asks the broker about queues.
+pub(crate) async fn run(command: &QueueCommand, session: &Session) -> Ended {
+    match command {
+        QueueCommand::Declare(args) => declare(args, session).await,
+        QueueCommand::List => list(session).await,
+        QueueCommand::Show { queue } => show(queue, session).await,
+        QueueCommand::Delete(args) => delete(args, session).await,
+    }
+}
+
+async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
+    let mut settings = match &args.from {
+        Some(file) => read_settings(file)?,
+        None => Map::new(),
+    };
+    for (key, value) in &args.settings {
+        words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
+    }
+    let path = path(&["v1", "queues", &args.queue]);
+    let answer = session.client.ask(Method::PUT, &path, Some(&Value::Object(settings))).await?;
+    session.out.done(&answer.body, || {
+        let what = if answer.status == StatusCode::CREATED { "made" } else { "there, with these settings" };
+        format!("queue {} is {what}", args.queue)
+    })?;
+    Ok(Exit::Done)
+}
+
+fn read_settings(file: &Path) -> Result<Map<String, Value>, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(Exit::Error, format!("cannot read {}: {error}", file.display())))?;
+    let parsed = if text.trim_start().starts_with('{') {
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    } else {
+        toml::from_str(&text).map_err(|error| error.to_string())
+    };
+    parsed.map_err(|why| Failure::new(Exit::Error, format!("{}: {}", file.display(), why.trim_end())))
+}
+
+async fn list(session: &Session) -> Ended {
+    let answer = session.client.get("/v1/queues").await?;
+    session.out.answer(&answer, |answer| {
+        let queues = answer["queues"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if queues.is_empty() {
+            return "no queues\n".to_owned();
+        }
+        let mut table = Table::new(&[
+            ("NAME", Side::Left),
+            ("SCHEME", Side::Left),
+            ("READY", Side::Right),
+            ("DELAYED", Side::Right),
+            ("LEASED", Side::Right),
+            ("DEAD", Side::Right),
+            ("OLDEST", Side::Right),
+            ("CONSUMERS", Side::Right),
+        ]);
+        for queue in queues {
+            let totals = &queue["totals"];
+            table.row(vec![
+                text(&queue["name"]),
+                text(&queue["settings"]["scheme"]),
+                amount(&totals["ready"]),
+                amount(&totals["delayed"]),
+                amount(&totals["leased"]),
+                amount(&totals["dead"]),
+                age(totals),
+                number(queue["consumers"].as_u64().unwrap_or(0) + queue["waiting"].as_u64().unwrap_or(0)),
+            ]);
+        }
+        table.text()
+    })?;
+    Ok(Exit::Done)
+}
+
+async fn show(queue: &str, session: &Session) -> Ended {
+    let answer = session.client.get(&path(&["v1", "queues", queue])).await?;
+    session.out.answer(&answer, |queue| {
+        let consumers = queue["consumers"].as_u64().unwrap_or(0);
+        let waiting = queue["waiting"].as_u64().unwrap_or(0);
+        let mut shown =
+            format!("{HEAD}{}{RESET}\n", crate::table::one_line(&text(&queue["name"]), usize::MAX));
+        shown.push_str(&format!("  consumers: {}, waiting: {}\n", number(consumers), number(waiting)));
+        for (key, value) in queue["settings"].as_object().into_iter().flatten() {
+            shown
+                .push_str(&format!("  {key} = {}\n", crate::table::one_line(&value.to_string(), usize::MAX)));
+        }
+        shown.push('\n');
+        shown.push_str(&lanes(&queue["lanes"]));
+        shown
+    })?;
+    Ok(Exit::Done)
+}
+
+fn lanes(lanes: &Value) -> String {
+    let Some(lanes) = lanes.as_array().filter(|lanes| !lanes.is_empty()) else {
+        return "no lanes: nothing was published yet\n".to_owned();
+    };
+    let counts =
+        ["ready", "delayed", "leased", "dead", "published", "delivered", "settled", "redelivered", "expired"];
+    let mut table = Table::new(&[
+        ("LANE", Side::Left),
+        ("READY", Side::Right),
+        ("DELAYED", Side::Right),
+        ("LEASED", Side::Right),
+        ("DEAD", Side::Right),
+        ("PUBLISHED", Side::Right),
+        ("DELIVERED", Side::Right),
+        ("SETTLED", Side::Right),
+        ("AGAIN", Side::Right),
+        ("EXPIRED", Side::Right),
+        ("BYTES", Side::Right),
+        ("OLDEST", Side::Right),
+    ]);
+    for lane in lanes {
+        let mut row = vec![text(&lane["lane"])];
+        row.extend(counts.map(|key| amount(&lane[key])));
+        row.extend([amount(&lane["bytes"]), age(lane)]);
+        table.row(row);
+    }
+    table.text()
+}
+
+async fn delete(args: &DeleteArgs, session: &Session) -> Ended {
+    args.yes.or_ask(&format!("Delete queue `{}` with everything in it?", args.queue))?;
+    let conditions = [(args.if_empty, "empty"), (args.if_unused, "unused")];
+    let conditions = conditions
+        .into_iter()
+        .filter(|(asked, _)| *asked)
+        .map(|(_, word)| ("if".to_owned(), word.to_owned()));
+    let path = path(&["v1", "queues", &args.queue]) + &query(&conditions.collect::<Vec<_>>());
+    session.client.ask(Method::DELETE, &path, None).await?;
+    session.out.done(&json!({ "deleted": args.queue }), || format!("queue {} is deleted", args.queue))?;
+    Ok(Exit::Done)
+}
+
+/// How many messages a command touched, in a sentence.
+pub(crate) fn touched(answer: &Value, done: &str) -> String {
+    format!("{} {done}", count(answer["count"].as_u64().unwrap_or(0), "message"))
+}
+
+/// A text or a number as a cell.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn amount(value: &Value) -> String {
+    number(value.as_u64().unwrap_or(0))
+}
+
+fn age(of: &Value) -> String {
+    match of["ready"].as_u64() {
+        None | Some(0) => "-".to_owned(),
+        Some(_) => duration(of["oldest_age_ms"].as_u64().unwrap_or(0)),
+    }
+}

@@ -1,0 +1,65 @@
+//! `overtake reprioritise`
+
+use clap::Args;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::queue::touched;
+use super::{Ended, Session};
+use crate::address::path;
+use crate::failure::{Exit, Failure};
+use crate::selection::{Chosen, Selection};
+use crate::words;
+
+/// Give waiting messages another priority.
+///
+/// Each keeps its age: it stands in its new lane where it would if it had been published with that priority. Leased messages
+/// are refused when named, and left alone otherwise.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "reprioritize",
+    after_help = "\
+Examples:
+  overtake reprioritise jobs seq-17 --to 9
+  overtake reprioritise jobs --header tenant=acme --to HIGH
+  overtake reprioritise jobs --all --to 4"
+)]
+pub(crate) struct ReprioritiseArgs {
+    /// The queue.
+    queue: String,
+    /// The new priority, in the words of the queue's scheme.
+    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true)]
+    to: String,
+    #[command(flatten)]
+    which: Selection,
+}
+
+/// Asks for each id, or once for a filter.
+pub(crate) async fn run(args: &ReprioritiseArgs, session: &Session) -> Ended {
+    let priority = words::priority(&args.to);
+    let answer = match args.which.chosen()? {
+        Chosen::Ids(ids) => {
+            let mut count = 0;
+            for id in ids {
+                let path = path(&["v1", "queues", &args.queue, "messages", id, "priority"]);
+                let body = json!({ "priority": priority });
+                session
+                    .client
+                    .ask(Method::PUT, &path, Some(&body))
+                    .await
+                    .map_err(|failure: Failure| failure.during(id))?;
+                count += 1;
+            }
+            json!({ "count": count })
+        }
+        Chosen::Matching(mut request) | Chosen::All(mut request) => {
+            request.insert("priority".to_owned(), priority);
+            session
+                .client
+                .post(&path(&["v1", "queues", &args.queue, "reprioritise"]), &Value::Object(request))
+                .await?
+        }
+    };
+    session.out.done(&answer, || touched(&answer, &format!("now with priority {}", args.to)))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,73 @@
+//! `overtake serve`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use overtake_server::config::LogFormat;
+use overtake_server::{Ready, Stopped};
+
+use super::Ended;
+use crate::failure::Exit;
+use crate::flags::ConfigArgs;
+use crate::out::{HEAD, Out, RESET};
+use crate::table::{count, number};
+
+/// Run the broker.
+///
+/// Settings come from the file, then from variables OVERTAKE__SECTION__KEY, then from flags; the later ones win. SIGTERM and
+/// SIGINT end it: requests under way are finished, the store is closed, exit code 0. A second signal ends it at once, exit
+/// code 1; nothing that was confirmed is lost by that either.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  overtake serve
+  overtake serve --data-dir ./data --http 127.0.0.1:0 --ports-file ports.json
+  overtake serve --config overtake.toml --queue 'jobs={ scheme = \"named\", max_active = 10 }'
+  OVERTAKE__LOG__LEVEL=debug overtake serve")]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// Runs the broker until a signal ends it.
+pub(crate) fn run(args: &ServeArgs, out: Out) -> Ended {
+    let config = args.config.load()?;
+    let for_people = config.log.format.value == LogFormat::Text && !out.is_quiet();
+    let banner = |ready: &Ready| {
+        if for_people {
+            // Without a stderr there is nobody to greet.
+            let _ = anstream::stderr().write_all(banner(ready).as_bytes());
+        }
+    };
+    match overtake_server::serve(&config, banner)? {
+        Stopped::Drained => Ok(Exit::Done),
+        Stopped::Forced => {
+            let _ = writeln!(
+                io::stderr(),
+                "stopped at the second signal; the next start recovers what is on the disk"
+            );
+            Ok(Exit::Error)
+        }
+    }
+}
+
+fn banner(ready: &Ready) -> String {
+    let found = match (ready.life, ready.recovered_messages) {
+        (0 | 1, _) => "new".to_owned(),
+        (_, many) => {
+            format!("recovered {} in {}", count(many, "message"), count(ready.recovered_queues, "queue"))
+        }
+    };
+    let mut text = format!(
+        "{HEAD}overtake {}{RESET}\n  data  {} ({found}, {} ms)\n  http  http://{}\n",
+        env!("CARGO_PKG_VERSION"),
+        ready.data_dir.display(),
+        number(ready.opened_in.as_millis().try_into().unwrap_or(u64::MAX)),
+        ready.http,
+    );
+    for damage in &ready.skipped {
+        text.push_str(&format!("  damage skipped: {damage}\n"));
+    }
+    text.push_str("Ctrl-C stops it. In another terminal: overtake health\n");
+    text
+}

@@ -1,0 +1,102 @@
+//! `overtake store`
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use overtake_store::{CheckReport, Damage, RealDisk, StoreError};
+use serde_json::{Value, json};
+
+use super::Ended;
+use crate::failure::{Exit, Failure};
+use crate::out::{BAD, Out, RESET};
+use crate::table::{Side, Table, count, number};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Read everything in a store and say what is wrong and where. Changes nothing.
+    ///
+    /// Exit code 0 when nothing is wrong, 1 when something is damaged. Works beside a running broker, too, but what is being
+    /// written may then look torn.
+    #[command(after_help = "\
+Examples:
+  overtake store check /var/lib/overtake
+  overtake store check ./data --json | jq '.damage[]'")]
+    Check {
+        /// The data directory.
+        dir: PathBuf,
+    },
+}
+
+/// Looks at a directory; no broker is asked.
+pub(crate) fn run(command: &StoreCommand, out: Out) -> Ended {
+    let StoreCommand::Check { dir } = command;
+    let report = RealDisk::existing(dir)
+        .and_then(|disk| overtake_store::check(&disk))
+        .map_err(|error| cannot(dir, &error))?;
+    let clean = report.is_clean();
+    out.answer(&as_json(&report), |_| as_text(dir, &report))?;
+    Ok(if clean { Exit::Done } else { Exit::Error })
+}
+
+fn cannot(dir: &Path, error: &StoreError) -> Failure {
+    Failure::new(Exit::Error, format!("cannot check {}: {error}", dir.display())).hint(
+        "give the directory the broker was started with (--data-dir), and run as a user who may read it",
+    )
+}
+
+fn as_json(report: &CheckReport) -> Value {
+    let places = |damage: &[Damage]| -> Vec<Value> {
+        let place = |damage: &Damage| json!({ "file": damage.file, "at": damage.at, "bytes": damage.bytes, "what": damage.what.to_string() });
+        damage.iter().map(place).collect()
+    };
+    json!({
+        "clean": report.is_clean(),
+        "locked": report.is_locked,
+        "store": report.store_id.map(|id| format!("{id:016x}")),
+        "life": report.life,
+        "files": report.files,
+        "idle_files": report.idle_files,
+        "records": report.records,
+        "bytes": report.bytes,
+        "damage": places(&report.damage),
+        "notes": places(&report.notes),
+    })
+}
+
+fn as_text(dir: &Path, report: &CheckReport) -> String {
+    let mut text = format!(
+        "{} in {}, {} of payload; {} idle\n",
+        count(report.records, "record"),
+        count(report.files as u64, "file"),
+        count(report.bytes, "byte"),
+        count(report.idle_files as u64, "file"),
+    );
+    if report.is_locked {
+        text.push_str("a broker has it open: what it is writing may look torn\n");
+    }
+    if !report.notes.is_empty() {
+        text.push_str("\nnot as it was written, but nothing is lost by it:\n");
+        text.push_str(&table(&report.notes));
+    }
+    if report.is_clean() {
+        text.push_str(&format!("{} is clean\n", dir.display()));
+    } else {
+        text.push_str(&format!("\n{BAD}damaged:{RESET}\n"));
+        text.push_str(&table(&report.damage));
+        text.push_str("restore a backup, or start with --on-damage skip to go on without what is damaged\n");
+    }
+    text
+}
+
+fn table(damage: &[Damage]) -> String {
+    let mut table = Table::new(&[
+        ("FILE", Side::Left),
+        ("AT BYTE", Side::Right),
+        ("BYTES", Side::Right),
+        ("WHAT", Side::Left),
+    ]);
+    for place in damage {
+        table.row(vec![place.file.clone(), number(place.at), number(place.bytes), place.what.to_string()]);
+    }
+    table.text()
+}

@@ -1,0 +1,31 @@
+//! The binary `overtake`: the broker, and everything a person or a script asks of one.
+
+mod address;
+mod args;
+mod body;
+mod client;
+mod commands;
+mod confirm;
+mod failure;
+mod flags;
+mod out;
+mod selection;
+mod table;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.print();
+            failure.exit().into()
+        }
+    }
+}

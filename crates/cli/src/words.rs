@@ -1,0 +1,90 @@
+//! Words of the command line that mean more than text.
+
+use overtake_server::config::{Millis, Value as _};
+use serde_json::{Map, Value};
+
+/// A duration in milliseconds: `30s`, `5m`; a bare number is milliseconds.
+pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
+    Millis::read(text).map(|ms| ms.0)
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+    }
+}
+
+/// A priority as JSON says it: a number, else a name.
+pub(crate) fn priority(text: &str) -> Value {
+    text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from)
+}
+
+/// Headers as JSON says them.
+pub(crate) fn headers(pairs: &[(String, String)]) -> Value {
+    Value::Object(pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
+}
+
+/// One setting of a queue: `max_active=10`, `backoff.initial_ms=500`, `picker={aging_ms=30000}`, `scheme=signed`.
+///
+/// The value is read as TOML; what is no TOML is text. Dots lead into tables.
+pub(crate) fn put_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
+    match rest {
+        None => {
+            settings.insert(first.to_owned(), toml_value(text));
+            Ok(())
+        }
+        Some(rest) => {
+            let inner = settings.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            let inner = inner
+                .as_object_mut()
+                .ok_or_else(|| format!("`{first}` is a plain value and a table at once"))?;
+            put_setting(inner, rest, text)
+        }
+    }
+}
+
+fn toml_value(text: &str) -> Value {
+    let document = toml::from_str::<Map<String, Value>>(&format!("v = {text}"));
+    document.ok().and_then(|mut document| document.remove("v")).unwrap_or_else(|| Value::from(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(words: &[&str], expect: &str) {
+        let mut settings = Map::new();
+        let outcome = words.iter().try_for_each(|word| {
+            let (key, value) = pair(word)?;
+            put_setting(&mut settings, &key, &value)
+        });
+        let seen = outcome.map_or_else(|why| why, |()| Value::Object(settings).to_string());
+        assert_eq!(seen, expect, "{words:?}");
+    }
+
+    #[test]
+    fn settings_are_toml_values_or_text() {
+        check(&["scheme=signed", "max_active=10"], r#"{"max_active":10,"scheme":"signed"}"#);
+        check(
+            &["backoff.initial_ms=5", "backoff.multiplier=3"],
+            r#"{"backoff":{"initial_ms":5,"multiplier":3}}"#,
+        );
+        check(&["picker={aging_ms=30000}"], r#"{"picker":{"aging_ms":30000}}"#);
+        check(
+            &[r#"order={lanes=[{name="hot",from=7},{name="cold"}]}"#],
+            r#"{"order":{"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}}"#,
+        );
+        check(&["dead_letter_expired=true"], r#"{"dead_letter_expired":true}"#);
+        check(&["picker=strict", "picker.aging_ms=1"], "`picker` is a plain value and a table at once");
+        check(&["=1"], "`=1` is not of the form NAME=VALUE");
+    }
+
+    #[test]
+    fn a_priority_is_a_number_or_a_name() {
+        assert_eq!(priority("-50"), Value::from(-50));
+        assert_eq!(priority("HIGH"), Value::from("HIGH"));
+    }
+}

@@ -1,0 +1,342 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_overtake_global_optspecs
+    string join \n url= timeout= json q/quiet h/help V/version
+end
+
+function __fish_overtake_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_overtake_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_overtake_using_subcommand
+    set -l cmd (__fish_overtake_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c overtake -n "__fish_overtake_needs_command" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_needs_command" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_needs_command" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_needs_command" -s V -l version -d 'Print version'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "serve" -d 'Run the broker'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "config" -d 'Check or show the configuration the broker would run with'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "queue" -d 'Declare, list, show and delete queues'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "publish" -d 'Publish one message, or every line of a file'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take messages out of a queue, the most urgent first'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at messages and leave them where they are'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritise" -d 'Give waiting messages another priority'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritize" -d 'Give waiting messages another priority'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remove messages from a queue, wherever in their life they stand'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration and change nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "show" -d 'Show the configuration in force, as a file that says the same'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "declare" -d 'Make a queue, or change the settings of the one that is there'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "list" -d 'List all queues'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "show" -d 'Show a queue: its settings, and what is in each lane'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "delete" -d 'Delete a queue with everything in it'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l from -d 'Settings from a file, TOML or JSON; those given as KEY=VALUE win' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-empty -d 'Only when it holds no message'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no consumer'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l key -d 'Its key, for last-value queues and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l delay -d 'Do not deliver it before so long' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l header -d 'A header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l content-type -d 'The media type of the body' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l lines -d 'Publish each line of this file (- is stdin) as a message' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l batch -d 'Most messages of one request' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l in-flight -d 'Requests under way at once. With more than 1 batches may overtake each other, so lines of one priority are no longer in the order of the file' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json-lines -d 'Each line is a message as the HTTP API takes it: {"body":…,"priority":…,…}. Flags fill in what it lacks'
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s n -l count -d 'Stop after so many messages [default: all there are; 1 with --nack]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s w -l wait -d 'Wait for messages: so long for each, or for ever' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Take so many messages with one request. What was taken is printed before what becomes urgent later, so 1 is strictest' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement [default: as the queue says]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ack -d 'Acknowledge after printing. This is the default'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l no-ack -d 'Leave the messages leased: they come back when their leases end'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l nack -d 'Say that it failed: the message is put back for another attempt'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l reject -d 'Say that it can never be done: the message becomes a dead letter'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s 0 -l null -d 'End each body with a zero byte instead of a line feed'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l id -d 'Only the message with this id, with its position' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -s n -l limit -d 'At most so many' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l order -d 'In which order' -r -f -a "dispatch\t'As they will be leased'
+published\t'As they were published'"
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l to -d 'The new priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l to -d 'The new priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l status -d 'Only what stands so: ready, delayed or dead' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l promote -d 'With this priority instead of the one they had' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "declare" -d 'Make an exchange, or find the one of the same kind that is there'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "list" -d 'List all exchanges, or the bindings of one'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "delete" -d 'Delete an exchange with its bindings. Queues and messages stay'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "bind" -d 'Bind a queue to an exchange'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "unbind" -d 'Take a binding away: the one that is the same in everything'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -f -a "publish" -d 'Publish a message through an exchange'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l key -d 'The routing key, or for a topic exchange the pattern' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l header -d 'For a headers exchange: what must be there. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l any -d 'For a headers exchange: one of the headers is enough'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l key -d 'The routing key, or for a topic exchange the pattern' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l header -d 'For a headers exchange: what must be there. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l any -d 'For a headers exchange: one of the headers is enough'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l key -d 'Its key, for last-value queues and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l delay -d 'Do not deliver it before so long' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l header -d 'A header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l mandatory -d 'Refuse it when no queue gets it'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -f -a "check" -d 'Read everything in a store and say what is wrong and where. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -s h -l help -d 'Print help'

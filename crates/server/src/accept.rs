@@ -1,0 +1,61 @@
+//! Accepting connections, as many as are allowed at once.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connection::Connections;
+
+/// How long accepting rests after the system refused it, for example because too many files are open.
+const REST: Duration = Duration::from_millis(100);
+
+/// Accepts until `stop`; answers with the connections that are still open then.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    connections: Connections,
+    most: u32,
+    stop: CancellationToken,
+) -> TaskTracker {
+    let open = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(most as usize));
+    while let Some(place) = stop.run_until_cancelled(Arc::clone(&places).acquire_owned()).await {
+        let Ok(place) = place else { break };
+        let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
+        match accepted {
+            Ok((stream, peer)) => {
+                prepare(&stream);
+                let connection = connections.serve(stream, stop.clone());
+                open.spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%peer, "connection ended: {error}");
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => refused(&error).await,
+        }
+    }
+    open.close();
+    open
+}
+
+/// Answers are written whole, so waiting for more to send with them would only delay them.
+fn prepare(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("cannot set TCP_NODELAY: {error}");
+    }
+}
+
+async fn refused(error: &io::Error) {
+    // One client that went away is no reason to keep the others waiting.
+    if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) {
+        return;
+    }
+    tracing::warn!("cannot accept a connection: {error}");
+    tokio::time::sleep(REST).await;
+}

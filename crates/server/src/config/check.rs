@@ -1,0 +1,109 @@
+//! What the types of single values cannot say.
+
+use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+
+use super::file::File;
+use super::{Config, ConfigError, Origin, Sourced};
+
+/// Journal files are whole pages.
+const SEGMENT_PAGE: u64 = 4096;
+
+impl Config {
+    /// Largest message a journal file of this size takes, bytes.
+    fn message_bytes_that_fit(&self) -> u64 {
+        self.store.segment_bytes.value.0 / 4
+    }
+
+    /// Largest message, bytes: what is configured, or less where that does not fit the journal.
+    pub(crate) fn max_message_bytes(&self) -> u64 {
+        self.limits.max_message_bytes.value.0.min(self.message_bytes_that_fit())
+    }
+}
+
+/// Checks a merged configuration. `file` is where to look for the line of a queue's setting.
+pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
+    check_listener(config)?;
+    check_sizes(config)?;
+    if config.store.data_dir.value.as_os_str().is_empty() {
+        return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
+    }
+    if config.limits.default_ttl_ms.value.0 > overtake_lane::DURATION_MS_MAX {
+        return Err(wrong(
+            "limits.default_ttl_ms",
+            &config.limits.default_ttl_ms,
+            "must be at most ten years",
+        ));
+    }
+    config.queues.iter().try_for_each(|queue| check_queue(queue, file))
+}
+
+fn check_listener(config: &Config) -> Result<(), ConfigError> {
+    let http = &config.http;
+    if !http.listen.value.is_loopback() && !http.allow_remote.value {
+        let what =
+            format!("{} can be reached from other machines, and there is no login yet", http.listen.value.0);
+        return Err(wrong("http.listen", &http.listen, &what).hint(
+            "listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust",
+        ));
+    }
+    if http.max_connections.value.0 == 0 {
+        return Err(wrong("http.max_connections", &http.max_connections, "must be 1 or more"));
+    }
+    if http.header_timeout_ms.value.0 == 0 {
+        return Err(wrong("http.header_timeout_ms", &http.header_timeout_ms, "must be 1 or more"));
+    }
+    Ok(())
+}
+
+fn check_sizes(config: &Config) -> Result<(), ConfigError> {
+    let (message, request) = (&config.limits.max_message_bytes, &config.http.max_request_bytes);
+    if message.value.0 == 0 {
+        return Err(wrong("limits.max_message_bytes", message, "must be 1 or more"));
+    }
+    let (segment, range) = (&config.store.segment_bytes, SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX);
+    if !range.contains(&segment.value.0) || !segment.value.0.is_multiple_of(SEGMENT_PAGE) {
+        return Err(wrong("store.segment_bytes", segment, "must be a multiple of 4096 from 64KiB to 1GiB"));
+    }
+    // The default follows the journal; a limit that somebody asked for does not.
+    if message.origin != Origin::Default && message.value.0 > config.message_bytes_that_fit() {
+        let most = config.message_bytes_that_fit();
+        return Err(wrong(
+            "limits.max_message_bytes",
+            message,
+            &format!("must be at most {most}, a quarter of a journal file"),
+        )
+        .hint(
+            "raise store.segment_bytes (--segment-bytes) for a new store, or send large bodies another way",
+        ));
+    }
+    if request.value.0 < config.max_message_bytes() {
+        let why =
+            format!("must be at least limits.max_message_bytes, which is {}", config.max_message_bytes());
+        return Err(wrong("http.max_request_bytes", request, &why)
+            .hint("leave room for base64, too: 4/3 of the largest message and a little"));
+    }
+    Ok(())
+}
+
+fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<(), ConfigError> {
+    let fault = match (overtake_lane::check_name(&queue.name), queue.settings.validate()) {
+        (Err(refusal), _) => {
+            (String::new(), format!("`queues.{}`: {refusal}: {}", queue.name, refusal.hint()))
+        }
+        (_, Err(bad)) => (bad.key.clone(), format!("`queues.{}.{}` {}", queue.name, bad.key, bad.why)),
+        _ => return Ok(()),
+    };
+    let (key, what) = fault;
+    match (&queue.origin, file) {
+        (Origin::File { .. }, Some(file)) => {
+            let mut path = vec!["queues", &queue.name];
+            path.extend(key.split('.'));
+            Err(file.error(file.span(&path), what))
+        }
+        (origin, _) => Err(ConfigError::at(origin.clone(), what)),
+    }
+}
+
+fn wrong<T>(key: &str, value: &Sourced<T>, why: &str) -> ConfigError {
+    ConfigError::at(value.origin.clone(), format!("`{key}`: {why}"))
+}

@@ -1,0 +1,125 @@
+//! A configuration file: parsed on its own, so that every error and every value knows its line.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::Layer;
+use super::{ConfigError, Origin};
+
+/// The text of a file, to find places in it.
+pub(super) struct File {
+    path: PathBuf,
+    text: String,
+}
+
+impl File {
+    /// Reads and parses a file.
+    pub(super) fn read(path: &Path) -> Result<(Self, Layer), ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
+            place: None,
+            what: format!("cannot read the configuration file {}: {error}", path.display()),
+            excerpt: None,
+            hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG and /etc/overtake/overtake.toml are tried in this order".to_owned()),
+        })?;
+        Self::parse(path, text)
+    }
+
+    /// Parses the text of a file.
+    pub(super) fn parse(path: &Path, text: String) -> Result<(Self, Layer), ConfigError> {
+        let file = Self { path: path.to_owned(), text };
+        match toml::from_str(&file.text) {
+            Ok(layer) => Ok((file, layer)),
+            Err(error) => {
+                let key = error.span().and_then(|span| file.key_at(span.start));
+                let what = key.map_or_else(String::new, |key| format!("`{key}`: ")) + error.message();
+                Err(file.error(error.span(), what))
+            }
+        }
+    }
+
+    /// An error at a place in the file.
+    pub(super) fn error(&self, span: Option<Range<usize>>, what: String) -> ConfigError {
+        let Some(span) = span else {
+            return ConfigError::at(self.origin_at(0), what);
+        };
+        let mut error = ConfigError::at(self.origin_at(span.start), what);
+        error.excerpt = Some(self.excerpt(span));
+        error
+    }
+
+    /// Where a key stands, or as much of its path as is there.
+    pub(super) fn origin(&self, path: &[&str]) -> Origin {
+        self.origin_at(self.span(path).map_or(0, |span| span.start))
+    }
+
+    /// The bytes of the last key of a path, or of the last one that is there.
+    pub(super) fn span(&self, path: &[&str]) -> Option<Range<usize>> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let mut table = root.get_ref();
+        let mut found = None;
+        for part in path {
+            let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == part) else { break };
+            found = Some(Spanned::span(key));
+            match value.get_ref() {
+                DeValue::Table(inner) => table = inner,
+                _ => break,
+            }
+        }
+        found
+    }
+
+    /// The dotted path of the key that stands here, or whose value does.
+    fn key_at(&self, at: usize) -> Option<String> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let (mut table, mut path) = (root.get_ref(), Vec::new());
+        while let Some((key, value)) =
+            table.iter().find(|(key, value)| Spanned::span(key).contains(&at) || holds(value, at))
+        {
+            path.push(key.get_ref().to_string());
+            match value.get_ref() {
+                DeValue::Table(inner) if !Spanned::span(key).contains(&at) => table = inner,
+                _ => break,
+            }
+        }
+        (!path.is_empty()).then(|| path.join("."))
+    }
+
+    fn origin_at(&self, at: usize) -> Origin {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Origin::File {
+            path: self.path.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+
+    /// The line of a span with a mark under it.
+    fn excerpt(&self, span: Range<usize>) -> String {
+        let start = self.text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let end = self.text[span.start..].find('\n').map_or(self.text.len(), |end| span.start + end);
+        let number = (self.text[..start].matches('\n').count() + 1).to_string();
+        let lead = self.text[start..span.start]
+            .chars()
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect::<String>();
+        let marks =
+            "^".repeat(self.text[span.start..span.end.min(end).max(span.start)].chars().count().max(1));
+        let margin = " ".repeat(number.len());
+        format!("  {number} | {}\n  {margin} | {lead}{marks}", &self.text[start..end])
+    }
+}
+
+/// Whether something inside a value stands here. The span of a table is only that of its header.
+fn holds(value: &Spanned<DeValue<'_>>, at: usize) -> bool {
+    let inside = match value.get_ref() {
+        DeValue::Table(inner) => {
+            inner.iter().any(|(key, value)| Spanned::span(key).contains(&at) || holds(value, at))
+        }
+        _ => false,
+    };
+    inside || value.span().contains(&at)
+}

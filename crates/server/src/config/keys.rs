@@ -1,0 +1,159 @@
+//! Every setting, declared once.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::queues::{ConfiguredQueue, QueueTables};
+use super::value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value};
+use super::{Key, Origin, Sourced};
+
+/// Makes, of one list of settings: the sections with their values and origins, the layer a file is parsed into, and
+/// the table of [`KEYS`].
+macro_rules! settings {
+    ($(
+        $(#[doc = $about_section:literal])*
+        $section:ident: $Section:ident / $Layer:ident {
+            $( #[doc = $about:literal] $key:ident ($flag:literal): $Type:ty = $default:expr; )*
+        }
+    )*) => {
+        $(
+            $(#[doc = $about_section])*
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct $Section {
+                $( #[doc = $about] pub $key: Sourced<$Type>, )*
+            }
+
+            #[derive(Debug, Default, Deserialize)]
+            #[serde(deny_unknown_fields, default)]
+            struct $Layer {
+                $( $key: Option<$Type>, )*
+            }
+        )*
+
+        /// Everything the server is told to be.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Config {
+            $( $(#[doc = $about_section])* pub $section: $Section, )*
+            /// Queues that are declared at start.
+            pub queues: Vec<ConfiguredQueue>,
+        }
+
+        /// What one source says: any value may be missing.
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub(super) struct Layer {
+            $( $section: $Layer, )*
+            pub(super) queues: QueueTables,
+        }
+
+        /// Every setting but the queues, in the order of the file.
+        pub const KEYS: &[Key] = &[
+            $( $( Key {
+                path: concat!(stringify!($section), ".", stringify!($key)),
+                flag: $flag,
+                kind: <$Type as Value>::KIND,
+                about: $about,
+                is_switch: <$Type as Value>::IS_SWITCH,
+            }, )* )*
+        ];
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self {
+                    $( $section: $Section {
+                        $( $key: Sourced { value: $default, origin: Origin::Default }, )*
+                    }, )*
+                    queues: Vec::new(),
+                }
+            }
+        }
+
+        impl Config {
+            /// Takes over what a layer says, and nothing else.
+            pub(super) fn overlay(&mut self, layer: Layer, origin: impl Fn(&str) -> Origin) {
+                $( $(
+                    if let Some(value) = layer.$section.$key {
+                        let origin = origin(concat!(stringify!($section), ".", stringify!($key)));
+                        self.$section.$key = Sourced { value, origin };
+                    }
+                )* )*
+                for (name, settings) in layer.queues {
+                    let origin = origin(&format!("queues.{name}"));
+                    self.queues.retain(|queue| queue.name != name);
+                    self.queues.push(ConfiguredQueue { name, settings, origin });
+                }
+            }
+
+            /// Sets one value from text. `None` when there is no such setting.
+            pub(super) fn set(&mut self, path: &str, text: &str, origin: Origin) -> Option<Result<(), String>> {
+                match path {
+                    $( $(
+                        concat!(stringify!($section), ".", stringify!($key)) => {
+                            Some(<$Type as Value>::read(text).map(|value| {
+                                self.$section.$key = Sourced { value, origin };
+                            }))
+                        }
+                    )* )*
+                    _ => None,
+                }
+            }
+
+            /// Every setting but the queues: its path, its value as TOML writes it, and where that came from.
+            #[must_use]
+            pub fn entries(&self) -> Vec<(&'static str, String, &Origin)> {
+                vec![ $( $( (
+                    concat!(stringify!($section), ".", stringify!($key)),
+                    self.$section.$key.value.show(),
+                    &self.$section.$key.origin,
+                ), )* )* ]
+            }
+        }
+    };
+}
+
+settings! {
+    /// The HTTP listener.
+    http: Http / HttpLayer {
+        #[doc = "Address and port to listen on; port 0 takes a free one."]
+        listen ("http"): Listen = Listen::LOOPBACK;
+        #[doc = "Listen beyond this machine although there is no login yet."]
+        allow_remote ("http-allow-remote"): bool = false;
+        #[doc = "Largest body of one request; a larger one is refused with 413."]
+        max_request_bytes ("max-request-bytes"): ByteSize = ByteSize(64 << 20);
+        #[doc = "Most connections at once; further ones wait."]
+        max_connections ("http-max-connections"): Count = Count(10_000);
+        #[doc = "How long a client may take to send the head of a request; an idle connection is closed after it, too."]
+        header_timeout_ms ("http-header-timeout-ms"): Millis = Millis(30_000);
+    }
+    /// The store on disk.
+    store: Store / StoreLayer {
+        #[doc = "The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake."]
+        data_dir ("data-dir"): PathBuf = PathBuf::from(super::around::SYSTEM_DIR);
+        #[doc = "Size of one journal file."]
+        segment_bytes ("segment-bytes"): ByteSize = ByteSize(64 << 20);
+        #[doc = "What to do when the store is damaged: refuse to start, or skip what is damaged and say so."]
+        on_damage ("on-damage"): OnDamage = OnDamage::Refuse;
+    }
+    /// Limits of every queue.
+    limits: Limits / LimitsLayer {
+        #[doc = "Largest message; a queue may allow less."]
+        max_message_bytes ("max-message-bytes"): ByteSize = ByteSize(16 << 20);
+        #[doc = "Time to live of messages that have none from anywhere else; 0 is for ever."]
+        default_ttl_ms ("default-ttl-ms"): Millis = Millis(0);
+    }
+    /// Logs, on stderr.
+    log: Log / LogLayer {
+        #[doc = "What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`."]
+        level ("log-level"): LogFilter = LogFilter::default();
+        #[doc = "How to log: text for people, json for machines."]
+        format ("log-format"): LogFormat = LogFormat::Text;
+    }
+    /// The process.
+    server: Server / ServerLayer {
+        #[doc = "How long a stopping server waits for requests that are under way."]
+        drain_timeout_ms ("drain-timeout-ms"): Millis = Millis(10_000);
+        #[doc = "A file to write the bound addresses to, as JSON, once the server is ready. Empty: none."]
+        ports_file ("ports-file"): PathBuf = PathBuf::new();
+    }
+}

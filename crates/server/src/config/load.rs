@@ -1,0 +1,109 @@
+//! Defaults, file, environment, flags: laid over each other in this order.
+
+use std::path::{Path, PathBuf};
+
+use super::file::File;
+use super::keys::KEYS;
+use super::{Around, Config, ConfigError, Origin, check, queues};
+
+/// The file that is read when none is named, if it is there.
+pub const DEFAULT_FILE: &str = "/etc/overtake/overtake.toml";
+/// What the name of every variable that sets something begins with.
+pub(super) const VARIABLE_PREFIX: &str = "OVERTAKE__";
+const QUEUES_VARIABLE: &str = "QUEUES__";
+
+/// A value given as a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// The flag without its dashes: that of a [`Key`](super::Key), or [`QUEUE_FLAG`](super::QUEUE_FLAG).
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Reads all sources and checks the result.
+///
+/// `file` is the one that was named with a flag; it must exist. Without it `OVERTAKE_CONFIG` names one that must exist,
+/// and without that [`DEFAULT_FILE`] is read if it is there.
+///
+/// # Errors
+/// The first fault, with its place.
+pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Config, ConfigError> {
+    let mut config = Config::default();
+    config.store.data_dir = around.data_dir();
+    let file = match named_file(around, file) {
+        Some(path) => {
+            let (file, layer) = File::read(&path)?;
+            config.overlay(layer, |path| file.origin(&path.splitn(2, '.').collect::<Vec<_>>()));
+            Some(file)
+        }
+        None => None,
+    };
+    for (name, value) in &around.variables {
+        if let Some(path) = name.strip_prefix(VARIABLE_PREFIX) {
+            set_variable(&mut config, name, path, value)?;
+        }
+    }
+    for flag in flags {
+        set_flag(&mut config, flag)?;
+    }
+    config.queues.sort_by(|a, b| a.name.cmp(&b.name));
+    check::check(&config, file.as_ref())?;
+    Ok(config)
+}
+
+fn named_file(around: &Around, file: Option<&Path>) -> Option<PathBuf> {
+    let named = file.map(Path::to_owned).or_else(|| around.variable("OVERTAKE_CONFIG").map(PathBuf::from));
+    named.or_else(|| around.system_file.clone())
+}
+
+fn set_variable(config: &mut Config, name: &str, path: &str, value: &str) -> Result<(), ConfigError> {
+    let origin = Origin::Variable(name.to_owned());
+    if let Some(queue) = path.strip_prefix(QUEUES_VARIABLE) {
+        return set_queue(config, queue, value, origin);
+    }
+    let path = path.to_lowercase().replace("__", ".");
+    match config.set(&path, value, origin.clone()) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(why)) => Err(ConfigError::at(origin, format!("`{path}`: {why}"))),
+        None => Err(ConfigError::at(origin, format!("there is no setting `{path}`")).hint(known_like(&path))),
+    }
+}
+
+fn set_flag(config: &mut Config, flag: &Flag) -> Result<(), ConfigError> {
+    let origin = Origin::Flag(format!("--{}", flag.name));
+    if flag.name == super::QUEUE_FLAG {
+        let (name, settings) = flag.value.split_once('=').unwrap_or((&flag.value, ""));
+        return set_queue(config, name.trim(), settings, origin);
+    }
+    let key = KEYS.iter().find(|key| key.flag == flag.name);
+    match key.and_then(|key| config.set(key.path, &flag.value, origin.clone())) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(why)) => Err(ConfigError::at(origin, why)),
+        None => Err(ConfigError::at(origin, "there is no such flag")),
+    }
+}
+
+fn set_queue(config: &mut Config, name: &str, text: &str, origin: Origin) -> Result<(), ConfigError> {
+    let settings = queues::read_inline(text).map_err(|why| {
+        ConfigError::at(origin.clone(), format!("`queues.{name}`: {why}"))
+            .hint("give the settings as an inline table: { scheme = \"signed\", max_active = 10 }")
+    })?;
+    config.queues.retain(|queue| queue.name != name);
+    config.queues.push(super::ConfiguredQueue { name: name.to_owned(), settings, origin });
+    Ok(())
+}
+
+/// The settings of the same section, or else the sections.
+fn known_like(path: &str) -> String {
+    let section = path.split('.').next().unwrap_or(path);
+    let same: Vec<_> =
+        KEYS.iter().map(|key| key.path).filter(|known| known.split('.').next() == Some(section)).collect();
+    let mut sections: Vec<_> = KEYS.iter().filter_map(|key| key.path.split('.').next()).collect();
+    sections.dedup();
+    if same.is_empty() {
+        format!("the sections are {} and queues; write OVERTAKE__SECTION__KEY", sections.join(", "))
+    } else {
+        format!("in [{section}] there are {}", same.join(", "))
+    }
+}

@@ -1,0 +1,54 @@
+//! What the server is told to be, and by whom.
+//!
+//! A setting is declared once, in `keys.rs`: its section, name, flag, type, default and description. Files, environment
+//! and flags are read from that one declaration, so none of them can lack a setting.
+//!
+//! ```text
+//!  defaults < file (--config, OVERTAKE_CONFIG, /etc/overtake/overtake.toml) < OVERTAKE__SECTION__KEY < --flag
+//! ```
+//!
+//! Each file is parsed by itself into a layer whose every value may be missing, so that errors still know their line;
+//! merging comes after. Every value keeps where it came from.
+
+mod around;
+mod check;
+mod error;
+mod file;
+mod keys;
+mod load;
+mod origin;
+mod queues;
+mod show;
+mod value;
+
+pub use around::Around;
+pub use error::ConfigError;
+pub use keys::{Config, Http, KEYS, Limits, Log, Server, Store};
+pub use load::{DEFAULT_FILE, Flag, load};
+pub use origin::{Origin, Sourced};
+pub use queues::{ConfiguredQueue, QUEUE_FLAG};
+pub use show::show;
+pub use value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value};
+
+/// One setting, as files, environment, flags and `config show` know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// `section.key`, as in the file.
+    pub path: &'static str,
+    /// The flag of `overtake serve`, without its dashes.
+    pub flag: &'static str,
+    /// What kind of value it takes, for `--help`.
+    pub kind: &'static str,
+    /// What it is for, in one sentence.
+    pub about: &'static str,
+    /// Whether it is yes or no, so that the bare flag means yes.
+    pub is_switch: bool,
+}
+
+impl Key {
+    /// The variable of the environment that sets it.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("{}{}", load::VARIABLE_PREFIX, self.path.replace('.', "__").to_uppercase())
+    }
+}

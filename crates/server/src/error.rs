@@ -1,0 +1,205 @@
+//! Why the server does not start, or stops by itself.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use overtake_lane::Refusal;
+use overtake_store::StoreError;
+
+use crate::config::Origin;
+
+/// The server cannot run.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The data directory cannot be made or used.
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// Who said so.
+        place: Origin,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The store cannot be opened.
+    Store {
+        /// Its directory.
+        dir: PathBuf,
+        /// Why.
+        error: StoreError,
+    },
+    /// The store holds something this version does not know.
+    Record {
+        /// Its directory.
+        dir: PathBuf,
+        /// What and where.
+        why: String,
+    },
+    /// The address cannot be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Who said so.
+        place: Origin,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A queue of the configuration cannot be as it says.
+    Queue {
+        /// Its name.
+        queue: String,
+        /// Who said so.
+        place: Origin,
+        /// Why not.
+        refusal: Refusal,
+    },
+    /// The ports file cannot be written.
+    PortsFile {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The broker stopped by itself: its store failed.
+    Stopped {
+        /// Why.
+        why: String,
+    },
+    /// The system refuses something every process needs.
+    System(io::Error),
+}
+
+impl ServeError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Directory { place: Origin::Default, .. } => {
+                "name a directory this user may write to with --data-dir".to_owned()
+            }
+            Self::Directory { dir, .. } => {
+                format!(
+                    "give {} to the user the server runs as, or name another directory with --data-dir",
+                    dir.display()
+                )
+            }
+            Self::Store { dir, error } => return store_hint(dir, error),
+            Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                "stop what listens there (perhaps another overtake), or choose another port with --http"
+                    .to_owned()
+            }
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need a privilege; choose a higher one with --http".to_owned()
+            }
+            Self::Listen { .. } => "use an address of this machine, such as 127.0.0.1:15672".to_owned(),
+            Self::Queue { refusal, .. } => refusal.hint().to_owned(),
+            Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
+            Self::Stopped { .. } => {
+                "everything confirmed is on the disk: remove the cause, then start the server again"
+                    .to_owned()
+            }
+            Self::System(_) => return None,
+        })
+    }
+}
+
+fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
+    let dir = dir.display();
+    Some(match error {
+        StoreError::Locked => {
+            "stop the other process, or give this one its own directory with --data-dir".to_owned()
+        }
+        StoreError::Corrupt { .. } => format!(
+            "see all of it with `overtake store check {dir}`; restore a backup, or start with --on-damage skip to go on without what is damaged"
+        ),
+        StoreError::Newer { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
+        StoreError::OtherStore { .. } => {
+            format!("take the file out of {dir}: it was copied there from another store")
+        }
+        StoreError::BadSegmentBytes { .. } => "correct store.segment_bytes (--segment-bytes)".to_owned(),
+        error if error.is_full() => "free space on its disk".to_owned(),
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            format!("give {dir} and what is in it to the user the server runs as")
+        }
+        _ => return None,
+    })
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory { dir, place, error } => {
+                write!(f, "cannot keep data in {} ({place}): {error}", dir.display())
+            }
+            Self::Store { dir, error } => write!(f, "cannot open the store in {}: {error}", dir.display()),
+            Self::Record { dir, why } => write!(f, "cannot open the store in {}: {why}", dir.display()),
+            Self::Listen { address, place, error } => {
+                write!(f, "cannot listen on {address} ({place}): {error}")
+            }
+            Self::Queue { queue, place, refusal } => {
+                write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
+            }
+            Self::PortsFile { path, error } => {
+                write!(f, "cannot write the ports file {}: {error}", path.display())
+            }
+            Self::Stopped { why } => write!(f, "the broker stopped: {why}"),
+            Self::System(error) => write!(f, "the system refuses: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl From<io::Error> for ServeError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(error: ServeError, expect: &str) {
+        let hint = error.hint().map_or_else(String::new, |hint| format!(" / {hint}"));
+        assert_eq!(format!("{error}{hint}"), expect);
+    }
+
+    fn store(error: StoreError) -> ServeError {
+        ServeError::Store { dir: "/data".into(), error }
+    }
+
+    #[test]
+    fn what_a_store_refuses_comes_with_what_to_do() {
+        check(
+            store(StoreError::Newer { file: "journal-1".into(), found: 9, known: 1 }),
+            "cannot open the store in /data: journal-1 has format 9, this program knows formats up to 1: use a newer one / \
+             start the version of overtake that wrote it, or a later one",
+        );
+        check(
+            store(StoreError::Locked),
+            "cannot open the store in /data: another process has this store open / \
+             stop the other process, or give this one its own directory with --data-dir",
+        );
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        check(
+            store(StoreError::Io { op: "write to", file: "journal-1".into(), source: full }),
+            "cannot open the store in /data: cannot write to journal-1: no storage space / free space on its disk",
+        );
+    }
+
+    #[test]
+    fn a_port_says_why_it_cannot_be_had() {
+        let listen = |kind| ServeError::Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 80)),
+            place: Origin::Default,
+            error: io::Error::from(kind),
+        };
+        check(
+            listen(io::ErrorKind::PermissionDenied),
+            "cannot listen on 127.0.0.1:80 (default): permission denied / \
+             ports below 1024 need a privilege; choose a higher one with --http",
+        );
+    }
+}

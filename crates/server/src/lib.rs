@@ -1,0 +1,23 @@
+//! The server: configuration, listeners, logs and shutdown. The only place that has any of them.
+//!
+//! [`config::load`] says what the broker is told to be and where each value comes from; [`serve`](fn@serve) runs it
+//! until a signal ends it.
+//!
+//! ```text
+//!  bind ─▶ open the store ─▶ declare queues ─▶ ports file, banner ─▶ accept ─── SIGTERM ──▶ drain ─▶ close the store
+//!                                                                                  └── second signal: give up
+//! ```
+
+mod accept;
+pub mod config;
+mod connection;
+mod error;
+mod logs;
+mod open;
+mod ports;
+mod queues;
+mod serve;
+mod signals;
+
+pub use error::ServeError;
+pub use serve::{Ready, Stopped, serve};

@@ -1,0 +1,67 @@
+//! Opening the store as the configuration says, and closing it again.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use overtake_engine::core::OpenError;
+use overtake_engine::{LocalEngine, Options, SystemClock};
+use overtake_store::Damage;
+use rustix::fs::Access;
+
+use crate::ServeError;
+use crate::config::{Config, OnDamage, Origin};
+
+/// Opens the store, which takes as long as recovering it does.
+pub(crate) async fn open(config: &Config) -> Result<Arc<LocalEngine>, ServeError> {
+    let dir = &config.store.data_dir;
+    prepare(&dir.value, &dir.origin)?;
+    let options = Options {
+        segment_bytes: config.store.segment_bytes.value.0,
+        on_damage: match config.store.on_damage.value {
+            OnDamage::Refuse => overtake_store::OnDamage::Refuse,
+            OnDamage::Skip => overtake_store::OnDamage::Skip,
+        },
+        max_message_bytes: config.max_message_bytes(),
+        default_ttl_ms: config.limits.default_ttl_ms.value.0,
+        ..Options::default()
+    };
+    let dir = dir.value.clone();
+    let opened = blocking(move || LocalEngine::open_with(&dir, options, Arc::new(SystemClock))).await?;
+    opened.map(Arc::new).map_err(|error| refused(&config.store.data_dir.value, error))
+}
+
+/// Does what was asked before, makes it durable and closes the store.
+pub(crate) async fn close(engine: Arc<LocalEngine>) -> Result<(), ServeError> {
+    blocking(move || engine.close()).await
+}
+
+/// What was skipped while opening, one sentence each.
+pub(crate) fn skipped(engine: &LocalEngine) -> Vec<String> {
+    let sentence = |damage: &Damage| {
+        format!("{} at byte {}, {} bytes: {}", damage.file, damage.at, damage.bytes, damage.what)
+    };
+    engine.recovered().journal.damage.iter().map(sentence).collect()
+}
+
+/// Runs what blocks where it holds up nothing else.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServeError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| ServeError::Stopped { why: error.to_string() })
+}
+
+fn refused(dir: &Path, error: OpenError) -> ServeError {
+    let dir = dir.to_owned();
+    match error {
+        OpenError::Store(error) => ServeError::Store { dir, error },
+        unknown @ OpenError::Unknown { .. } => ServeError::Record { dir, why: unknown.to_string() },
+    }
+}
+
+/// Makes the directory if it is not there, readable for its owner only, and looks whether it can be written to.
+fn prepare(dir: &Path, place: &Origin) -> Result<(), ServeError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    let usable = made
+        .and_then(|()| Ok(rustix::fs::access(dir, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK)?));
+    usable.map_err(|error| ServeError::Directory { dir: dir.to_owned(), place: place.clone(), error })
+}

@@ -1,0 +1,502 @@
+//! Every way a configuration can be wrong, with its place; every way a setting can be said.
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use overtake_server::config::{Around, Config, ConfigError, Flag, KEYS, Origin, load, show};
+
+/// The sources of one configuration.
+#[derive(Default)]
+struct Said<'a> {
+    file: Option<&'a str>,
+    variables: &'a [(&'a str, &'a str)],
+    flags: &'a [(&'a str, &'a str)],
+}
+
+impl Said<'_> {
+    fn load(&self) -> Result<Config, ConfigError> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("overtake.toml");
+        if let Some(text) = self.file {
+            std::fs::write(&path, text).expect("a file");
+        }
+        let around = Around {
+            variables: self.variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            is_root: true,
+            ..Around::default()
+        };
+        let flags: Vec<_> = self
+            .flags
+            .iter()
+            .map(|(name, value)| Flag { name: (*name).into(), value: (*value).into() })
+            .collect();
+        load(&around, self.file.map(|_| path.as_path()), &flags)
+            .map_err(|error| without_dir(error, dir.path()))
+    }
+}
+
+/// An error whose file is named without its directory, which differs every time.
+fn without_dir(mut error: ConfigError, dir: &Path) -> ConfigError {
+    if let Some(Origin::File { path, .. }) = &mut error.place
+        && let Ok(name) = path.strip_prefix(dir)
+    {
+        *path = name.to_owned();
+    }
+    error
+}
+
+fn check(said: &Said<'_>, expect: Expect) {
+    let seen = match said.load() {
+        Ok(_) => "fine\n".to_owned(),
+        Err(error) => match &error.hint {
+            Some(hint) => format!("{error}\nhint: {hint}\n"),
+            None => format!("{error}\n"),
+        },
+    };
+    expect.assert_eq(&seen);
+}
+
+fn file(text: &str, expect: Expect) {
+    check(&Said { file: Some(text), ..Said::default() }, expect);
+}
+
+fn variable(name: &str, value: &str, expect: Expect) {
+    check(&Said { variables: &[(name, value)], ..Said::default() }, expect);
+}
+
+fn flag(name: &str, value: &str, expect: Expect) {
+    check(&Said { flags: &[(name, value)], ..Said::default() }, expect);
+}
+
+#[test]
+fn a_file_is_refused_with_its_line_and_column() {
+    file(
+        "[http]\nlistn = \"127.0.0.1:0\"\n",
+        expect![[r#"
+            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `allow_remote`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
+              2 | listn = "127.0.0.1:0"
+                | ^^^^^
+        "#]],
+    );
+    file(
+        "[htp]\nlisten = \"127.0.0.1:0\"\n",
+        expect![[r#"
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `store`, `limits`, `log`, `server`, `queues`
+              1 | [htp]
+                |  ^^^
+        "#]],
+    );
+    file(
+        "[http]\nlisten = 15672\n",
+        expect![[r#"
+            overtake.toml:2:10: `http.listen`: invalid value: integer `15672`, expected an address such as "127.0.0.1:15672"
+              2 | listen = 15672
+                |          ^^^^^
+        "#]],
+    );
+    file(
+        "[http]\n  listen = \"broker:1\" # here\n",
+        expect![[r#"
+            overtake.toml:2:12: `http.listen`: `broker:1` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+              2 |   listen = "broker:1" # here
+                |            ^^^^^^^^^^
+        "#]],
+    );
+    file(
+        "[http]\nlisten = \n",
+        expect![[r#"
+        overtake.toml:2:10: string values must be quoted, expected literal string
+          2 | listen = 
+            |          ^
+    "#]],
+    );
+    file(
+        "[http]\nallow_remote = \"yes\"\n",
+        expect![[r#"
+            overtake.toml:2:16: `http.allow_remote`: invalid type: string "yes", expected a boolean
+              2 | allow_remote = "yes"
+                |                ^^^^^
+        "#]],
+    );
+    file(
+        "[http]\nmax_connections = -1\n",
+        expect![[r#"
+            overtake.toml:2:19: `http.max_connections`: invalid value: integer `-1`, expected a whole number
+              2 | max_connections = -1
+                |                   ^^
+        "#]],
+    );
+    file(
+        "[http]\nmax_request_bytes = \"1MiB\"\n",
+        expect![[r#"
+        overtake.toml:2:1: `http.max_request_bytes`: must be at least limits.max_message_bytes, which is 16777216
+        hint: leave room for base64, too: 4/3 of the largest message and a little
+    "#]],
+    );
+    file(
+        "[http]\nmax_connections = 0\n",
+        expect![[r#"
+        overtake.toml:2:1: `http.max_connections`: must be 1 or more
+    "#]],
+    );
+    file(
+        "[http]\nlisten = \"0.0.0.0:15672\"\n",
+        expect![[r#"
+        overtake.toml:2:1: `http.listen`: 0.0.0.0:15672 can be reached from other machines, and there is no login yet
+        hint: listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust
+    "#]],
+    );
+    file(
+        "[store]\nsegment_bytes = \"64 apples\"\n",
+        expect![[r#"
+            overtake.toml:2:17: `store.segment_bytes`: `64 apples` is no number of bytes: use one such as 67108864 or 64MiB
+              2 | segment_bytes = "64 apples"
+                |                 ^^^^^^^^^^^
+        "#]],
+    );
+    file(
+        "[store]\nsegment_bytes = -1\n",
+        expect![[r#"
+            overtake.toml:2:17: `store.segment_bytes`: invalid value: integer `-1`, expected a number of bytes such as 67108864 or "64MiB"
+              2 | segment_bytes = -1
+                |                 ^^
+        "#]],
+    );
+    file(
+        "[store]\nsegment_bytes = 1.5\n",
+        expect![[r#"
+            overtake.toml:2:17: `store.segment_bytes`: invalid type: floating point `1.5`, expected a number of bytes such as 67108864 or "64MiB"
+              2 | segment_bytes = 1.5
+                |                 ^^^
+        "#]],
+    );
+    file(
+        "[store]\non_damage = \"ignore\"\n",
+        expect![[r#"
+            overtake.toml:2:13: `store.on_damage`: `ignore` is none of refuse, skip
+              2 | on_damage = "ignore"
+                |             ^^^^^^^^
+        "#]],
+    );
+    file(
+        "[store]\ndata_dir = \"\"\n",
+        expect![[r#"
+        overtake.toml:2:1: `store.data_dir`: must name a directory
+    "#]],
+    );
+    file(
+        "[limits]\nmax_message_bytes = 0\n",
+        expect![[r#"
+        overtake.toml:2:1: `limits.max_message_bytes`: must be 1 or more
+    "#]],
+    );
+    file(
+        "[limits]\ndefault_ttl_ms = \"9999d\"\n",
+        expect![[r#"
+        overtake.toml:2:1: `limits.default_ttl_ms`: must be at most ten years
+    "#]],
+    );
+    file(
+        "[log]\nlevel = \"loud\"\n",
+        expect![[r#"
+            overtake.toml:2:9: `log.level`: `loud` is no log level: use error, warn, info, debug or trace, or such as info,overtake_engine=debug
+              2 | level = "loud"
+                |         ^^^^^^
+        "#]],
+    );
+    file(
+        "[log]\nformat = \"xml\"\n",
+        expect![[r#"
+            overtake.toml:2:10: `log.format`: `xml` is none of text, json
+              2 | format = "xml"
+                |          ^^^^^
+        "#]],
+    );
+    file(
+        "[log]\nlevel = \"info\"\nlevel = \"warn\"\n",
+        expect![[r#"
+        overtake.toml:3:1: duplicate key
+          3 | level = "warn"
+            | ^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn the_settings_of_a_queue_are_refused_where_they_stand() {
+    file(
+        "[queues.orders]\nscheme = \"signed\"\nmax_activ = 10\n",
+        expect![[r#"
+            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `last_value`, `max_unacked`
+              3 | max_activ = 10
+                | ^^^^^^^^^
+        "#]],
+    );
+    file(
+        "[queues.orders]\nscheme = \"five\"\n",
+        expect![[r#"
+            overtake.toml:2:10: `queues.orders.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
+              2 | scheme = "five"
+                |          ^^^^^^
+        "#]],
+    );
+    file(
+        "[queues.orders]\nmax_active = 10\nmax_unacked = 0\n",
+        expect![[r#"
+        overtake.toml:3:1: `queues.orders.max_unacked` must be 1 to 1000000
+          3 | max_unacked = 0
+            | ^^^^^^^^^^^
+    "#]],
+    );
+    file(
+        "[queues.orders.backoff]\ninitial_ms = 1\nmultiplier = 0\n",
+        expect![[r#"
+        overtake.toml:3:1: `queues.orders.backoff.multiplier` must be 1 to 1000
+          3 | multiplier = 0
+            | ^^^^^^^^^^
+    "#]],
+    );
+    file(
+        "[queues.\"\"]\n",
+        expect![[r#"
+        overtake.toml:1:9: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
+          1 | [queues.""]
+            |         ^^
+    "#]],
+    );
+    file(
+        "[queues.mail]\norder = { lanes = [{ name = \"primary\", from = 0 }, { name = \"backfill\" }] }\nscheme = \"signed\"\n",
+        expect![[r#"
+            fine
+        "#]],
+    );
+}
+
+#[test]
+fn a_variable_is_refused_with_its_name() {
+    variable(
+        "OVERTAKE__HTTP__LISTN",
+        "127.0.0.1:0",
+        expect![[r#"
+        environment OVERTAKE__HTTP__LISTN: there is no setting `http.listn`
+        hint: in [http] there are http.listen, http.allow_remote, http.max_request_bytes, http.max_connections, http.header_timeout_ms
+    "#]],
+    );
+    variable(
+        "OVERTAKE__AMQP__LISTEN",
+        "127.0.0.1:0",
+        expect![[r#"
+        environment OVERTAKE__AMQP__LISTEN: there is no setting `amqp.listen`
+        hint: the sections are http, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
+    "#]],
+    );
+    variable(
+        "OVERTAKE__HTTP__LISTEN",
+        "here",
+        expect![[r#"
+        environment OVERTAKE__HTTP__LISTEN: `http.listen`: `here` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+    "#]],
+    );
+    variable(
+        "OVERTAKE__HTTP__ALLOW_REMOTE",
+        "yes",
+        expect![[r#"
+        environment OVERTAKE__HTTP__ALLOW_REMOTE: `http.allow_remote`: `yes` is neither true nor false
+    "#]],
+    );
+    variable(
+        "OVERTAKE__HTTP__LISTEN",
+        "0.0.0.0:0",
+        expect![[r#"
+        environment OVERTAKE__HTTP__LISTEN: `http.listen`: 0.0.0.0:0 can be reached from other machines, and there is no login yet
+        hint: listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust
+    "#]],
+    );
+    variable(
+        "OVERTAKE__QUEUES__orders",
+        "{ scheme = \"signed\"",
+        expect![[r#"
+        environment OVERTAKE__QUEUES__orders: `queues.orders`: unclosed inline table, expected `}`
+        hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+    "#]],
+    );
+    variable(
+        "OVERTAKE__QUEUES__orders",
+        "{ max_unacked = 0 }",
+        expect![[r#"
+        environment OVERTAKE__QUEUES__orders: `queues.orders.max_unacked` must be 1 to 1000000
+    "#]],
+    );
+    variable(
+        "OVERTAKE_CONFIG",
+        "/nowhere/overtake.toml",
+        expect![[r#"
+        cannot read the configuration file /nowhere/overtake.toml: No such file or directory (os error 2)
+        hint: check the path and who may read it; `--config`, OVERTAKE_CONFIG and /etc/overtake/overtake.toml are tried in this order
+    "#]],
+    );
+    variable(
+        "OVERTAKE_URL",
+        "http://127.0.0.1:1",
+        expect![[r#"
+        fine
+    "#]],
+    );
+}
+
+#[test]
+fn a_flag_is_refused_with_its_name() {
+    flag(
+        "http",
+        "here",
+        expect![[r#"
+        flag --http: `here` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+    "#]],
+    );
+    flag(
+        "segment-bytes",
+        "many",
+        expect![[r#"
+        flag --segment-bytes: `many` is no number of bytes: use one such as 67108864 or 64MiB
+    "#]],
+    );
+    flag(
+        "http",
+        "[::]:0",
+        expect![[r#"
+        flag --http: `http.listen`: [::]:0 can be reached from other machines, and there is no login yet
+        hint: listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust
+    "#]],
+    );
+    flag(
+        "queue",
+        "orders={ max_activ = 1 }",
+        expect![[r#"
+        flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `last_value`, `max_unacked`
+        hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+    "#]],
+    );
+    flag(
+        "queue",
+        "=",
+        expect![[r#"
+        flag --queue: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
+    "#]],
+    );
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file_over_the_defaults() {
+    let config = Said {
+        file: Some(
+            "[limits]\nmax_message_bytes = \"1MiB\"\ndefault_ttl_ms = 1\n[store]\nsegment_bytes = 4194304\n[queues.b]\nscheme = \"named\"\n[queues.a]\n",
+        ),
+        variables: &[
+            ("OVERTAKE__LIMITS__DEFAULT_TTL_MS", "2"),
+            ("OVERTAKE__STORE__SEGMENT_BYTES", "8MiB"),
+            ("OVERTAKE__QUEUES__Jobs", ""),
+            ("STATE_DIRECTORY", "/state/one:/state/two"),
+        ],
+        flags: &[
+            ("segment-bytes", "16MiB"),
+            ("queue", "b={ scheme = \"signed\", order = { lanes = [{ name = \"all\" }] } }"),
+        ],
+    };
+    let text = show(&config.load().expect("fine"), true);
+    // The directory of the file differs every time.
+    let text: String = text
+        .lines()
+        .map(|line| match (line.find("# /"), line.find("overtake.toml")) {
+            (Some(start), Some(end)) => format!("{}# {}\n", &line[..start], &line[end..]),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    expect![[r#"
+        [http]
+        listen = "127.0.0.1:15672"                 # default
+        allow_remote = false                       # default
+        max_request_bytes = "64MiB"                # default
+        max_connections = 10000                    # default
+        header_timeout_ms = 30000                  # default
+
+        [store]
+        data_dir = "/state/one"                    # environment STATE_DIRECTORY
+        segment_bytes = "16MiB"                    # flag --segment-bytes
+        on_damage = "refuse"                       # default
+
+        [limits]
+        max_message_bytes = "1MiB"                 # overtake.toml:2:1
+        default_ttl_ms = 2                         # environment OVERTAKE__LIMITS__DEFAULT_TTL_MS
+
+        [log]
+        level = "info"                             # default
+        format = "text"                            # default
+
+        [server]
+        drain_timeout_ms = 10000                   # default
+        ports_file = ""                            # default
+
+        [queues."Jobs"]                            # environment OVERTAKE__QUEUES__Jobs
+
+        [queues."a"]                               # overtake.toml:8:9
+
+        [queues."b"]                               # flag --queue
+        order = { "lanes" = [{ "name" = "all" }] }
+        scheme = "signed"
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn what_is_shown_is_a_file_that_says_the_same() {
+    let first = Said {
+        flags: &[
+            (
+                "queue",
+                "q={ scheme = \"max-10\", lanes = { \"3\" = { max_active = 2 } }, picker = { aging_ms = 5 } }",
+            ),
+            ("queue", "empty"),
+        ],
+        ..Said::default()
+    };
+    let first = show(&first.load().expect("fine"), false);
+    let second = Said { file: Some(&first), ..Said::default() };
+    assert_eq!(show(&second.load().expect(&first), false), first);
+}
+
+#[test]
+fn every_setting_can_be_said_in_all_three_ways() {
+    for key in KEYS {
+        let (section, name) = key.path.split_once('.').expect("section.key");
+        let shown =
+            Config::default().entries().iter().find(|(path, ..)| *path == key.path).expect("shown").1.clone();
+        let word = shown.trim_matches('"');
+        let as_file = format!("[{section}]\n{name} = {shown}\n");
+        let variable = key.variable();
+        for said in [
+            Said { file: Some(&as_file), ..Said::default() },
+            Said { variables: &[(&variable, word)], ..Said::default() },
+            Said { flags: &[(key.flag, word)], ..Said::default() },
+        ] {
+            let config = said.load().expect(key.path);
+            let origin =
+                config.entries().into_iter().find(|(path, ..)| *path == key.path).expect("there").2.clone();
+            assert_ne!(origin, Origin::Default, "{}", key.path);
+        }
+    }
+}
+
+#[test]
+fn the_data_directory_is_where_this_user_keeps_such_things() {
+    let dir = |around: &Around| load(around, None, &[]).expect("fine").store.data_dir.value;
+    let with = |variables: &[(&str, &str)]| Around {
+        variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        ..Around::default()
+    };
+    let home = ("HOME", "/home/ada");
+    assert_eq!(dir(&Around { is_root: true, ..with(&[home]) }), Path::new("/var/lib/overtake"));
+    assert_eq!(dir(&Around { owns_system_dir: true, ..with(&[home]) }), Path::new("/var/lib/overtake"));
+    assert_eq!(dir(&with(&[home])), Path::new("/home/ada/.local/share/overtake"));
+    assert_eq!(dir(&with(&[home, ("XDG_DATA_HOME", "/data")])), Path::new("/data/overtake"));
+    assert_eq!(dir(&with(&[home, ("STATE_DIRECTORY", "/state")])), Path::new("/state"));
+}
