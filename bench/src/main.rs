@@ -1,0 +1,58 @@
+//! Benchmarks: how fast each layer is, beside what this machine can do at most, measured in the same run.
+//!
+//! `overtake-bench [NAME…] [--long] [--json]`. A bench is a module with `run(&Plan) -> Vec<Row>` and a line in [`BENCHES`].
+//! None of them is a test: a number is to be read beside its reference, not compared with a threshold.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod lane;
+mod reference;
+mod report;
+
+use std::process::ExitCode;
+
+use crate::report::Row;
+
+/// How much to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plan {
+    /// Ten times as much, for numbers that settle.
+    pub(crate) long: bool,
+}
+
+impl Plan {
+    /// This often, or ten times as often when there is time.
+    pub(crate) fn times(self, count: usize) -> usize {
+        if self.long { count * 10 } else { count }
+    }
+}
+
+/// Measures one layer.
+type Bench = fn(Plan) -> Vec<Row>;
+
+const BENCHES: [(&str, &str, Bench); 1] = [("lane", "the pure model, one core", lane::run)];
+
+fn main() -> ExitCode {
+    let (flags, names): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
+    let unknown_flag = flags.iter().find(|flag| !["--long", "--json"].contains(&flag.as_str()));
+    let unknown_name = names.iter().find(|name| BENCHES.iter().all(|(known, ..)| known != name));
+    if let Some(unknown) = unknown_flag.or(unknown_name) {
+        eprintln!("`{unknown}` is no bench and no flag: overtake-bench [NAME…] [--long] [--json]");
+        for (name, what, _) in BENCHES {
+            eprintln!("  {name}: {what}");
+        }
+        return ExitCode::from(2);
+    }
+    let plan = Plan { long: flags.iter().any(|flag| flag == "--long") };
+    let json = flags.iter().any(|flag| flag == "--json");
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|chosen| chosen == name);
+    for (name, what, bench) in BENCHES.into_iter().filter(|(name, ..)| wanted(name)) {
+        let rows = bench(plan);
+        if json {
+            println!("{}", report::json(name, &rows));
+        } else {
+            println!("{}", report::table(name, what, &rows));
+        }
+    }
+    ExitCode::SUCCESS
+}

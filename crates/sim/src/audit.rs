@@ -1,0 +1,137 @@
+//! All that stands in a broker at one moment, as a recovery would have to find it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_lane::{Broker, Fact, Message, QueueId, Seq, State};
+
+use crate::rng::mix;
+
+/// The messages and the topology of a broker. Places are not durable and count for nothing here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Audit {
+    pub(crate) queues: BTreeMap<QueueId, Seen>,
+    /// One number for all of it, but for how often messages were leased.
+    pub(crate) digest: u64,
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) name: Arc<str>,
+    pub(crate) next_seq: Seq,
+    /// In the order of their sequences. What a consumer that stays holds counts as ready.
+    pub(crate) messages: Vec<Message>,
+}
+
+impl Seen {
+    pub(crate) fn find(&self, seq: Seq) -> Option<&Message> {
+        self.messages.binary_search_by_key(&seq, |message| message.seq).ok().map(|at| &self.messages[at])
+    }
+}
+
+impl Audit {
+    pub(crate) fn of(broker: &Broker) -> Self {
+        let mut queues = BTreeMap::new();
+        let mut digest = 0;
+        for fact in broker.topology_facts() {
+            digest = mix(digest ^ hash_topology(&fact));
+            if let Fact::QueueStored { queue, name, next_seq, .. } = fact {
+                queues.insert(queue, Seen { name, next_seq, messages: Vec::new() });
+            }
+        }
+        for fact in broker.message_facts() {
+            let Fact::Stored { queue, message } = fact else { unreachable!("messages are stored") };
+            digest = mix(digest ^ hash_message(queue, &message));
+            queues.get_mut(&queue).expect("a message is in a queue").messages.push(message);
+        }
+        Self { queues, digest }
+    }
+
+    pub(crate) fn find(&self, queue: QueueId, seq: Seq) -> Option<&Message> {
+        self.queues.get(&queue)?.find(seq)
+    }
+
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (QueueId, &Message)> {
+        self.queues.iter().flat_map(|(id, seen)| seen.messages.iter().map(move |message| (*id, message)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queues.values().map(|seen| seen.messages.len()).sum()
+    }
+}
+
+/// Whether two messages are the same, but for their places and counts.
+pub(crate) fn same(a: &Message, b: &Message) -> bool {
+    hash_message(QueueId(0), a) == hash_message(QueueId(0), b)
+}
+
+fn hash_message(queue: QueueId, message: &Message) -> u64 {
+    let Message { seq, priority, original, since, expires, bytes, state, extras, .. } = message;
+    let (kind, a, b) = match state {
+        State::Ready => (0, 0, 0),
+        State::Delayed { due } => (1, due.0, 0),
+        State::Leased { lease, deadline } => (2, lease.0, deadline.0),
+        State::Dead => (3, 0, 0),
+    };
+    let original = match original {
+        overtake_lane::Original::Missing => 1 << 40,
+        overtake_lane::Original::Number(number) => *number as u32 as u64,
+        overtake_lane::Original::Name => 1 << 41,
+    };
+    let mut hash = 0;
+    for word in [
+        u64::from(queue.0),
+        seq.0,
+        priority.0 as u32 as u64,
+        original,
+        since.0,
+        expires.0,
+        u64::from(*bytes),
+        kind,
+        a,
+        b,
+    ] {
+        hash = mix(hash ^ word);
+    }
+    if let Some(extras) = extras {
+        hash = hash_text(hash, extras.id.as_deref().unwrap_or("-"));
+        hash = hash_text(hash, extras.key.as_deref().unwrap_or("-"));
+        if let Some(death) = &extras.death {
+            hash = hash_text(hash, &death.queue);
+            hash = hash_text(hash, &death.lane);
+            hash = mix(hash ^ death.at.0 ^ (death.reason as u64) << 60);
+        }
+    }
+    hash
+}
+
+fn hash_topology(fact: &Fact) -> u64 {
+    match fact {
+        Fact::QueueStored { queue, name, next_seq, settings } => {
+            let hash = hash_text(mix(u64::from(queue.0)) ^ next_seq.0, name);
+            let Some(dead_letter) = name_of(&settings.dead_letter) else { return hash };
+            hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
+        }
+        Fact::ExchangeStored { name, .. } => hash_text(1, name),
+        Fact::Bound(binding) => hash_text(hash_text(hash_text(2, &binding.exchange), &binding.queue), &binding.routing_key),
+        _ => 3,
+    }
+}
+
+fn name_of(to: &overtake_lane::DeadLetterTo) -> Option<&str> {
+    match to {
+        overtake_lane::DeadLetterTo::Queue(name) | overtake_lane::DeadLetterTo::Exchange { name, .. } => Some(name),
+        overtake_lane::DeadLetterTo::Keep => Some("keep"),
+        overtake_lane::DeadLetterTo::Drop => Some("drop"),
+    }
+}
+
+fn hash_text(mut hash: u64, text: &str) -> u64 {
+    for chunk in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash = mix(hash ^ u64::from_le_bytes(word) ^ (chunk.len() as u64) << 56);
+    }
+    mix(hash ^ text.len() as u64)
+}

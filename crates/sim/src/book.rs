@@ -1,0 +1,211 @@
+//! What the simulator itself knows: what was published, who takes, who holds what. Kept from requests and answers alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use overtake_engine::core::{Answer, Request};
+use overtake_engine::{LeasedMessage, NewMessage};
+use overtake_lane::{Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Seq, Settings, State, Time, UrgentCredit};
+
+use crate::audit::Audit;
+
+/// A message as its publisher made it. Its mark is its place in [`Book::letters`].
+#[derive(Clone, Debug)]
+pub(crate) struct Letter {
+    pub(crate) message: NewMessage,
+}
+
+/// A lease that is out.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    pub(crate) receipt: Receipt,
+    /// `None` for the lease of a pull.
+    pub(crate) consumer: Option<ConsumerId>,
+    pub(crate) mark: Option<u64>,
+    pub(crate) priority: Priority,
+}
+
+/// One who takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Taker {
+    pub(crate) queue: QueueId,
+    /// `None` for a pull that waits.
+    pub(crate) window: Option<Window>,
+    /// When a pull gives up.
+    pub(crate) until: Time,
+}
+
+/// Of a consumer that stays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) len: u32,
+    pub(crate) urgent: Option<UrgentCredit>,
+    pub(crate) held: u32,
+}
+
+/// The simulator's memory.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    pub(crate) letters: Vec<Letter>,
+    pub(crate) settings: BTreeMap<QueueId, Settings>,
+    pub(crate) takers: BTreeMap<ConsumerId, Taker>,
+    pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
+    /// Every lease ever given.
+    pub(crate) leases: BTreeSet<LeaseId>,
+}
+
+impl Book {
+    pub(crate) fn hold_of(&self, receipt: &Receipt) -> Option<&Hold> {
+        self.holds.get(&(receipt.queue, receipt.seq)).filter(|hold| hold.receipt == *receipt)
+    }
+
+    /// Ends a lease.
+    pub(crate) fn end(&mut self, queue: QueueId, seq: Seq) -> Option<Hold> {
+        let hold = self.holds.remove(&(queue, seq))?;
+        if let Some(window) = hold.consumer.and_then(|id| self.takers.get_mut(&id)).and_then(|t| t.window.as_mut()) {
+            window.held -= 1;
+        }
+        Some(hold)
+    }
+
+    /// A consumer is gone with all it held.
+    pub(crate) fn leave(&mut self, consumer: ConsumerId) {
+        self.takers.remove(&consumer);
+        self.holds.retain(|_, hold| hold.consumer != Some(consumer));
+    }
+
+    pub(crate) fn begin(&mut self, consumer: ConsumerId, message: &LeasedMessage) {
+        let receipt = message.receipt;
+        let mark = crate::refold::mark_of(message.content.content_type.as_deref());
+        let window = self.takers.get_mut(&consumer).and_then(|taker| taker.window.as_mut());
+        let stays = window.map(|window| window.held += 1).is_some();
+        let consumer = stays.then_some(consumer);
+        let hold = Hold { receipt, consumer, mark, priority: message.message.level };
+        self.holds.insert((receipt.queue, receipt.seq), hold);
+        self.leases.insert(receipt.lease);
+    }
+
+    /// Before a request is done: who asks for what.
+    pub(crate) fn asks(&mut self, now: Time, request: &Request, broker: &Broker) {
+        if let Request::Lease { consumer, lease } = request
+            && let Ok(queue) = broker.id_of(&lease.queue)
+        {
+            self.takers.insert(*consumer, Taker { queue, window: None, until: now.after(lease.wait_ms) });
+        }
+    }
+
+    /// After a request is done: what it changed.
+    pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
+        match request {
+            Request::Do(Command::DeclareQueue { name, settings }) => {
+                let id = broker.id_of(name).expect("a declared queue is there");
+                self.settings.insert(id, (**settings).clone());
+            }
+            Request::Consume { consumer, consume } => {
+                let queue = broker.id_of(&consume.queue).expect("a consumer has a queue");
+                let len = consume.window.unwrap_or(self.settings[&queue].max_unacked).max(1);
+                let window = Window { len, urgent: consume.urgent, held: 0 };
+                self.takers.insert(*consumer, Taker { queue, window: Some(window), until: Time::NEVER });
+            }
+            Request::Do(Command::Cancel { consumer }) => self.leave(*consumer),
+            Request::GiveUp { consumer } => {
+                self.takers.remove(consumer);
+            }
+            Request::Do(Command::Settle { receipts, .. }) => {
+                let Answer::Each(results) = answer else { return };
+                for (receipt, _) in receipts.iter().zip(results).filter(|(_, result)| result.is_ok()) {
+                    self.end(receipt.queue, receipt.seq);
+                }
+            }
+            Request::Publish { settlements, .. } => {
+                for (receipt, _) in settlements {
+                    self.end(receipt.queue, receipt.seq);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Drops holds of what is no longer leased, as the broker stands now.
+    pub(crate) fn prune(&mut self, audit: &Audit) {
+        let ended: Vec<(QueueId, Seq)> = (self.holds.iter())
+            .filter(|((queue, seq), hold)| match audit.find(*queue, *seq).map(|message| message.state) {
+                Some(State::Leased { lease, .. }) => lease != hold.receipt.lease,
+                Some(_) => hold.consumer.is_none(),
+                None => true,
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        for (queue, seq) in ended {
+            self.end(queue, seq);
+        }
+        self.settings.retain(|queue, _| audit.queues.contains_key(queue));
+    }
+
+    /// A new life: nobody stays, and of the leases only those the recovery found.
+    pub(crate) fn recovered(&mut self, broker: &Broker, audit: &Audit, mark_of: impl Fn(QueueId, Seq) -> Option<u64>) {
+        self.takers.clear();
+        self.holds.clear();
+        for (queue, message) in audit.messages() {
+            if let State::Leased { lease, .. } = message.state {
+                let receipt = Receipt { queue, seq: message.seq, lease };
+                let mark = mark_of(queue, message.seq);
+                let hold = Hold { receipt, consumer: None, mark, priority: message.priority };
+                self.holds.insert((queue, message.seq), hold);
+            }
+        }
+        self.settings.clear();
+        for (id, seen) in &audit.queues {
+            self.settings.insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
+        }
+    }
+
+    /// Leases out in a queue, and in each of its lanes.
+    pub(crate) fn leased(&self, queue: QueueId) -> (u64, BTreeMap<i64, u64>) {
+        let mut lanes = BTreeMap::new();
+        let settings = &self.settings[&queue];
+        let held = self.holds.range((queue, Seq(0))..=(queue, Seq(u64::MAX)));
+        let mut count = 0;
+        for (_, hold) in held {
+            count += 1;
+            *lanes.entry(lane_of(settings, hold.priority)).or_default() += 1;
+        }
+        (count, lanes)
+    }
+}
+
+/// The lane of a priority, the larger the more urgent.
+pub(crate) fn lane_of(settings: &Settings, priority: Priority) -> i64 {
+    match &settings.order {
+        Order::Priority => i64::from(priority.0),
+        Order::Fifo => 0,
+        Order::Lanes(bands) => {
+            let takes = |band: &overtake_lane::Band| {
+                band.from.as_ref().is_none_or(|from| settings.scheme.map(from).is_ok_and(|from| priority >= from))
+            };
+            let at = bands.iter().position(takes).expect("the last lane takes everything");
+            (bands.len() - 1 - at) as i64
+        }
+    }
+}
+
+/// The name of a lane, and the least urgent priority it takes.
+pub(crate) fn lane_name(settings: &Settings, lane: i64) -> (Arc<str>, i64) {
+    match &settings.order {
+        Order::Priority => (Arc::from(settings.scheme.name(Priority(lane as i32)).as_ref()), lane),
+        Order::Fifo => (Arc::from(overtake_lane::FIFO_LANE), i64::from(i32::MIN)),
+        Order::Lanes(bands) => {
+            let band = &bands[bands.len() - 1 - lane as usize];
+            let from = band.from.as_ref().and_then(|from| settings.scheme.map(from).ok());
+            (Arc::from(band.name.as_str()), from.map_or(i64::from(i32::MIN), |from| i64::from(from.0)))
+        }
+    }
+}
+
+/// The cap of a lane, 0 for none.
+pub(crate) fn lane_cap(settings: &Settings, lane: i64) -> u64 {
+    if settings.lanes.is_empty() {
+        return 0;
+    }
+    settings.lanes.get(&*lane_name(settings, lane).0).map_or(0, |lane| u64::from(lane.max_active))
+}

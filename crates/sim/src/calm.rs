@@ -1,0 +1,158 @@
+//! The calm: no more faults, everything drains, and nothing is left but what must be.
+
+use std::sync::Arc;
+
+use overtake_engine::core::Request;
+use overtake_engine::{LeaseRequest, Select};
+use overtake_lane::{Command, Outcome, State, Status};
+
+use crate::check::bounded;
+use crate::failure::{Checked, Promise, broken, hold};
+use crate::step::Act;
+use crate::world::{Event, World};
+
+/// Rounds of draining after which a queue that is not empty never will be.
+const ROUNDS_MAX: u32 = 400;
+
+impl World {
+    /// Ends the storm and drains every queue.
+    pub(crate) fn calm(&mut self) -> Checked {
+        self.tell(|| "the calm".to_owned());
+        self.is_calm = true;
+        self.disk.set_capacity(None);
+        self.paused_until = 0;
+        self.revive()?;
+        self.let_consumers_go()?;
+        for round in 0..ROUNDS_MAX {
+            if self.audit.len() == 0 {
+                return self.check_empty();
+            }
+            self.drain_once(round)?;
+        }
+        let left: Vec<String> = self.audit.messages().map(|(queue, message)| format!("{}: {message:?}", queue.0)).collect();
+        broken(Promise::Alive, format!("{} messages do not drain: {}", left.len(), left.join("; ")))
+    }
+
+    /// Brings the engine up, with nothing broken that could bring it down.
+    fn revive(&mut self) -> Checked {
+        self.forget_hook();
+        // A sync that was to fail still fails, once.
+        self.at(60_000_000, Event::Relief);
+        let until = self.now_us + 30_000_000;
+        self.settle_down(until)?;
+        hold(self.life.is_some(), Promise::Alive, || "the engine does not come up in the calm".to_owned())
+    }
+
+    /// Lets events happen until there is nothing on its way, or until then.
+    fn settle_down(&mut self, until: u64) -> Checked {
+        loop {
+            let busy = match &self.life {
+                None => true,
+                Some(life) => !self.inbox.is_empty() || !life.flight.is_empty() || life.durable != life.core.tail(),
+            };
+            if !busy || self.now_us >= until {
+                return Ok(());
+            }
+            if self.life.is_some() {
+                self.turn_soon(1_000);
+            } else {
+                self.at(1_000, Event::Start);
+            }
+            self.next_event()?;
+        }
+    }
+
+    /// Asks, and waits until everything is durable.
+    fn do_now(&mut self, request: Request) -> Checked {
+        self.clients[0].holds.clear();
+        self.ask(0, request);
+        let until = self.now_us + 60_000_000;
+        self.settle_down(until)?;
+        hold(self.inbox.is_empty() && self.life.is_some(), Promise::Alive, || "the engine does not answer in the calm".to_owned())
+    }
+
+    fn let_consumers_go(&mut self) -> Checked {
+        let stay: Vec<_> = self.book.takers.iter().filter(|(_, taker)| taker.window.is_some()).map(|(id, _)| *id).collect();
+        for consumer in stay {
+            self.do_now(Request::Do(Command::Cancel { consumer }))?;
+        }
+        let wait: Vec<_> = self.book.takers.keys().copied().collect();
+        for consumer in wait {
+            self.do_now(Request::GiveUp { consumer })?;
+        }
+        for client in &mut self.clients {
+            client.disconnected();
+        }
+        Ok(())
+    }
+
+    /// Takes what there is from each queue and settles it; then lets time pass to the next deadline.
+    fn drain_once(&mut self, round: u32) -> Checked {
+        let names: Vec<Arc<str>> = self.audit.queues.values().map(|seen| Arc::clone(&seen.name)).collect();
+        for queue in names {
+            self.drain(queue, round)?;
+        }
+        let life = self.life.as_ref().expect("it was revived");
+        if let Some(deadline) = life.core.next_deadline() {
+            let wait_ms = deadline.since(self.true_clock()).min(100 * 3_600_000);
+            self.now_us += wait_ms * 1_000;
+            self.excused_until = self.now_us;
+            self.step(Act::Tick)?;
+            let until = self.now_us + 30_000_000;
+            self.settle_down(until)?;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, queue: Arc<str>, round: u32) -> Checked {
+        let consumer = overtake_lane::ConsumerId(u64::MAX - u64::from(round) * 1_000 - self.next_ticket);
+        let lease =
+            LeaseRequest { queue: Arc::clone(&queue), max: 1_000, wait_ms: 0, visibility_ms: Some(3_600_000) };
+        self.do_now(Request::Lease { consumer, lease })?;
+        let receipts = std::mem::take(&mut self.clients[0].holds);
+        if !receipts.is_empty() {
+            self.do_now(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack }))?;
+        }
+        let seen = self.audit.queues.values().find(|seen| seen.name == queue);
+        let Some(seen) = seen else { return Ok(()) };
+        let has_dead = seen.messages.iter().any(|message| message.state == State::Dead);
+        let forgotten = seen.messages.iter().find_map(|message| match message.state {
+            State::Leased { deadline, .. } if deadline.some().is_none() => Some(message.seq),
+            _ => None,
+        });
+        if has_dead && round < 3 {
+            self.do_now(Request::Replay { queue: Arc::clone(&queue), select: Select::Matching(Default::default()), promote: None })?;
+        } else if has_dead {
+            self.do_now(Request::Do(Command::Purge { queue: Arc::clone(&queue), status: Some(Status::Dead) }))?;
+        }
+        if let Some(seq) = forgotten {
+            // A lease without an end whose receipt was lost: only an administrator can end it.
+            let id = self.public_id(&queue, seq);
+            self.do_now(Request::Remove { queue, select: Select::Id(id) })?;
+        }
+        Ok(())
+    }
+
+    fn public_id(&self, queue: &str, seq: overtake_lane::Seq) -> String {
+        let seen = self.audit.queues.values().find(|seen| &*seen.name == queue);
+        let message = seen.and_then(|seen| seen.find(seq)).expect("it is there");
+        overtake_lane::public_id(message.id(), seq)
+    }
+
+    /// Nothing is left: not in memory, not in the journal, not in the store after one more start.
+    fn check_empty(&mut self) -> Checked {
+        for _ in 0..20 {
+            self.step(Act::House)?;
+            let until = self.now_us + 30_000_000;
+            self.settle_down(until)?;
+        }
+        let life = self.life.as_ref().expect("it was revived");
+        bounded::check_memory(&self.audit, life.core.kept())?;
+        let topology = life.core.broker().topology_len() as u64;
+        bounded::check_journal(&self.audit, topology, life.core.journal_bytes(), self.plan.segment_bytes, 3)?;
+        hold(life.core.broker().outstanding() == 0, Promise::Conserved, || "leases are out of empty queues".to_owned())?;
+        self.stop()?;
+        self.start()?;
+        hold(self.audit.len() == 0, Promise::Gone, || format!("{} messages came back after the calm", self.audit.len()))
+    }
+}

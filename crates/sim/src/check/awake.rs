@@ -1,0 +1,60 @@
+//! *Awake*: the engine says when it must be called again, and nobody waits for what is there.
+
+use overtake_lane::{QueueId, State, Time};
+
+use crate::audit::Audit;
+use crate::book::{Book, Taker, lane_cap, lane_name};
+use crate::failure::{Checked, Promise, hold};
+use crate::round::ready;
+
+/// The first thing that must happen by itself: something expires, is due, comes back; a pull gives up.
+pub(crate) fn first_due(book: &Book, audit: &Audit) -> Time {
+    let due = audit.messages().map(|(queue, message)| match message.state {
+        State::Ready if book.holds.contains_key(&(queue, message.seq)) => Time::NEVER,
+        State::Ready => message.expires,
+        State::Delayed { due } => due.min(message.expires),
+        State::Leased { deadline, .. } => deadline,
+        State::Dead => Time::NEVER,
+    });
+    due.chain(book.takers.values().map(|taker| taker.until)).min().unwrap_or(Time::NEVER)
+}
+
+/// The deadline that the engine names is not after the first thing that must happen.
+pub(crate) fn check_deadline(first: Time, named: Option<Time>) -> Checked {
+    hold(first == Time::NEVER || named.is_some_and(|named| named <= first), Promise::Awake, || {
+        format!("something happens at {}, the engine wants to be called at {named:?}", first.0)
+    })
+}
+
+/// Whoever has room has got what there is.
+pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
+    let mut queues: Vec<QueueId> = book.takers.values().map(|taker| taker.queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    for queue in queues {
+        let Some(settings) = book.settings.get(&queue) else { continue };
+        let (leased, lanes) = book.leased(queue);
+        if settings.max_active > 0 && leased >= u64::from(settings.max_active) {
+            continue;
+        }
+        let takers: Vec<_> = book.takers.iter().filter(|(_, taker)| taker.queue == queue).collect();
+        for one in ready(book, audit, queue) {
+            let cap = lane_cap(settings, one.lane);
+            if cap > 0 && lanes.get(&one.lane).is_some_and(|leased| *leased >= cap) {
+                continue;
+            }
+            let floor = lane_name(settings, one.lane).1;
+            let waits = takers.iter().find(|(_, taker)| has_room(taker, floor));
+            hold(waits.is_none(), Promise::Awake, || {
+                format!("{:?} waits while {} of lane {} of queue {} is ready", waits, one.seq.0, one.lane, queue.0)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn has_room(taker: &Taker, floor: i64) -> bool {
+    let Some(window) = taker.window else { return true };
+    let urgent = window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
+    window.held < window.len.saturating_add(urgent)
+}

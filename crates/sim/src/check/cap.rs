@@ -1,0 +1,37 @@
+//! *Cap*: leases never go over what a queue, a lane or a consumer allows.
+
+use std::collections::BTreeMap;
+
+use overtake_lane::ConsumerId;
+
+use crate::book::{Book, lane_cap, lane_name};
+use crate::failure::{Checked, Promise, hold};
+use crate::round::Round;
+
+/// What is out may be over a cap that was lowered; but then nothing more goes out.
+pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
+    let settings = round.settings;
+    let (mut leased, mut lanes) = book.leased(round.queue);
+    let mut held: BTreeMap<ConsumerId, u32> = BTreeMap::new();
+    for (pick, lent) in round.picks.iter().rev() {
+        let cap = u64::from(settings.max_active);
+        hold(cap == 0 || leased <= cap, Promise::Cap, || {
+            format!("queue {} has {leased} leases out, its cap is {cap}", round.queue.0)
+        })?;
+        let (of_lane, cap) = (lanes.entry(pick.lane).or_default(), lane_cap(settings, pick.lane));
+        hold(cap == 0 || *of_lane <= cap, Promise::Cap, || {
+            format!("lane {} of queue {} has {of_lane} leases out, its cap is {cap}", pick.lane, round.queue.0)
+        })?;
+        *of_lane = of_lane.saturating_sub(1);
+        leased = leased.saturating_sub(1);
+        let Some(window) = book.takers.get(&lent.consumer).and_then(|taker| taker.window) else { continue };
+        let held = held.entry(lent.consumer).or_insert(window.held);
+        let floor = lane_name(settings, pick.lane).1;
+        let urgent = window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
+        hold(*held <= window.len.saturating_add(urgent), Promise::Cap, || {
+            format!("consumer {} holds {held} in a window of {} and {urgent}", lent.consumer.0, window.len)
+        })?;
+        *held -= 1;
+    }
+    Ok(())
+}

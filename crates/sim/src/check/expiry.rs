@@ -1,0 +1,49 @@
+//! *Expiry*: nothing is delivered after it expired or before it is due, no lease outlives its deadline, and what a
+//! message's time to live is was settled when it was published.
+
+use overtake_engine::NewMessage;
+use overtake_lane::{Settings, State, Time};
+
+use crate::book::Book;
+use crate::check::Step;
+use crate::failure::{Checked, Promise, hold};
+use crate::round::Lent;
+
+/// Each lease of a step.
+pub(crate) fn check_lent(step: &Step<'_>, lent: &Lent) -> Checked {
+    let message = &lent.message.message;
+    let receipt = lent.message.receipt;
+    hold(message.expires.is_none_or(|expires| expires > step.now), Promise::Expiry, || {
+        format!("{receipt} is delivered at {} though it expired at {:?}", step.now.0, message.expires)
+    })?;
+    let due = match step.before.find(receipt.queue, receipt.seq).map(|message| message.state) {
+        Some(State::Delayed { due }) => due,
+        _ => Time(0),
+    };
+    hold(due <= step.now, Promise::Expiry, || format!("{receipt} is delivered at {} though it is due at {}", step.now.0, due.0))
+}
+
+/// What stands in the broker once time has passed.
+pub(crate) fn check_standing(book: &Book, step: &Step<'_>) -> Checked {
+    for (queue, message) in step.after.messages() {
+        let is_held = book.holds.contains_key(&(queue, message.seq));
+        let until = match message.state {
+            State::Ready if is_held => Time::NEVER,
+            State::Ready => message.expires,
+            State::Delayed { due } => due.min(message.expires),
+            State::Leased { deadline, .. } => deadline,
+            State::Dead => Time::NEVER,
+        };
+        hold(until > step.now, Promise::Expiry, || {
+            format!("message {} of queue {} is {:?} at {} until {}", message.seq.0, queue.0, message.state, step.now.0, until.0)
+        })?;
+    }
+    Ok(())
+}
+
+/// When a message that is published now expires.
+pub(crate) fn expected(now: Time, settings: &Settings, default_ttl_ms: u64, message: &NewMessage) -> Time {
+    let base = if settings.ttl_ms > 0 { settings.ttl_ms } else { default_ttl_ms };
+    let set = [base, message.ttl_ms, settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0);
+    set.min().map_or(Time::NEVER, |ms| now.after(ms))
+}

@@ -1,0 +1,156 @@
+//! *Kept*: what was confirmed is never lost; and nothing leaves a live broker but for a reason that a client can know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use overtake_engine::core::{Answer, Request};
+use overtake_engine::{PublishedCopy, Target};
+use overtake_lane::{Broker, Command, DeadLetterTo, Message, Outcome, QueueId, Receipt, Seq, State};
+
+use crate::audit::Audit;
+use crate::book::Book;
+use crate::check::Step;
+use crate::failure::{Checked, Promise, broken, hold};
+use crate::refold::{Refold, mark_of};
+
+/// Copies of messages, each with its mark unless it was there before.
+type Copies = Vec<((QueueId, Seq), Option<u64>)>;
+
+/// What was confirmed.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    answered: BTreeMap<u64, Copies>,
+    confirmed: BTreeMap<(QueueId, Seq), Option<u64>>,
+}
+
+impl Kept {
+    /// A publish was answered, and the answer is on its way.
+    pub(crate) fn answered(&mut self, broker: &Broker, ticket: u64, request: &Request, answer: &Answer) {
+        let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else { return };
+        let is_single = messages.len() == 1;
+        let is_direct = messages.iter().all(|message| matches!(message.to, Target::Queue(_)));
+        let named = copies.iter().enumerate().filter_map(|(at, copy): (usize, &PublishedCopy)| {
+            let queue = broker.id_of(&copy.queue).ok()?;
+            let of = if is_single { 0 } else { at };
+            let known = (is_single || is_direct) && !copy.duplicate;
+            let mark = if known { mark_of(messages[of].content.content_type.as_deref()) } else { None };
+            Some(((queue, copy.seq), mark))
+        });
+        self.answered.insert(ticket, named.collect());
+    }
+
+    /// The answer arrived.
+    pub(crate) fn told(&mut self, ticket: u64) {
+        for (name, mark) in self.answered.remove(&ticket).unwrap_or_default() {
+            let known = self.confirmed.entry(name).or_default();
+            *known = mark.or(*known);
+        }
+    }
+
+    /// What was there when the engine stopped, and confirmed, is there again.
+    pub(crate) fn check_recovered(&self, refold: &Refold, last: &Audit) -> Checked {
+        let marks = refold.marks();
+        for ((queue, seq), mark) in &self.confirmed {
+            let found = marks.get(&(*queue, *seq));
+            let is_lost = found.is_none() && last.find(*queue, *seq).is_some();
+            hold(!is_lost, Promise::Kept, || format!("message {} of queue {} was confirmed and is lost", seq.0, queue.0))?;
+            let is_other = found.zip(mark.as_ref()).is_some_and(|(found, mark)| found != mark);
+            hold(!is_other, Promise::Kept, || {
+                format!("message {} of queue {} was confirmed as {mark:?} and is now {found:?}", seq.0, queue.0)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A new life begins with what the recovery found.
+    pub(crate) fn recovered(&mut self, refold: &Refold) {
+        self.answered.clear();
+        let marks = refold.marks();
+        self.confirmed.retain(|name, _| marks.contains_key(name));
+    }
+}
+
+/// Everything that is no longer there had a reason to go.
+pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
+    let ended = Ended::of(step);
+    for (queue, seen) in &step.before.queues {
+        let Some(after) = step.after.queues.get(queue) else {
+            let deleted = matches!(step.request, Some(Request::Do(Command::DeleteQueue { name, .. })) if *name == seen.name);
+            hold(deleted, Promise::Kept, || format!("queue {} is gone and nobody deleted it", seen.name))?;
+            continue;
+        };
+        let has_arrivals = after.next_seq > seen.next_seq;
+        for message in seen.messages.iter().filter(|message| after.find(message.seq).is_none()) {
+            if !may_leave(book, step, &ended, (*queue, &seen.name), message, has_arrivals) {
+                return broken(Promise::Kept, format!("message {message:?} left {} for no reason", seen.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leases that the request of a step ended.
+struct Ended {
+    settled: BTreeMap<Receipt, Outcome>,
+    cancelled: Option<overtake_lane::ConsumerId>,
+}
+
+impl Ended {
+    fn of(step: &Step<'_>) -> Self {
+        let mut settled = BTreeMap::new();
+        let mut cancelled = None;
+        match (step.request, step.result) {
+            (Some(Request::Do(Command::Settle { receipts, outcome })), Some(Ok(Answer::Each(results)))) => {
+                let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
+                settled.extend(done.map(|(receipt, _)| (*receipt, *outcome)));
+            }
+            (Some(Request::Publish { settlements, .. }), Some(Ok(_))) => settled.extend(settlements.iter().copied()),
+            (Some(Request::Do(Command::Cancel { consumer })), _) => cancelled = Some(*consumer),
+            _ => {}
+        }
+        Self { settled, cancelled }
+    }
+}
+
+/// `book` is as it was before the step.
+fn may_leave(
+    book: &Book,
+    step: &Step<'_>,
+    ended: &Ended,
+    queue: (QueueId, &str),
+    message: &Message,
+    has_arrivals: bool,
+) -> bool {
+    let named: BTreeSet<&str> = match step.request {
+        Some(Request::Remove { queue, .. } | Request::Replay { queue, .. } | Request::Do(Command::Purge { queue, .. })) => {
+            BTreeSet::from([&**queue])
+        }
+        _ => BTreeSet::new(),
+    };
+    if named.contains(queue.1) {
+        return true;
+    }
+    let settings = &book.settings[&queue.0];
+    let is_bounded = settings.max_length > 0 || settings.max_bytes > 0;
+    let hold = book.holds.get(&(queue.0, message.seq));
+    let is_over = message.expires <= step.now;
+    let Some(lease) = hold else {
+        let makes_room = has_arrivals && (is_bounded || settings.last_value.is_some());
+        let stands = matches!(message.state, State::Ready | State::Delayed { .. });
+        return stands && (is_over || makes_room);
+    };
+    let outcome = ended.settled.get(&lease.receipt).copied();
+    let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now);
+    let was_lost = lease.consumer.is_some() && lease.consumer == ended.cancelled;
+    if outcome.is_none() && !ran_out && !was_lost {
+        return false;
+    }
+    let limit = settings.delivery_limit;
+    let dies = outcome == Some(Outcome::Reject)
+        || (outcome != Some(Outcome::Release) && limit > 0 && message.count >= limit);
+    outcome == Some(Outcome::Ack)
+        || is_over
+        || settings.last_value.is_some()
+        || (dies && settings.dead_letter != DeadLetterTo::Keep)
+        // Put back into a queue that is over its limits, while another arrives.
+        || (has_arrivals && is_bounded)
+}

@@ -1,0 +1,48 @@
+//! *One holder*: no two live leases of one message, no lease id twice, and a receipt holds exactly as long as its lease.
+
+use overtake_engine::LeasedMessage;
+use overtake_engine::core::{Answer, Request};
+use overtake_lane::{Command, Receipt, Refusal};
+
+use crate::book::Book;
+use crate::failure::{Checked, Promise, broken, hold};
+
+/// Before the book learns of a lease.
+pub(crate) fn check_lent(book: &Book, message: &LeasedMessage) -> Checked {
+    let Receipt { queue, seq, lease } = message.receipt;
+    if let Some(other) = book.holds.get(&(queue, seq)) {
+        return broken(Promise::OneHolder, format!("{} is leased again while {} holds", message.receipt, other.receipt));
+    }
+    hold(!book.leases.contains(&lease), Promise::OneHolder, || format!("the lease of {} was given before", message.receipt))
+}
+
+/// Before the book learns of the settlements of a request.
+pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answer, Refusal>) -> Checked {
+    let receipts: Vec<Receipt> = match request {
+        Request::Do(Command::Settle { receipts, .. } | Command::Extend { receipts, .. }) => receipts.clone(),
+        Request::Publish { settlements, .. } => settlements.iter().map(|(receipt, _)| *receipt).collect(),
+        _ => return Ok(()),
+    };
+    let once = !matches!(request, Request::Do(Command::Extend { .. }));
+    let holds = |at: usize| {
+        let receipt = &receipts[at];
+        book.hold_of(receipt).is_some() && !(once && receipts[..at].contains(receipt))
+    };
+    match result {
+        Ok(Answer::Each(results)) => {
+            for (at, result) in results.iter().enumerate() {
+                hold(result.is_ok() == holds(at), Promise::OneHolder, || {
+                    format!("{} was answered {result:?}, its lease holds: {}", receipts[at], holds(at))
+                })?;
+            }
+            Ok(())
+        }
+        Ok(_) => hold((0..receipts.len()).all(holds), Promise::OneHolder, || {
+            format!("a transaction settled {receipts:?}, not all of which hold")
+        }),
+        Err(Refusal::StaleReceipt) => hold(!(0..receipts.len()).all(holds), Promise::OneHolder, || {
+            format!("a transaction was refused as stale though all of {receipts:?} hold")
+        }),
+        Err(_) => Ok(()),
+    }
+}

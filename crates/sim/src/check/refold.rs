@@ -1,0 +1,119 @@
+//! *Refold*: the facts of the log, folded anew, are the live broker as it was after the last of them.
+
+use std::collections::VecDeque;
+
+use overtake_lane::{QueueId, State};
+use overtake_store::Lsn;
+
+use crate::audit::{Audit, same};
+use crate::book::Book;
+use crate::failure::{Checked, Promise, broken, hold};
+use crate::refold::Refold;
+
+/// The broker after each step that may not be durable yet, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    taken: VecDeque<Snapshot>,
+    told: bool,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    /// Where the next record goes.
+    tail: Lsn,
+    digest: u64,
+    /// Kept while a story is told.
+    audit: Option<Audit>,
+}
+
+impl Snapshots {
+    pub(crate) fn tell(&mut self) {
+        self.told = true;
+    }
+
+    pub(crate) fn take(&mut self, tail: Lsn, audit: &Audit) {
+        if self.taken.back().is_some_and(|last| last.tail == tail) {
+            self.taken.pop_back();
+        }
+        let kept = self.told.then(|| audit.clone());
+        self.taken.push_back(Snapshot { tail, digest: audit.digest, audit: kept });
+    }
+
+    /// Everything below is durable.
+    pub(crate) fn durable(&mut self, lsn: Lsn) {
+        while self.taken.get(1).is_some_and(|second| second.tail <= lsn) {
+            self.taken.pop_front();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.taken.clear();
+    }
+
+    /// A recovery shows the broker as it was after one of the steps, not before the durable one. `false`: the log ends
+    /// within a step, so nothing can be compared.
+    pub(crate) fn check(&self, refold: &Refold) -> Checked<bool> {
+        hold(refold.unfounded == 0 || !self.taken.is_empty(), Promise::Refold, || "facts about nothing".to_owned())?;
+        let Some(first) = self.taken.front() else { return Ok(true) };
+        hold(refold.tail() >= first.tail, Promise::Refold, || {
+            format!("the log ends at {}, {} was durable", refold.tail(), first.tail)
+        })?;
+        let last = refold.last_record();
+        let at = self.taken.iter().position(|snapshot| snapshot.tail > last).unwrap_or(self.taken.len() - 1);
+        let snapshot = &self.taken[at];
+        if refold.tail() < snapshot.tail {
+            return Ok(false);
+        }
+        if snapshot.digest == refold.audit.digest {
+            return Ok(true);
+        }
+        let what = snapshot.audit.as_ref().map_or_else(String::new, |audit| difference(audit, &refold.audit));
+        broken(Promise::Refold, format!("the log up to {} does not make the broker of then{what}", refold.tail()))
+    }
+}
+
+/// The live broker, when all of it is in the log: also how often each message was leased.
+pub(crate) fn check_counts(book: &Book, live: &Audit, refold: &Refold) -> Checked {
+    for (queue, message) in live.messages() {
+        let Some(folded) = refold.audit.find(queue, message.seq) else {
+            return broken(Promise::Refold, format!("message {} of queue {} is not in the log", message.seq.0, queue.0));
+        };
+        let is_pushed = message.state == State::Ready && book.holds.contains_key(&(queue, message.seq));
+        let fits = if is_pushed { folded.count <= message.count } else { folded.count == message.count };
+        hold(fits, Promise::Refold, || {
+            format!("message {} of queue {} was leased {} times, the log says {}", message.seq.0, queue.0, message.count, folded.count)
+        })?;
+    }
+    Ok(())
+}
+
+/// Two audits that must be the same, counts and all.
+pub(crate) fn check_same(live: &Audit, folded: &Audit) -> Checked {
+    let counts = |audit: &Audit| -> Vec<u32> { audit.messages().map(|(_, message)| message.count).collect() };
+    if live.digest == folded.digest && counts(live) == counts(folded) {
+        return Ok(());
+    }
+    broken(Promise::Refold, format!("the engine recovered something else than its log says{}", difference(live, folded)))
+}
+
+/// The first difference, for a reader.
+fn difference(live: &Audit, folded: &Audit) -> String {
+    let queues = |audit: &Audit| -> Vec<(QueueId, u64)> {
+        audit.queues.iter().map(|(id, seen)| (*id, seen.next_seq.0)).collect()
+    };
+    for (queue, message) in live.messages() {
+        match folded.find(queue, message.seq) {
+            None => return format!(": queue {} has {message:?}, the log does not", queue.0),
+            Some(other) if !same(message, other) || message.count != other.count => {
+                return format!(": queue {} has {message:?}, the log {other:?}", queue.0);
+            }
+            Some(_) => {}
+        }
+    }
+    for (queue, message) in folded.messages() {
+        if live.find(queue, message.seq).is_none() {
+            return format!(": the log has {message:?} in queue {}, which is not there", queue.0);
+        }
+    }
+    format!(": queues and next sequences {:?}, the log says {:?}", queues(live), queues(folded))
+}

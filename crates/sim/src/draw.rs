@@ -1,0 +1,150 @@
+//! Settings and messages drawn at random, all valid for the broker but for what a client gets wrong on purpose.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_lane::{
+    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, Order, Overflow, PickerKind, RejectBelow, Scheme,
+    Settings,
+};
+
+use crate::rng::Rng;
+
+/// Durations in ms, short enough to matter within a run.
+fn short_ms(rng: &mut Rng) -> u64 {
+    rng.one_of(&[1, 7, 20, 50, 120, 300, 1_000, 4_000])
+}
+
+/// A priority that the scheme takes, as a client would say it.
+pub(crate) fn priority(rng: &mut Rng, scheme: Scheme) -> Given {
+    let number = |rng: &mut Rng, most: u64| Given::Number(rng.below(most) as i64);
+    if rng.once_in(8) {
+        return Given::Missing;
+    }
+    match scheme {
+        Scheme::TenLevel => number(rng, 12),
+        Scheme::Route => number(rng, 10),
+        Scheme::Max(most) => number(rng, u64::from(most) + 2),
+        Scheme::Named => Given::from(rng.one_of(&["critical", "high", "normal", "low", "background"])),
+        Scheme::Signed => match rng.below(3) {
+            0 => Given::from(rng.one_of(&["BULK", "low", "HIGH", "CRITICAL"])),
+            1 => Given::Number(rng.one_of(&[i64::from(i32::MIN), i64::from(i32::MAX), -1, 1])),
+            _ => Given::Number(rng.below(11) as i64 - 5),
+        },
+    }
+}
+
+/// A priority that no scheme takes, or any other.
+pub(crate) fn wrong_priority(rng: &mut Rng) -> Given {
+    rng.one_of(&[Given::Number(-1), Given::Number(i64::MAX), Given::from("soonish"), Given::Number(5)])
+}
+
+/// The settings of a queue; `others` are queues it may send its dead letters to.
+pub(crate) fn settings(rng: &mut Rng, others: &[Arc<str>], exchanges: &[Arc<str>]) -> Settings {
+    let scheme = rng.one_of(&[Scheme::TenLevel, Scheme::TenLevel, Scheme::Signed, Scheme::Named, Scheme::Route, Scheme::Max(3)]);
+    let mut settings = Settings { scheme, ..Settings::default() };
+    vary(rng, &mut settings, others, exchanges);
+    if rng.once_in(8) {
+        settings.last_value = Some(rng.one_of(&[LastValue::Key, LastValue::One]));
+    }
+    settings
+}
+
+/// Changes what may be changed while messages wait.
+pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], exchanges: &[Arc<str>]) {
+    let scheme = settings.scheme;
+    settings.order = order(rng, scheme);
+    settings.default_priority = Some(priority(rng, scheme)).filter(|given| *given != Given::Missing && rng.once_in(6));
+    settings.max_active = if rng.once_in(3) { rng.within(1, 6) as u32 } else { 0 };
+    settings.max_length = if rng.once_in(4) { rng.within(1, 30) } else { 0 };
+    settings.max_bytes = if rng.once_in(8) { rng.within(500, 20_000) } else { 0 };
+    settings.overflow = rng.one_of(&[Overflow::Evict, Overflow::Reject]);
+    settings.reject_below =
+        rng.once_in(8).then(|| RejectBelow { depth: rng.below(20), priority: priority(rng, scheme) });
+    settings.max_message_bytes = if rng.once_in(10) { rng.within(1, 2_000) } else { 0 };
+    settings.ttl_ms = if rng.once_in(5) { short_ms(rng) } else { 0 };
+    settings.max_ttl_ms = if rng.once_in(8) { short_ms(rng) } else { 0 };
+    settings.visibility_timeout_ms = if rng.once_in(20) { 0 } else { short_ms(rng) };
+    settings.delivery_limit = if rng.once_in(3) { rng.within(1, 4) as u32 } else { 0 };
+    settings.backoff = match rng.below(3) {
+        0 => Backoff { initial_ms: short_ms(rng), multiplier: rng.within(1, 4) as u32, max_ms: 2_000 },
+        _ => Backoff::default(),
+    };
+    settings.dead_letter = dead_letter(rng, others, exchanges);
+    settings.dead_letter_expired = rng.once_in(4);
+    settings.max_unacked = rng.one_of(&[1, 2, 10, 10_000]);
+    settings.picker = PickerKind::Strict;
+    let lanes = lane_names(settings);
+    settings.picker = match rng.below(6) {
+        0 => PickerKind::AgingMs(rng.one_of(&[1, 10, 100, 1_000])),
+        1 => PickerKind::Weighted(some(rng, &lanes, |rng| rng.within(1, 5) as u32)),
+        _ => PickerKind::Strict,
+    };
+    settings.lanes = if rng.once_in(4) {
+        some(rng, &lanes, |rng| LaneSettings { max_active: rng.below(4) as u32 })
+    } else {
+        BTreeMap::new()
+    };
+    assert!(settings.validate().is_ok(), "drawn settings are valid: {settings:?}");
+}
+
+fn order(rng: &mut Rng, scheme: Scheme) -> Order {
+    let bands = |froms: &[(&str, Option<Given>)]| {
+        Order::Lanes(froms.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.clone() }).collect())
+    };
+    match (rng.below(6), scheme) {
+        (0, _) => Order::Fifo,
+        (1, Scheme::TenLevel) => {
+            bands(&[("hot", Some(Given::Number(7))), ("warm", Some(Given::Number(4))), ("cold", None)])
+        }
+        (1, Scheme::Signed) => bands(&[("primary", Some(Given::Number(0))), ("backfill", None)]),
+        (1, Scheme::Route) => bands(&[("first", Some(Given::Number(2))), ("rest", None)]),
+        (1, Scheme::Max(_)) => bands(&[("up", Some(Given::Number(2))), ("down", None)]),
+        (1, Scheme::Named) => bands(&[("now", Some(Given::from("high"))), ("later", None)]),
+        _ => Order::Priority,
+    }
+}
+
+fn lane_names(settings: &Settings) -> Vec<String> {
+    match &settings.order {
+        Order::Fifo => vec![overtake_lane::FIFO_LANE.to_owned()],
+        Order::Lanes(bands) => bands.iter().map(|band| band.name.clone()).collect(),
+        Order::Priority => {
+            let wire: Vec<Given> = match settings.scheme {
+                Scheme::Named => ["critical", "normal", "background"].map(Given::from).to_vec(),
+                Scheme::Signed => vec![Given::from("CRITICAL"), Given::from("BULK"), Given::Number(-1)],
+                Scheme::TenLevel | Scheme::Route => (0..10).step_by(3).map(Given::Number).collect(),
+                Scheme::Max(most) => (0..=i64::from(most)).map(Given::Number).collect(),
+            };
+            let mapped = wire.iter().filter_map(|given| settings.scheme.map(given).ok());
+            mapped.map(|priority| settings.scheme.name(priority).into_owned()).collect()
+        }
+    }
+}
+
+fn some<T>(rng: &mut Rng, names: &[String], draw: impl Fn(&mut Rng) -> T) -> BTreeMap<String, T> {
+    let chosen: Vec<String> = names.iter().filter(|_| rng.once_in(2)).cloned().collect();
+    chosen.into_iter().map(|name| (name, draw(rng))).collect()
+}
+
+fn dead_letter(rng: &mut Rng, others: &[Arc<str>], exchanges: &[Arc<str>]) -> DeadLetterTo {
+    match rng.below(6) {
+        0 => DeadLetterTo::Drop,
+        1 | 2 if !others.is_empty() => DeadLetterTo::Queue(rng.one_of(others).to_string()),
+        3 if !exchanges.is_empty() => {
+            let routing_key = rng.once_in(2).then(|| routing_key(rng));
+            DeadLetterTo::Exchange { name: rng.one_of(exchanges).to_string(), routing_key }
+        }
+        _ => DeadLetterTo::Keep,
+    }
+}
+
+/// A routing key, or a pattern that takes some of them.
+pub(crate) fn routing_key(rng: &mut Rng) -> String {
+    rng.one_of(&["a", "b", "a.b", "a.b.c"]).to_owned()
+}
+
+/// What a binding says.
+pub(crate) fn pattern(rng: &mut Rng) -> String {
+    rng.one_of(&["a", "b", "a.*", "#", "a.#", "a.b.c"]).to_owned()
+}

@@ -1,0 +1,378 @@
+//! One life of the engine: from its start to a crash or a stop. The loop that the real engine has in threads is here turns
+//! and events, with up to two batches in flight.
+
+use std::collections::VecDeque;
+
+use overtake_engine::core::{Answer, Core, OpenError};
+use overtake_lane::{Refusal, Time};
+use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
+
+use crate::audit::Audit;
+use crate::check::{awake, refold as refolding};
+use crate::failure::{Checked, Promise, broken, hold};
+use crate::plan::Fault;
+use crate::refold::{Refold, copy, refold};
+use crate::sabotage::Sabotage;
+use crate::step::Act;
+use crate::world::{Event, World};
+
+/// Most batches on their way to the disk.
+const FLIGHT_MAX: usize = 2;
+/// Sleeping so long past a deadline, or asleep with requests in the inbox, is too long; µs.
+const GRACE_US: u64 = 20_000;
+
+/// A running engine.
+pub(crate) struct Life {
+    pub(crate) number: u64,
+    pub(crate) core: Core<u64>,
+    pub(crate) committer: Committer<MemoryDisk>,
+    pub(crate) flight: VecDeque<Batch>,
+    /// Answers that wait for their place in the log to be durable.
+    pub(crate) waiting: VecDeque<(Lsn, u64, Result<Answer, Refusal>)>,
+    pub(crate) durable: Lsn,
+    /// What was durable before the last commit.
+    pub(crate) proven: Lsn,
+    /// The latest time it was told.
+    pub(crate) seen: Time,
+    /// The first thing that must happen by itself.
+    pub(crate) due: Time,
+    /// Bites of cleaning since the journal was too long.
+    pub(crate) long_for: u32,
+    is_committing: bool,
+    is_preparing: bool,
+    /// Why it cannot go on.
+    ended: Option<String>,
+}
+
+impl World {
+    // ---- birth ----
+
+    /// Starts the engine; what it finds is judged first.
+    pub(crate) fn start(&mut self) -> Checked {
+        if self.life.is_some() {
+            return Ok(());
+        }
+        let dropped = if self.config.sabotage == Some(Sabotage::LosesFact) { 7 } else { 0 };
+        let found = match refold(copy(&self.disk), &self.options, OnDamage::Refuse, dropped) {
+            Ok(found) => found,
+            Err(error) => return broken(Promise::Kept, format!("the store cannot be read after a crash: {error}")),
+        };
+        self.checks.kept.check_recovered(&found, &self.audit)?;
+        self.checks.gone.check_recovered(&found)?;
+        if !self.checks.refold.check(&found)? {
+            self.tally.cut_steps += 1;
+        }
+        let now = self.clock();
+        match Core::open(self.disk.clone(), &self.options, now) {
+            Ok((core, committer, recovered)) => {
+                let left_over = found.unfounded;
+                hold(recovered.left_over == left_over, Promise::Refold, || {
+                    format!("{} facts are left over, the log has {left_over}", recovered.left_over)
+                })?;
+                self.begin(core, committer, found)
+            }
+            Err(error) => self.could_not_start(&error),
+        }
+    }
+
+    fn could_not_start(&mut self, error: &OpenError) -> Checked {
+        let is_explained = self.has_struck()
+            || matches!(error, OpenError::Store(StoreError::Full | StoreError::Io { .. } | StoreError::Poisoned { .. }));
+        self.tell(|| format!("could not start: {error}"));
+        hold(is_explained, Promise::Alive, || format!("the engine does not start: {error}"))?;
+        self.tally.failed_starts += 1;
+        if !self.has_struck() {
+            self.disk.kill();
+        }
+        self.forget_hook();
+        // A sync that was to fail still fails, once.
+        if self.is_calm && std::mem::replace(&mut self.failed_in_calm, true) {
+            return broken(Promise::Alive, format!("the engine does not start in the calm: {error}"));
+        }
+        self.at(20_000, Event::Start);
+        Ok(())
+    }
+
+    fn begin(&mut self, core: Core<u64>, committer: Committer<MemoryDisk>, mut found: Refold) -> Checked {
+        let now = self.clock();
+        let log_tail = found.tail();
+        self.checks.denied.recovered(&found, self.book.letters.len() as u64)?;
+        self.checks.kept.recovered(&found);
+        self.checks.gone.recovered();
+        self.checks.pick.recovered();
+        self.checks.refold.clear();
+        self.checks.refold.take(log_tail, &found.audit);
+        let marks = found.marks();
+
+        let mut step = overtake_lane::Step::default();
+        found.broker.wake(now, &mut step);
+        let audit = Audit::of(core.broker());
+        refolding::check_same(&audit, &Audit::of(&found.broker))?;
+        hold(core.broker().topology_facts() == found.broker.topology_facts(), Promise::Refold, || {
+            "the engine recovered other queues or exchanges than its log says".to_owned()
+        })?;
+        self.checks.refold.take(core.tail(), &audit);
+        self.book.recovered(core.broker(), &audit, |queue, seq| marks.get(&(queue, seq)).copied());
+        self.tell(|| format!("the engine starts with {} messages; log ends at {log_tail}", audit.len()));
+        let durable = committer.durable();
+        self.audit = audit;
+        let number = self.life_number();
+        self.life = Some(Life {
+            number,
+            core,
+            committer,
+            flight: VecDeque::new(),
+            waiting: VecDeque::new(),
+            durable,
+            proven: log_tail,
+            seen: self.true_clock(),
+            due: Time::NEVER,
+            long_for: 0,
+            is_committing: false,
+            is_preparing: false,
+            ended: None,
+        });
+        self.excused_until = self.now_us + GRACE_US;
+        if self.config.sabotage == Some(Sabotage::ReplaysInbox) {
+            for request in std::mem::take(&mut self.unanswered) {
+                self.ask(0, request);
+            }
+        }
+        self.turn_soon(1);
+        Ok(())
+    }
+
+    fn life_number(&mut self) -> u64 {
+        self.tally.starts += 1;
+        self.tally.starts
+    }
+
+    // ---- the loop ----
+
+    /// Once around the engine's loop.
+    pub(crate) fn turn(&mut self) -> Checked {
+        if self.life.is_none() {
+            return Ok(());
+        }
+        self.step(Act::Tick)?;
+        for _ in 0..self.chance.schedule.within(1, 16) {
+            if self.inbox.is_empty() || self.is_starved() {
+                break;
+            }
+            let (ticket, asked) = self.inbox.pop_front().expect("it is not empty");
+            self.step(Act::Ask(ticket, asked.request))?;
+        }
+        self.step(Act::House)?;
+        self.want_file();
+        self.launch();
+        self.set_alarm();
+        if !self.inbox.is_empty() && !self.is_starved() {
+            let after = self.chance.schedule.heavy(30);
+            self.turn_soon(after);
+        }
+        if self.chance.schedule.once_in(60) {
+            self.peek()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the next request waits for a file, which is on its way then.
+    fn is_starved(&mut self) -> bool {
+        self.want_file();
+        self.life.as_ref().is_some_and(|life| life.core.is_starved() && life.is_preparing)
+    }
+
+    fn want_file(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        if life.core.wants_file() && !life.is_preparing {
+            life.is_preparing = true;
+            let number = life.number;
+            let after = self.chance.disk.heavy(self.plan.commit_us * 2);
+            self.at(after, Event::Prepare(number));
+        }
+    }
+
+    /// Hands batches to the committer.
+    fn launch(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        while life.flight.len() < FLIGHT_MAX
+            && let Some(batch) = life.core.take_batch()
+        {
+            life.flight.push_back(batch);
+        }
+        if !life.flight.is_empty() && !life.is_committing {
+            life.is_committing = true;
+            let number = life.number;
+            let after = self.chance.disk.heavy(self.plan.commit_us);
+            self.at(after, Event::Commit(number));
+        }
+    }
+
+    /// The oldest batch is written and synced.
+    pub(crate) fn commit(&mut self, number: u64) -> Checked {
+        let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
+        life.is_committing = false;
+        let batch = life.flight.pop_front().expect("a commit has a batch");
+        self.tally.commits += 1;
+        let committed = life.committer.commit(&batch).and_then(|lsn| Ok((lsn, life.committer.retire()?)));
+        match committed {
+            Ok((lsn, retired)) => {
+                (life.proven, life.durable) = (life.durable, lsn);
+                self.tally.retired += retired as u64;
+                self.trace.mix(&[lsn.0]);
+                self.checks.refold.durable(lsn);
+                self.tell(|| format!("durable up to {lsn}, {retired} files given back"));
+                self.release();
+                self.launch();
+                self.turn_soon(1);
+            }
+            Err(error) => life.ended = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Tells the answers that were waiting.
+    pub(crate) fn release(&mut self) {
+        while let Some(life) = &mut self.life
+            && life.waiting.front().is_some_and(|(lsn, ..)| *lsn <= life.durable)
+        {
+            let (_, ticket, result) = life.waiting.pop_front().expect("it has a front");
+            self.told(ticket, result);
+        }
+    }
+
+    /// The committer prepares a file.
+    pub(crate) fn prepare(&mut self, number: u64) -> Checked {
+        let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
+        match life.committer.prepare_file() {
+            Ok(news) => {
+                life.is_preparing = false;
+                self.step(Act::File(news))?;
+                self.turn_soon(1);
+            }
+            Err(StoreError::Full) => {
+                life.core.disk_full();
+                life.is_preparing = false;
+                self.tally.full += 1;
+                self.tell(|| "no room for a file".to_owned());
+                if !self.is_calm {
+                    // Asked again later, as long as it lasts.
+                    let life = self.life.as_mut().expect("it was there");
+                    life.is_preparing = true;
+                    self.at(30_000, Event::Prepare(number));
+                    self.turn_soon(1);
+                }
+            }
+            Err(error) => life.ended = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    fn set_alarm(&mut self) {
+        let Some(life) = &self.life else { return };
+        let Some(deadline) = life.core.next_deadline() else { return };
+        let number = life.number;
+        let late_us = if self.config.sabotage == Some(Sabotage::Oversleeps) { 60_000 } else { 0 };
+        // A turn of the loop soon passes the time; an alarm very far away never comes.
+        let after_us = deadline.since(self.clock()).saturating_mul(1_000).saturating_add(1_000 + late_us);
+        let at = self.now_us.saturating_add(after_us);
+        if after_us < 1 << 50 && self.alarm_at.is_none_or(|planned| planned > at || planned <= self.now_us) {
+            self.alarm_at = Some(at);
+            self.at(after_us, Event::Alarm(number));
+        }
+    }
+
+    /// The engine is not asleep past a deadline.
+    pub(crate) fn check_awake(&self) -> Checked {
+        let Some(life) = &self.life else { return Ok(()) };
+        if self.now_us < self.excused_until.saturating_add(GRACE_US) {
+            return Ok(());
+        }
+        let late_ms = self.true_clock().since(life.due);
+        hold(late_ms * 1_000 <= GRACE_US, Promise::Awake, || format!("the engine sleeps {late_ms} ms past {}", life.due.0))
+    }
+
+    // ---- looking ----
+
+    /// Recovers a copy of the disk while the engine runs, when all of it is durable.
+    fn peek(&mut self) -> Checked {
+        let Some(life) = &self.life else { return Ok(()) };
+        if life.durable != life.core.tail() || !life.flight.is_empty() {
+            return Ok(());
+        }
+        self.tally.peeks += 1;
+        let found = match refold(copy(&self.disk), &self.options, OnDamage::Refuse, 0) {
+            Ok(found) => found,
+            Err(error) => return broken(Promise::Refold, format!("a copy of the running store cannot be read: {error}")),
+        };
+        self.checks.refold.check(&found)?;
+        refolding::check_counts(&self.book, &self.audit, &found)?;
+        hold(life.core.broker().topology_facts() == found.broker.topology_facts(), Promise::Refold, || {
+            "the log says other queues or exchanges than there are".to_owned()
+        })
+    }
+
+    /// After a step: whoever waits has got what there is.
+    pub(crate) fn check_served(&self, life: &Life, audit: &Audit) -> Checked {
+        awake::check_deadline(awake::first_due(&self.book, audit), life.core.next_deadline())?;
+        if life.core.is_held() { Ok(()) } else { awake::check_idle(&self.book, audit) }
+    }
+
+    // ---- death ----
+
+    /// Ends a life that cannot go on, and begins the wait for the next.
+    pub(crate) fn notice_death(&mut self) -> Checked {
+        let ended = self.life.as_ref().and_then(|life| life.ended.clone());
+        if ended.is_none() && !self.has_struck() {
+            return Ok(());
+        }
+        if !self.has_struck() {
+            // A failed store stops the process; sometimes the machine goes down with it.
+            if self.chance.faults.once_in(3) { self.disk.power_cut() } else { self.disk.kill() }
+        }
+        self.forget_hook();
+        self.die(ended.as_deref().unwrap_or("struck in the middle of an operation"));
+        Ok(())
+    }
+
+    /// The process is gone; what it was asked and did not answer is in doubt.
+    pub(crate) fn die(&mut self, why: &str) {
+        self.tell(|| format!("the engine dies: {why}"));
+        let was_alive = self.life.take().is_some();
+        self.inbox.clear();
+        self.alarm_at = None;
+        for (ticket, asked) in std::mem::take(&mut self.asked) {
+            if self.config.sabotage == Some(Sabotage::ReplaysInbox) {
+                self.unanswered.push(asked.request.clone());
+            }
+            self.clients[asked.client].left_in_doubt(ticket, &asked.request);
+        }
+        for client in &mut self.clients {
+            client.disconnected();
+        }
+        if was_alive {
+            self.tally.crashes += 1;
+            let after = self.chance.schedule.heavy(2_000);
+            self.at(after, Event::Start);
+        }
+    }
+
+    /// Everything is committed and told, then the process ends.
+    pub(crate) fn stop(&mut self) -> Checked {
+        self.count(Fault::Stop);
+        loop {
+            self.launch();
+            let Some(number) = self.life.as_ref().filter(|life| !life.flight.is_empty()).map(|life| life.number) else {
+                break;
+            };
+            self.commit(number)?;
+            if self.life.as_ref().is_none_or(|life| life.ended.is_some()) {
+                return Ok(());
+            }
+        }
+        if !self.has_struck() {
+            self.die("it was asked to stop");
+        }
+        Ok(())
+    }
+}

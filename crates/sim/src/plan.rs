@@ -1,0 +1,95 @@
+//! What kind of world a seed is: how large, how fast, and which faults it knows. Each seed knows only some, so that rare
+//! ones meet each other undisturbed.
+
+use crate::rng::Rng;
+
+/// A fault, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The process is killed between two operations.
+    Kill,
+    /// The power fails between two operations.
+    PowerCut,
+    /// The process is killed in the middle of an operation of the disk.
+    KillInside,
+    /// The power fails in the middle of an operation of the disk.
+    PowerCutInside,
+    /// A sync fails, and the next ones lie.
+    FailedSync,
+    /// The disk is full for a while.
+    FullDisk,
+    /// The clock jumps.
+    ClockJump,
+    /// The whole process stands still for a while.
+    Pause,
+    /// A byte at rest is flipped, on a copy of the disk.
+    FlippedByte,
+    /// A planned stop.
+    Stop,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Kill,
+        Self::PowerCut,
+        Self::KillInside,
+        Self::PowerCutInside,
+        Self::FailedSync,
+        Self::FullDisk,
+        Self::ClockJump,
+        Self::Pause,
+        Self::FlippedByte,
+        Self::Stop,
+    ];
+}
+
+/// The nature of a world.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// What clients do, counted in acts, before the calm.
+    pub(crate) steps: u64,
+    pub(crate) queues: u64,
+    pub(crate) exchanges: u64,
+    pub(crate) publishers: u64,
+    pub(crate) pullers: u64,
+    pub(crate) consumers: u64,
+    pub(crate) admins: u64,
+    /// Mean time between two acts of a client, µs.
+    pub(crate) pace_us: u64,
+    /// Usual time of a commit, µs.
+    pub(crate) commit_us: u64,
+    /// Mean time between faults, µs.
+    pub(crate) fault_us: u64,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) segment_bytes: u64,
+    pub(crate) body_max: u64,
+    /// One in so many answers is lost on its way; 0: none.
+    pub(crate) loses_answers: u64,
+    pub(crate) default_ttl_ms: u64,
+}
+
+impl Plan {
+    pub(crate) fn draw(rng: &mut Rng, steps: Option<u64>) -> Self {
+        let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
+        let drawn = rng.within(60, 420);
+        let pace_us = rng.one_of(&[500, 2_000, 8_000, 30_000]);
+        Self {
+            steps: steps.unwrap_or(drawn),
+            queues: rng.within(1, 4),
+            exchanges: rng.below(3),
+            publishers: rng.within(1, 4),
+            pullers: rng.below(4),
+            consumers: rng.below(4),
+            admins: rng.below(2),
+            pace_us,
+            commit_us: rng.one_of(&[50, 200, 1_000, 10_000]),
+            fault_us: pace_us * rng.within(5, 40),
+            faults,
+            segment_bytes: if rng.once_in(6) { 128 << 10 } else { 64 << 10 },
+            body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000]),
+            loses_answers: rng.one_of(&[0, 0, 40, 8]),
+            default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
+        }
+    }
+}

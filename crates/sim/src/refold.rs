@@ -1,0 +1,108 @@
+//! What a recovery would find on a disk, by another way than the engine's: the journal of a copy read, each fact folded.
+
+use std::collections::BTreeMap;
+
+use overtake_engine::Options;
+use overtake_lane::{Broker, Fact, Place, QueueId, Seq, Step};
+use overtake_store::codec::Reader;
+use overtake_store::record::Decoder;
+use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, StoreError};
+
+use crate::audit::Audit;
+use crate::rng::mix;
+
+/// What a recovery finds.
+pub(crate) struct Refold {
+    /// The facts folded, and no time let pass. The place of a message is the mark in its content.
+    pub(crate) broker: Broker,
+    pub(crate) audit: Audit,
+    /// Where each record is, and a hash of what it says.
+    pub(crate) records: Vec<(Lsn, u64)>,
+    pub(crate) report: Report,
+    /// Facts about what is not there.
+    pub(crate) unfounded: u64,
+}
+
+/// A disk with the same files.
+pub(crate) fn copy(disk: &MemoryDisk) -> MemoryDisk {
+    let other = MemoryDisk::new(0);
+    for name in disk.names() {
+        other.put(&name, disk.read(&name).expect("a listed file is there"));
+    }
+    other
+}
+
+/// Reads a disk that nobody needs any more. `drop_every`: leaves out each so many-th fact that is no publish (0: none).
+pub(crate) fn refold(
+    disk: MemoryDisk,
+    options: &Options,
+    on_damage: OnDamage,
+    drop_every: u64,
+) -> Result<Refold, StoreError> {
+    let journal = overtake_store::Options {
+        segment_bytes: options.segment_bytes,
+        on_damage,
+        ..overtake_store::Options::new(options.seed)
+    };
+    let mut opened = Journal::open(disk, &journal)?;
+    let mut broker = Broker::new(overtake_lane::Options {
+        seed: options.seed,
+        default_ttl_ms: options.default_ttl_ms,
+        ..overtake_lane::Options::default()
+    });
+    let (mut records, mut unfounded, mut step, mut facts) = (Vec::new(), 0, Step::default(), 0);
+    while let Some((lsn, payload)) = opened.recovery.next_record()? {
+        records.push((lsn, hash_bytes(payload)));
+        for fact in Decoder::new(payload) {
+            let Ok((mut fact, content)) = fact else {
+                unfounded += 1;
+                break;
+            };
+            if let (Fact::Stored { message, .. }, Some(content)) = (&mut fact, content) {
+                message.place = Place(mark_in(content).unwrap_or(u64::MAX));
+            } else {
+                facts += 1;
+                if drop_every > 0 && facts % drop_every == 0 && !matches!(fact, Fact::QueueStored { .. }) {
+                    continue;
+                }
+            }
+            unfounded += u64::from(broker.fold(fact, &mut step).is_err());
+            step.clear();
+        }
+    }
+    Ok(Refold { audit: Audit::of(&broker), broker, records, report: opened.report, unfounded })
+}
+
+impl Refold {
+    /// The mark of every message.
+    pub(crate) fn marks(&self) -> BTreeMap<(QueueId, Seq), u64> {
+        self.audit.messages().map(|(queue, message)| ((queue, message.seq), message.place.0)).collect()
+    }
+
+    pub(crate) fn last_record(&self) -> Lsn {
+        self.records.last().map_or(Lsn(0), |(lsn, _)| *lsn)
+    }
+
+    pub(crate) fn tail(&self) -> Lsn {
+        self.report.tail.lsn
+    }
+}
+
+/// The mark stands where the media type does: `m/` and a number.
+pub(crate) fn mark_of(content_type: Option<&str>) -> Option<u64> {
+    content_type?.strip_prefix("m/")?.parse().ok()
+}
+
+fn mark_in(content: &[u8]) -> Option<u64> {
+    let mut reader = Reader::new(content);
+    let len = reader.number()?.checked_sub(1)?;
+    mark_of(std::str::from_utf8(reader.take(usize::try_from(len).ok()?)?).ok())
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        mix(hash ^ u64::from_le_bytes(word))
+    })
+}

@@ -1,0 +1,78 @@
+//! What one step did with one queue: which messages it leased, in order, and what was left.
+
+use std::collections::BTreeMap;
+
+use overtake_engine::LeasedMessage;
+use overtake_lane::{ConsumerId, QueueId, Seq, Settings, State, Time};
+
+use crate::audit::Audit;
+use crate::book::{Book, lane_of};
+
+/// A message that could be leased, as a picker sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) lane: i64,
+    pub(crate) since: Time,
+    pub(crate) seq: Seq,
+}
+
+/// A lease given.
+#[derive(Clone, Debug)]
+pub(crate) struct Lent {
+    pub(crate) consumer: ConsumerId,
+    pub(crate) message: LeasedMessage,
+}
+
+/// The leases a step gave in one queue.
+pub(crate) struct Round<'a> {
+    pub(crate) queue: QueueId,
+    pub(crate) settings: &'a Settings,
+    /// In the order in which they were given.
+    pub(crate) picks: Vec<(Candidate, &'a Lent)>,
+    /// What was still ready after the last one.
+    pub(crate) rest: Vec<Candidate>,
+    /// Dead letters arrived meanwhile, so the order of things within the step is not known.
+    pub(crate) is_blurred: bool,
+}
+
+impl<'a> Round<'a> {
+    /// The rounds of a step, by queue. `lent` is in the order of leases.
+    pub(crate) fn of_step(book: &'a Book, before: &Audit, after: &Audit, lent: &'a [Lent]) -> Vec<Self> {
+        let mut rounds: BTreeMap<QueueId, Self> = BTreeMap::new();
+        for one in lent {
+            let queue = one.message.receipt.queue;
+            let Some(settings) = book.settings.get(&queue) else { continue };
+            let message = &one.message.message;
+            let pick = Candidate { lane: lane_of(settings, message.level), since: message.since, seq: message.seq };
+            let round = rounds.entry(queue).or_insert_with(|| Self {
+                queue,
+                settings,
+                picks: Vec::new(),
+                rest: ready(book, after, queue),
+                is_blurred: is_blurred(before, after, queue),
+            });
+            round.picks.push((pick, one));
+        }
+        rounds.into_values().collect()
+    }
+}
+
+/// What is ready in a queue and leased to nobody.
+pub(crate) fn ready(book: &Book, audit: &Audit, queue: QueueId) -> Vec<Candidate> {
+    let (Some(seen), Some(settings)) = (audit.queues.get(&queue), book.settings.get(&queue)) else { return Vec::new() };
+    let free = seen.messages.iter().filter(|message| {
+        message.state == State::Ready && !book.holds.contains_key(&(queue, message.seq))
+    });
+    free.map(|message| Candidate {
+        lane: lane_of(settings, message.priority),
+        since: message.since,
+        seq: message.seq,
+    })
+    .collect()
+}
+
+fn is_blurred(before: &Audit, after: &Audit, queue: QueueId) -> bool {
+    let next = before.queues.get(&queue).map_or(Seq(0), |seen| seen.next_seq);
+    let seen = &after.queues[&queue];
+    seen.messages.iter().rev().take_while(|message| message.seq >= next).any(|message| message.death().is_some())
+}

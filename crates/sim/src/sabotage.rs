@@ -1,0 +1,31 @@
+//! Bugs planted on purpose, so that each checker is seen to catch one. They sit in the simulator's own doors: what the
+//! disk keeps, what the driver does, what a checker is shown.
+
+/// A planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// Publishes are confirmed before they are committed.
+    ConfirmsEarly,
+    /// Settlements are confirmed before they are committed.
+    SettlesEarly,
+    /// After a recovery the driver does again what was asked before the crash and never answered.
+    ReplaysInbox,
+    /// Two deliveries of one lane change places.
+    SwapsInLane,
+    /// A delivery changes places with a more urgent one.
+    SwapsLanes,
+    /// A delivery is handed out twice.
+    DeliversTwice,
+    /// Queues get a cap one higher than was asked for.
+    RaisesCaps,
+    /// The engine's clock is behind.
+    ClockBehind,
+    /// A settlement is not counted.
+    Miscounts,
+    /// A fact is lost on its way to the disk.
+    LosesFact,
+    /// Nobody keeps house.
+    HoardsJournal,
+    /// The alarm is set too late.
+    Oversleeps,
+}

@@ -1,0 +1,290 @@
+//! One step of the engine, and what the checkers say of it.
+
+use overtake_engine::core::{Answer, Out, Request};
+use overtake_engine::{LeasedMessage, Target};
+use overtake_lane::ConsumerId;
+use overtake_store::FileReady;
+
+use crate::audit::Audit;
+use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order};
+use crate::failure::{Checked, Promise, hold};
+use crate::life::Life;
+use crate::refold::mark_of;
+use crate::round::{Lent, Round};
+use crate::sabotage::Sabotage;
+use crate::world::World;
+
+/// Bites of cleaning after which a journal that was too long is not.
+const BITES_MAX: u32 = 30;
+
+/// What the engine is made to do.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// Time passes.
+    Tick,
+    /// A request is handled.
+    Ask(u64, Request),
+    /// A file is ready.
+    File(FileReady),
+    /// House is kept.
+    House,
+}
+
+/// A step that was done.
+struct Done {
+    ticket: u64,
+    request: Option<Request>,
+    outs: Vec<Out<u64>>,
+}
+
+impl World {
+    /// Makes the engine do something and judges it.
+    pub(crate) fn step(&mut self, act: Act) -> Checked {
+        let Some(mut life) = self.life.take() else { return Ok(()) };
+        let now = self.clock();
+        let (mut ticket, mut request) = (0, None);
+        let passes_time = matches!(act, Act::Tick | Act::Ask(..));
+        let is_house = matches!(act, Act::House);
+        match act {
+            Act::Tick => life.core.tick(now),
+            Act::Ask(number, asked) => {
+                *self.tally.requests.entry(crate::tell::kind(&asked)).or_default() += 1;
+                self.book.asks(now.max(life.core.broker().now()), &asked, life.core.broker());
+                life.core.handle(now, self.sabotaged_request(&asked), number);
+                (ticket, request) = (number, Some(asked));
+            }
+            Act::File(news) => life.core.file_ready(news),
+            Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
+            Act::House => drop(life.core.keep_house()),
+        }
+        if passes_time {
+            life.seen = life.seen.max(self.true_clock());
+        }
+        self.tally.steps += 1;
+        let mut outs = life.core.take_outs();
+        self.sabotage_outs(&mut outs);
+        let audit = Audit::of(life.core.broker());
+        let tail = life.core.tail();
+        self.trace.mix(&[audit.digest, tail.0]);
+        let done = Done { ticket, request, outs };
+        let before = std::mem::replace(&mut self.audit, audit);
+        let judged = self.judge(&life, &before, &done);
+        let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
+        life.due = awake::first_due(&self.book, &self.audit);
+        self.checks.refold.take(tail, &self.audit);
+        self.life = Some(life);
+        judged?;
+        self.hand_out(done, tail);
+        Ok(())
+    }
+
+    /// Every promise that one step can break.
+    fn judge(&mut self, life: &Life, before: &Audit, done: &Done) -> Checked {
+        let result = done.outs.iter().find_map(|out| match out {
+            Out::Answer { ticket, result, .. } if *ticket == done.ticket => Some(result),
+            _ => None,
+        });
+        let audit = std::mem::take(&mut self.audit);
+        let step = check::Step { now: life.seen, request: done.request.as_ref(), result, before, after: &audit };
+        let judged = self.judge_answer(life, &step, done).and_then(|()| self.judge_leases(life, &step, done));
+        self.audit = audit;
+        judged?;
+        expiry::check_standing(&self.book, &check::Step {
+            now: life.seen,
+            request: None,
+            result: None,
+            before,
+            after: &self.audit,
+        })?;
+        self.check_served(life, &self.audit)?;
+        if self.chance.schedule.once_in(8) { self.judge_gauges(life) } else { Ok(()) }
+    }
+
+    fn judge_answer(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
+        if let (Some(request), Some(result)) = (step.request, step.result) {
+            one_holder::check_settled(&self.book, request, result)?;
+            if let Ok(answer) = result {
+                self.checks.kept.answered(life.core.broker(), done.ticket, request, answer);
+                self.checks.gone.answered(&self.book, done.ticket, request, answer);
+                self.judge_stamps(life, step, request, answer)?;
+            }
+        }
+        kept::check_leaving(&self.book, step)?;
+        if let (Some(request), Some(Ok(answer))) = (step.request, step.result) {
+            self.book.answered(request, answer, life.core.broker());
+        }
+        Ok(())
+    }
+
+    /// What was published stands as it was asked for.
+    fn judge_stamps(&mut self, life: &Life, step: &check::Step<'_>, request: &Request, answer: &Answer) -> Checked {
+        let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else { return Ok(()) };
+        if messages.len() > 1 && messages.iter().any(|message| !matches!(message.to, Target::Queue(_))) {
+            return Ok(());
+        }
+        for (at, copy) in copies.iter().enumerate().filter(|(_, copy)| !copy.duplicate) {
+            let asked = &messages[if messages.len() == 1 { 0 } else { at }];
+            let Ok(queue) = life.core.broker().id_of(&copy.queue) else { continue };
+            let Some(message) = step.after.find(queue, copy.seq) else { continue };
+            let expected = expiry::expected(step.now, &self.book.settings[&queue], self.options.default_ttl_ms, asked);
+            hold(message.expires == expected, Promise::Expiry, || {
+                format!("message {} of {} expires at {}, not at {}", copy.seq.0, copy.queue, message.expires.0, expected.0)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn judge_leases(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
+        let lent = self.lent(done);
+        self.book.prune(step.after);
+        for one in &lent {
+            self.tally.leases += 1;
+            one_holder::check_lent(&self.book, &one.message)?;
+            self.checks.gone.check_lent(&one.message)?;
+            self.checks.denied.check_lent(&one.message)?;
+            self.check_content(&one.message)?;
+            expiry::check_lent(step, one)?;
+            self.book.begin(one.consumer, &one.message);
+        }
+        let rounds = Round::of_step(&self.book, step.before, step.after, &lent);
+        for round in &rounds {
+            order::check(round)?;
+            self.checks.pick.check(&self.book, round)?;
+            cap::check(&self.book, round)?;
+        }
+        let _ = life;
+        Ok(())
+    }
+
+    /// The leases of a step in the order in which they were given. Takers that are served or gone leave the book.
+    fn lent(&mut self, done: &Done) -> Vec<Lent> {
+        let mut lent = Vec::new();
+        for out in &done.outs {
+            match out {
+                Out::Deliver { consumer, message } => {
+                    lent.push(Lent { consumer: *consumer, message: (**message).clone() });
+                }
+                Out::Ended { consumer } => self.book.leave(*consumer),
+                Out::Answer { ticket, result, .. } => {
+                    let asked = self.asked.get(ticket).map(|asked| &asked.request);
+                    let Some(Request::Lease { consumer, .. }) = asked else { continue };
+                    self.book.takers.remove(consumer);
+                    if let Ok(Answer::Leased(messages)) = result {
+                        let consumer = *consumer;
+                        lent.extend(messages.iter().map(|message| Lent { consumer, message: message.clone() }));
+                    }
+                }
+            }
+        }
+        if self.config.sabotage != Some(Sabotage::SwapsInLane) && self.config.sabotage != Some(Sabotage::SwapsLanes) {
+            lent.sort_by_key(|one| one.message.receipt.lease);
+        }
+        lent
+    }
+
+    /// What is delivered says what was published.
+    fn check_content(&self, message: &LeasedMessage) -> Checked {
+        let letter = mark_of(message.content.content_type.as_deref()).and_then(|mark| self.book.letters.get(mark as usize));
+        hold(letter.is_some_and(|letter| letter.message.content == *message.content), Promise::Kept, || {
+            format!("{} says what nobody published", message.receipt)
+        })
+    }
+
+    fn judge_gauges(&self, life: &Life) -> Checked {
+        let broker = life.core.broker();
+        for mut view in broker.views(life.seen) {
+            if self.config.sabotage == Some(Sabotage::Miscounts)
+                && let Some(lane) = view.lanes.iter_mut().find(|lane| lane.settled > 2)
+            {
+                lane.settled -= 1;
+            }
+            conserved::check(&self.book, &self.audit, &view)?;
+        }
+        bounded::check_memory(&self.audit, life.core.kept())?;
+        Ok(())
+    }
+
+    /// The journal may be long for a while: cleaning goes in bites, and a queue may be emptied at once.
+    fn judge_length(&self, life: &mut Life) -> Checked {
+        let topology = life.core.broker().topology_len() as u64;
+        let length = bounded::check_journal(&self.audit, topology, life.core.journal_bytes(), self.plan.segment_bytes, 4);
+        let is_excused = length.is_ok() || life.core.is_full() || life.core.is_held();
+        life.long_for = if is_excused { 0 } else { life.long_for + 1 };
+        if life.long_for > BITES_MAX { length } else { Ok(()) }
+    }
+
+    /// What came of a step goes out: at once, or when the log is durable up to `tail`.
+    fn hand_out(&mut self, done: Done, tail: overtake_store::Lsn) {
+        if let Some(Request::GiveUp { consumer }) = &done.request {
+            self.asked.retain(|_, asked| !matches!(&asked.request, Request::Lease { consumer: other, .. } if other == consumer));
+        }
+        for out in done.outs {
+            match out {
+                Out::Answer { ticket, result, durable } => {
+                    if durable && !self.confirms_early(&done.request) {
+                        let life = self.life.as_mut().expect("it just stepped");
+                        life.waiting.push_back((tail, ticket, result));
+                    } else {
+                        self.told(ticket, result);
+                    }
+                }
+                Out::Deliver { consumer, message } => self.delivered(consumer, *message),
+                Out::Ended { consumer } => self.ended(consumer),
+            }
+        }
+        self.release();
+    }
+
+    fn delivered(&mut self, consumer: ConsumerId, message: LeasedMessage) {
+        self.trace.mix(&[consumer.0, message.receipt.lease.0]);
+        self.tell(|| format!("delivery to {}: {}", consumer.0, crate::tell::leased(&message)));
+        if let Some(client) = self.clients.iter_mut().find(|client| client.consumer == Some(consumer)) {
+            client.holds.push(message.receipt);
+        }
+    }
+
+    fn ended(&mut self, consumer: ConsumerId) {
+        self.tell(|| format!("consumer {} is cancelled", consumer.0));
+        if let Some(client) = self.clients.iter_mut().find(|client| client.consumer == Some(consumer)) {
+            client.disconnected();
+        }
+    }
+
+    // ---- planted bugs ----
+
+    fn confirms_early(&self, request: &Option<Request>) -> bool {
+        match (self.config.sabotage, request) {
+            (Some(Sabotage::ConfirmsEarly), Some(Request::Publish { .. })) => true,
+            (Some(Sabotage::SettlesEarly), Some(Request::Do(overtake_lane::Command::Settle { .. }))) => true,
+            _ => false,
+        }
+    }
+
+    fn sabotaged_request(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if self.config.sabotage == Some(Sabotage::RaisesCaps)
+            && let Request::Do(overtake_lane::Command::DeclareQueue { settings, .. }) = &mut request
+            && settings.max_active > 0
+        {
+            settings.max_active += 1;
+        }
+        request
+    }
+
+    fn sabotage_outs(&self, outs: &mut Vec<Out<u64>>) {
+        let messages = outs.iter_mut().find_map(|out| match out {
+            Out::Answer { result: Ok(Answer::Leased(messages)), .. } if messages.len() > 1 => Some(messages),
+            _ => None,
+        });
+        let Some(messages) = messages else { return };
+        let pair = |same: bool| {
+            (1..messages.len()).find(|at| (messages[*at].message.lane == messages[at - 1].message.lane) == same)
+        };
+        match self.config.sabotage {
+            Some(Sabotage::SwapsInLane) => pair(true).map(|at| messages.swap(at, at - 1)),
+            Some(Sabotage::SwapsLanes) => pair(false).map(|at| messages.swap(at, at - 1)),
+            Some(Sabotage::DeliversTwice) => Some(messages.push(messages[0].clone())),
+            _ => None,
+        };
+    }
+}

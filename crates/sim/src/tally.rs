@@ -1,0 +1,108 @@
+//! How much happened, so that one can see that faults really are drawn.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use overtake_lane::Refusal;
+
+use crate::plan::Fault;
+
+/// Counts over one or many seeds.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Seeds run.
+    pub seeds: u64,
+    /// Events.
+    pub events: u64,
+    /// Steps of an engine.
+    pub steps: u64,
+    /// Answers.
+    pub answers: u64,
+    /// Answers that were no refusals.
+    pub accepted: u64,
+    /// Answers lost on their way.
+    pub lost_answers: u64,
+    /// Leases given.
+    pub leases: u64,
+    /// Times the engine ended without being asked to.
+    pub crashes: u64,
+    /// Openings that failed because of a fault.
+    pub failed_starts: u64,
+    /// Recoveries whose log ended within a step.
+    pub cut_steps: u64,
+    /// Recoveries of copies of a running store.
+    pub peeks: u64,
+    /// Openings.
+    pub starts: u64,
+    /// Times there was no room for a file.
+    pub full: u64,
+    /// Commits.
+    pub commits: u64,
+    /// Files given back.
+    pub retired: u64,
+    /// Faults struck.
+    pub faults: BTreeMap<Fault, u64>,
+    /// What was done, by kind.
+    pub requests: BTreeMap<&'static str, u64>,
+    /// What was refused, by why.
+    pub refusals: BTreeMap<&'static str, u64>,
+    /// Flipped bytes by what came of them.
+    pub flips: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, more) in [
+            (&mut self.seeds, other.seeds),
+            (&mut self.events, other.events),
+            (&mut self.steps, other.steps),
+            (&mut self.answers, other.answers),
+            (&mut self.accepted, other.accepted),
+            (&mut self.lost_answers, other.lost_answers),
+            (&mut self.leases, other.leases),
+            (&mut self.crashes, other.crashes),
+            (&mut self.failed_starts, other.failed_starts),
+            (&mut self.cut_steps, other.cut_steps),
+            (&mut self.peeks, other.peeks),
+            (&mut self.starts, other.starts),
+            (&mut self.full, other.full),
+            (&mut self.commits, other.commits),
+            (&mut self.retired, other.retired),
+        ] {
+            *mine += more;
+        }
+        add(&mut self.faults, &other.faults);
+        add(&mut self.requests, &other.requests);
+        add(&mut self.refusals, &other.refusals);
+        add(&mut self.flips, &other.flips);
+    }
+
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        *self.refusals.entry(refusal.code()).or_default() += 1;
+    }
+}
+
+fn add<K: Ord + Copy>(mine: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
+    for (key, count) in other {
+        *mine.entry(*key).or_default() += count;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |counts: Vec<String>| counts.join(", ");
+        let named = |counts: &BTreeMap<&'static str, u64>| list(counts.iter().map(|(name, n)| format!("{name} {n}")).collect());
+        writeln!(
+            f,
+            "  {} steps, {} answers ({} lost), {} leases, {} commits, {} files given back, {} copies recovered",
+            self.steps, self.answers, self.lost_answers, self.leases, self.commits, self.retired, self.peeks
+        )?;
+        let faults = self.faults.iter().map(|(fault, n)| format!("{fault:?} {n}")).collect();
+        writeln!(f, "  faults: {}; no room for a file {}", list(faults), self.full)?;
+        writeln!(f, "  starts: {}, failed {}, log ended within a step {}", self.starts, self.failed_starts, self.cut_steps)?;
+        writeln!(f, "  flipped bytes: {}", named(&self.flips))?;
+        writeln!(f, "  done: {}", named(&self.requests))?;
+        write!(f, "  refused: {}", named(&self.refusals))
+    }
+}

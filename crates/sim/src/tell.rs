@@ -1,0 +1,82 @@
+//! Requests and answers in a few words, for the story and for the counts.
+
+use overtake_engine::core::{Answer, Request};
+use overtake_engine::{LeasedMessage, NewMessage, Target};
+use overtake_lane::{Command, Refusal};
+
+use crate::rng::mix;
+
+/// The kind of a request.
+pub(crate) fn kind(request: &Request) -> &'static str {
+    match request {
+        Request::Do(Command::DeclareQueue { .. }) => "declare",
+        Request::Do(Command::DeleteQueue { .. }) => "delete",
+        Request::Do(Command::DeclareExchange { .. } | Command::DeleteExchange { .. }) => "exchange",
+        Request::Do(Command::Bind(_) | Command::Unbind(_)) => "bind",
+        Request::Do(Command::Cancel { .. }) => "cancel",
+        Request::Do(Command::Settle { .. }) => "settle",
+        Request::Do(Command::Extend { .. }) => "extend",
+        Request::Do(Command::Purge { .. }) => "purge",
+        Request::Do(_) => "other",
+        Request::Publish { settlements, .. } if settlements.is_empty() => "publish",
+        Request::Publish { .. } => "transact",
+        Request::Lease { .. } => "lease",
+        Request::GiveUp { .. } => "give up",
+        Request::Consume { .. } => "consume",
+        Request::Reprioritise { .. } => "reprioritise",
+        Request::Remove { .. } => "remove",
+        Request::Replay { .. } => "replay",
+        Request::Queues | Request::Queue(_) | Request::Exchanges | Request::Browse { .. } | Request::Message { .. } => "see",
+    }
+}
+
+pub(crate) fn request(request: &Request) -> String {
+    match request {
+        Request::Publish { messages, settlements } => {
+            let messages: Vec<String> = messages.iter().map(message).collect();
+            format!("publish {}; settle {settlements:?}", messages.join(", "))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn message(message: &NewMessage) -> String {
+    let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
+    let to = match to {
+        Target::Queue(name) => name.to_string(),
+        Target::Exchange { name, routing_key, .. } => format!("{name}/{routing_key}"),
+    };
+    let mark = content.content_type.as_deref().unwrap_or("-");
+    let len = content.body.len();
+    format!("{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms}, delay {delay_ms}, {len} bytes)")
+}
+
+pub(crate) fn leased(message: &LeasedMessage) -> String {
+    let mark = message.content.content_type.as_deref().unwrap_or("-");
+    format!("{} {mark} at {} until {:?}", message.receipt, message.message.level.0, message.deadline.map(|time| time.0))
+}
+
+pub(crate) fn result(result: &Result<Answer, Refusal>) -> String {
+    match result {
+        Ok(Answer::Leased(messages)) => format!("leased {:?}", messages.iter().map(leased).collect::<Vec<_>>()),
+        Ok(Answer::Copies(copies)) => {
+            let copies = copies.iter().map(|copy| format!("{}:{} dup {}", copy.queue, copy.seq.0, copy.duplicate));
+            format!("copies {}", copies.collect::<Vec<_>>().join(" "))
+        }
+        Ok(Answer::Queues(_) | Answer::Page(_) | Answer::Message(_) | Answer::Exchanges(_)) => "shown".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// An answer as a number.
+pub(crate) fn result_code(result: &Result<Answer, Refusal>) -> u64 {
+    match result {
+        Ok(Answer::Leased(messages)) => messages.iter().fold(1, |hash, message| mix(hash ^ message.receipt.lease.0)),
+        Ok(Answer::Copies(copies)) => copies.iter().fold(2, |hash, copy| mix(hash ^ copy.seq.0)),
+        Ok(Answer::Count(count)) => mix(*count ^ 3),
+        Ok(Answer::Each(each)) => each.iter().fold(4, |hash, one| mix(hash ^ u64::from(one.is_ok()))),
+        Ok(Answer::Page(page)) => page.messages.iter().fold(5, |hash, one| mix(hash ^ one.message.seq.0)),
+        Ok(_) => 6,
+        Err(refusal) => refusal.code().bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte))),
+    }
+}

@@ -1,0 +1,367 @@
+//! One world: a broker on a faulty disk, its clients, and the heap of what happens when.
+//!
+//! ```text
+//!   clients ─▶ inbox ─▶ Core::handle ─▶ outs ──────────────▶ leases, told at once
+//!      ▲                     └▶ batches ─▶ Committer ─▶ durable ─▶ confirms
+//!      └───────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Time is the world's, in µs; the engine sees a clock that jumps. Invariant: chance comes from the streams of the seed and
+//! from nowhere else, so a seed is a story.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use overtake_engine::Options;
+use overtake_engine::core::{Answer, Request};
+use overtake_lane::{Refusal, Time};
+use overtake_store::{MemoryDisk, OnDamage};
+
+use crate::audit::Audit;
+use crate::book::Book;
+use crate::check::Checks;
+use crate::client::Client;
+use crate::failure::{Checked, Failure, Promise};
+use crate::life::Life;
+use crate::plan::{Fault, Plan};
+use crate::rng::Rng;
+use crate::sabotage::Sabotage;
+use crate::tally::Tally;
+use crate::trace::Trace;
+
+/// When the world begins, ms since 1970.
+const EPOCH_MS: u64 = 1_750_000_000_000;
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// A client does something.
+    Act(usize),
+    /// The engine's loop goes round.
+    Turn,
+    /// The oldest batch in flight is written and synced; of the life of this number.
+    Commit(u64),
+    /// The committer prepares a file.
+    Prepare(u64),
+    /// The engine's alarm rings.
+    Alarm(u64),
+    /// Something breaks.
+    Break,
+    /// The engine is started again.
+    Start,
+    /// The disk has room again.
+    Relief,
+}
+
+/// How one run is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    /// Acts of clients before the calm, instead of what the seed draws.
+    pub steps: Option<u64>,
+    /// Tell the story.
+    pub told: bool,
+    /// A bug to plant.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// A hash of everything that happened.
+    pub hash: u64,
+    /// How much happened.
+    pub tally: Tally,
+    /// The promise that was broken, if one was.
+    pub failure: Option<Failure>,
+}
+
+impl Outcome {
+    /// A run that ended in a panic.
+    #[must_use]
+    pub fn panicked(what: String) -> Self {
+        let failure = Failure { promise: Promise::Alive, what: format!("panic: {what}") };
+        Self { hash: 0, tally: Tally::default(), failure: Some(failure) }
+    }
+}
+
+/// A request on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) client: usize,
+    pub(crate) request: Request,
+}
+
+/// One world.
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) config: Config,
+    pub(crate) options: Options,
+    pub(crate) chance: Chance,
+    pub(crate) now_us: u64,
+    /// What the engine's clock shows beside the world's, ms.
+    pub(crate) offset_ms: i64,
+    pub(crate) paused_until: u64,
+    /// The engine cannot be on time before this.
+    pub(crate) excused_until: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    serial: u64,
+    pub(crate) turn_at: Option<u64>,
+    pub(crate) alarm_at: Option<u64>,
+    pub(crate) disk: MemoryDisk,
+    /// The disk's hook has struck.
+    pub(crate) struck: Arc<AtomicBool>,
+    pub(crate) life: Option<Life>,
+    pub(crate) inbox: VecDeque<(u64, Asked)>,
+    pub(crate) asked: BTreeMap<u64, Asked>,
+    pub(crate) next_ticket: u64,
+    pub(crate) next_consumer: u64,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) names: Names,
+    pub(crate) acts: u64,
+    pub(crate) is_calm: bool,
+    pub(crate) failed_in_calm: bool,
+    pub(crate) book: Book,
+    pub(crate) audit: Audit,
+    pub(crate) checks: Checks,
+    pub(crate) trace: Trace,
+    pub(crate) tally: Tally,
+    /// What was asked before a crash and never answered; only a planted bug looks at it again.
+    pub(crate) unanswered: Vec<Request>,
+}
+
+/// The streams of chance.
+pub(crate) struct Chance {
+    pub(crate) workload: Rng,
+    pub(crate) schedule: Rng,
+    pub(crate) disk: Rng,
+    pub(crate) faults: Rng,
+    pub(crate) clock: Rng,
+}
+
+/// What things are called in this world.
+pub(crate) struct Names {
+    pub(crate) queues: Vec<Arc<str>>,
+    pub(crate) exchanges: Vec<Arc<str>>,
+}
+
+/// Runs one seed.
+#[must_use]
+pub fn run(seed: u64, config: Config) -> Outcome {
+    let mut world = World::new(seed, config);
+    let result = world.live().and_then(|()| world.calm());
+    if let Err(failure) = &result {
+        world.tell(|| format!("BROKEN {failure}"));
+    }
+    let mut tally = world.tally;
+    tally.seeds = 1;
+    let (hash, events) = world.trace.close();
+    tally.events = events;
+    Outcome { hash, tally, failure: result.err() }
+}
+
+impl World {
+    fn new(seed: u64, config: Config) -> Self {
+        let mut workload = Rng::new(seed, "workload");
+        let plan = Plan::draw(&mut Rng::new(seed, "plan"), config.steps);
+        let named = |prefix: &str, count: u64| -> Vec<Arc<str>> { (0..count).map(|n| format!("{prefix}{n}").into()).collect() };
+        let names = Names { queues: named("q", plan.queues), exchanges: named("x", plan.exchanges) };
+        let options = Options {
+            segment_bytes: plan.segment_bytes,
+            on_damage: OnDamage::Refuse,
+            max_message_bytes: 0,
+            default_ttl_ms: plan.default_ttl_ms,
+            inbox: 1_000,
+            seed,
+        };
+        let clients = Client::all(&plan, &mut workload);
+        let mut checks = Checks::default();
+        if config.told {
+            checks.refold.tell();
+        }
+        Self {
+            options,
+            chance: Chance {
+                workload,
+                schedule: Rng::new(seed, "schedule"),
+                disk: Rng::new(seed, "disk"),
+                faults: Rng::new(seed, "faults"),
+                clock: Rng::new(seed, "clock"),
+            },
+            now_us: 0,
+            offset_ms: 0,
+            paused_until: 0,
+            excused_until: 0,
+            events: BinaryHeap::new(),
+            serial: 0,
+            turn_at: None,
+            alarm_at: None,
+            disk: MemoryDisk::new(seed ^ 0xd15c),
+            struck: Arc::new(AtomicBool::new(false)),
+            life: None,
+            inbox: VecDeque::new(),
+            asked: BTreeMap::new(),
+            next_ticket: 0,
+            next_consumer: 0,
+            clients,
+            names,
+            acts: 0,
+            is_calm: false,
+            failed_in_calm: false,
+            book: Book::default(),
+            audit: Audit::default(),
+            checks,
+            trace: Trace::new(config.told),
+            tally: Tally::default(),
+            unanswered: Vec::new(),
+            plan,
+            config,
+        }
+    }
+
+    /// The stormy part.
+    fn live(&mut self) -> Checked {
+        let plan = self.plan.clone();
+        self.tell(|| format!("{plan:?}"));
+        self.at(0, Event::Start);
+        for client in 0..self.clients.len() {
+            let after = self.chance.schedule.below(self.plan.pace_us) + 1;
+            self.at(after, Event::Act(client));
+        }
+        if !self.plan.faults.is_empty() {
+            let after = self.chance.faults.within(1, self.plan.fault_us);
+            self.at(after, Event::Break);
+        }
+        while self.acts < self.plan.steps {
+            self.next_event()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the next thing happen.
+    pub(crate) fn next_event(&mut self) -> Checked {
+        let Reverse((at, _, event)) = self.events.pop().expect("clients always act again");
+        if at < self.paused_until && matches!(event, Event::Turn | Event::Commit(_) | Event::Prepare(_) | Event::Alarm(_) | Event::Start) {
+            self.serial += 1;
+            self.events.push(Reverse((self.paused_until, self.serial, event)));
+            return Ok(());
+        }
+        self.now_us = at;
+        self.trace.event(&[at, code(event)]);
+        self.check_awake()?;
+        match event {
+            Event::Act(client) => self.act(client),
+            Event::Turn => {
+                self.turn_at = None;
+                self.turn()?;
+            }
+            Event::Commit(life) => self.commit(life)?,
+            Event::Prepare(life) => self.prepare(life)?,
+            Event::Alarm(life) => {
+                self.alarm_at = None;
+                if self.life.as_ref().is_some_and(|alive| alive.number == life) {
+                    self.turn()?;
+                }
+            }
+            Event::Break => self.strike()?,
+            Event::Start => self.start()?,
+            Event::Relief => {
+                self.disk.set_capacity(None);
+                self.tell(|| "the disk has room again".to_owned());
+            }
+        }
+        self.notice_death()
+    }
+
+    /// Something will happen so many µs from now.
+    pub(crate) fn at(&mut self, after_us: u64, event: Event) {
+        self.serial += 1;
+        self.events.push(Reverse((self.now_us + after_us, self.serial, event)));
+    }
+
+    /// The engine's loop goes round soon.
+    pub(crate) fn turn_soon(&mut self, after_us: u64) {
+        let at = self.now_us + after_us;
+        if self.turn_at.is_none_or(|planned| planned > at) {
+            self.turn_at = Some(at);
+            self.at(after_us, Event::Turn);
+        }
+    }
+
+    /// What the engine's clock shows.
+    pub(crate) fn clock(&self) -> Time {
+        let behind = if self.config.sabotage == Some(Sabotage::ClockBehind) { 400 } else { 0 };
+        Time(self.true_clock().0 - behind)
+    }
+
+    /// What the engine's clock should show.
+    pub(crate) fn true_clock(&self) -> Time {
+        Time((EPOCH_MS + self.now_us / 1_000).saturating_add_signed(self.offset_ms))
+    }
+
+    /// A client asks something.
+    pub(crate) fn ask(&mut self, client: usize, request: Request) -> u64 {
+        self.next_ticket += 1;
+        let ticket = self.next_ticket;
+        self.tell(|| format!("client {client} asks {ticket}: {}", crate::tell::request(&request)));
+        if self.life.is_some() {
+            let asked = Asked { client, request };
+            self.asked.insert(ticket, asked.clone());
+            self.inbox.push_back((ticket, asked));
+            let after = self.chance.schedule.heavy(20);
+            self.turn_soon(after);
+        } else {
+            self.clients[client].refused_connection(ticket, &request);
+        }
+        ticket
+    }
+
+    /// An answer reaches its client, or is lost on its way.
+    pub(crate) fn told(&mut self, ticket: u64, result: Result<Answer, Refusal>) {
+        self.tally.answers += 1;
+        self.trace.mix(&[ticket, crate::tell::result_code(&result)]);
+        self.tell(|| format!("answer to {ticket}: {}", crate::tell::result(&result)));
+        let Some(asked) = self.asked.remove(&ticket) else { return };
+        let loses = self.plan.loses_answers;
+        if loses > 0 && !self.is_calm && self.chance.schedule.once_in(loses) {
+            self.tally.lost_answers += 1;
+            self.clients[asked.client].left_in_doubt(ticket, &asked.request);
+            return;
+        }
+        match &result {
+            Ok(_) => {
+                self.tally.accepted += 1;
+                self.checks.kept.told(ticket);
+                self.checks.gone.told(ticket);
+            }
+            Err(refusal) => self.tally.refuse(*refusal),
+        }
+        self.clients[asked.client].answered(ticket, asked.request, result);
+    }
+
+    pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
+        self.trace.tell(self.now_us, line);
+    }
+
+    pub(crate) fn has_struck(&self) -> bool {
+        self.struck.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&mut self, fault: Fault) {
+        *self.tally.faults.entry(fault).or_default() += 1;
+    }
+}
+
+fn code(event: Event) -> u64 {
+    match event {
+        Event::Act(client) => 16 + client as u64,
+        Event::Turn => 1,
+        Event::Commit(_) => 2,
+        Event::Prepare(_) => 3,
+        Event::Alarm(_) => 4,
+        Event::Break => 5,
+        Event::Start => 6,
+        Event::Relief => 7,
+    }
+}
