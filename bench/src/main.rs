@@ -5,6 +5,8 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod engine;
+mod journal;
 mod lane;
 mod reference;
 mod report;
@@ -30,7 +32,11 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Vec<Row>;
 
-const BENCHES: [(&str, &str, Bench); 1] = [("lane", "the pure model, one core", lane::run)];
+const BENCHES: [(&str, &str, Bench); 3] = [
+    ("lane", "the pure model, one core", lane::run),
+    ("journal", "records of 256 bytes", journal::run),
+    ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", engine::run),
+];
 
 fn main() -> ExitCode {
     let (flags, names): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));

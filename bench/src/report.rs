@@ -18,6 +18,9 @@ pub(crate) struct Row {
     pub(crate) each_ns: f64,
     /// A limit of this machine, to read the others beside, and no work of ours.
     pub(crate) is_reference: bool,
+    /// What part it is of the reference before it, where that is the same work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) of_reference: Option<f64>,
 }
 
 impl Row {
@@ -29,7 +32,16 @@ impl Row {
             per_second: count as f64 / seconds,
             each_ns: seconds * 1e9 / count as f64,
             is_reference: false,
+            of_reference: None,
         }
+    }
+
+    pub(crate) fn of_rate(what: impl Into<String>, unit: &'static str, per_second: f64) -> Self {
+        Self { per_second, each_ns: 1e9 / per_second, ..Self::new(what, unit, 1, Duration::from_secs(1)) }
+    }
+
+    pub(crate) fn beside(self, ratio: f64) -> Self {
+        Self { of_reference: Some(ratio), ..self }
     }
 
     pub(crate) fn reference(self) -> Self {
@@ -37,11 +49,17 @@ impl Row {
     }
 }
 
-/// How long it took.
+/// How long it kept one core busy: what others do on the machine does not count. Where the system does not tell
+/// (it is read from `/proc/thread-self/schedstat`, proc(5)), how long it took.
 pub(crate) fn time(work: impl FnOnce()) -> Duration {
-    let start = Instant::now();
+    let on_cpu = || -> Option<Duration> {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        stat.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    };
+    let (start, busy) = (Instant::now(), on_cpu());
     work();
-    start.elapsed()
+    let took = start.elapsed();
+    busy.zip(on_cpu()).map_or(took, |(before, after)| after.saturating_sub(before).min(took))
 }
 
 pub(crate) fn json(bench: &str, rows: &[Row]) -> String {
@@ -54,7 +72,9 @@ pub(crate) fn table(bench: &str, what: &str, rows: &[Row]) -> String {
     for row in rows {
         let mark = if row.is_reference { '·' } else { ' ' };
         let (what, rate, each, unit) = (&row.what, row.per_second / 1e6, row.each_ns, row.unit);
-        writeln!(text, "{mark} {what:<width$}  {rate:>9.2} M {unit}/s  {each:>8.1} ns").expect("a string takes all");
+        let part = row.of_reference.map_or_else(String::new, |part| format!("  {:.0} % of ·", part * 100.0));
+        writeln!(text, "{mark} {what:<width$}  {rate:>9.3} M {unit}/s  {each:>8.1} ns{part}")
+            .expect("a string takes all");
     }
     text.push_str("· what this machine does at most, in the same run\n");
     text

@@ -1,4 +1,54 @@
 //! What front ends may ask of a broker, and the engine on the embedded store.
+//!
+//! [`Engine`] is what every front end speaks to and what every engine answers the same; `conformance` (behind the feature
+//! of that name) is the suite that says how. [`LocalEngine`] is the engine on a directory of its own.
+//!
+//! # Inside a program
+//! No server is needed: open a directory, declare a queue, publish, lease, settle. Nothing here needs a certain runtime; the
+//! futures can be polled by any.
+//!
+//! ```
+//! use overtake_engine::{Content, Engine, LeaseRequest, LocalEngine, NewMessage, Target};
+//! use overtake_lane::{Outcome, Settings};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let engine = LocalEngine::open(dir.path())?;
+//! engine.declare_queue("work", Settings { max_active: 10, ..Settings::default() }).await?;
+//!
+//! let message = |priority: i64, body: &'static str| NewMessage {
+//!     to: Target::Queue("work".into()),
+//!     priority: priority.into(),
+//!     content: Content { body: body.into(), ..Content::default() },
+//!     ..NewMessage::default()
+//! };
+//! // Returns once both are durable.
+//! engine.publish(vec![message(1, "bulk"), message(9, "urgent")]).await?;
+//!
+//! // One message that is there; `wait_ms` would wait for it.
+//! let lease = LeaseRequest { queue: "work".into(), max: 1, wait_ms: 0, visibility_ms: None };
+//! let leased = engine.lease(lease).await?;
+//! assert_eq!(leased[0].content.body, "urgent");
+//!
+//! // Each receipt has its own answer: a lease that is over is refused, and does nothing.
+//! let settled = engine.settle(vec![leased[0].receipt], Outcome::Ack).await?;
+//! assert_eq!(settled, [Ok(())]);
+//! engine.close();
+//! # Ok(()) }
+//! ```
+//!
+//! `examples/embedded.rs` goes on from there: named priorities, ids that make a publish idempotent, a restart half-way.
+//!
+//! # What holds
+//! - A change is answered once it is durable. A lease is handed out before that: lost in a crash, the message is ready again.
+//! - Pull leases ([`Engine::lease`]) survive a restart with their receipts and deadlines; what a consumer that stays
+//!   ([`Engine::consume`]) held is put back.
+//! - Every refusal is an [`overtake_lane::Refusal`] that says what to do; [`Failure::Unavailable`] means that nobody knows
+//!   whether the change was made, and that the engine must be opened again.
+//! - A full disk refuses publishes and takes acknowledgements ([`Health::full`]); a failed sync ends the engine
+//!   ([`LocalEngine::failed`]).
+//! - Dropping a future gives up the answer, not the change; only a lease that was not received is given back.
 
 mod api;
 mod clock;
@@ -7,6 +57,9 @@ pub mod conformance;
 mod content;
 mod contents;
 pub mod core;
+#[doc(hidden)]
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod local;
 mod options;
 

@@ -50,7 +50,7 @@ impl Options {
             seed: self.seed,
             max_message_bytes: asked.min(fits),
             default_ttl_ms: self.default_ttl_ms,
-            copies_max: record_len_max / 4_096,
+            copies_max: record_len_max / 1_024,
         }
     }
 }

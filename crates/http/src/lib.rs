@@ -12,6 +12,7 @@
 mod admin;
 mod answer;
 mod app;
+mod browser;
 mod bulk;
 mod decode;
 mod exchanges;
@@ -54,6 +55,7 @@ pub fn router(engine: Arc<dyn Engine>, options: HttpOptions) -> Router {
     routes
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), browser::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))
         .with_state(app)
 }

@@ -16,6 +16,9 @@ pub struct HttpOptions {
     pub shutdown: CancellationToken,
     /// Why the server is not ready, apart from draining and from the engine's own health.
     pub readiness: Readiness,
+    /// Answer only requests whose `Host` is this machine itself. For a server on loopback: no name that a browser was
+    /// made to believe leads here is answered.
+    pub loopback_only: bool,
     /// Version of the server, for `/livez` and `/metrics`.
     pub version: Arc<str>,
 }
@@ -28,6 +31,7 @@ impl Default for HttpOptions {
             max_request_bytes: 32 << 20,
             shutdown: CancellationToken::new(),
             readiness: Readiness::default(),
+            loopback_only: false,
             version: Arc::from(env!("CARGO_PKG_VERSION")),
         }
     }

@@ -4,30 +4,24 @@ use crate::command::Published;
 use crate::entries::{Entry, Slot};
 use crate::ids::{Seq, Time};
 use crate::message::{State, Status, public_id};
-use crate::picker::Head;
 use crate::queue::Queue;
 use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
 
 impl Queue {
     /// The ready messages as they would be leased one after the other, if nothing came in between.
     pub(crate) fn dispatch_order(&self) -> impl Iterator<Item = Slot> + '_ {
-        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| (lane, lane.iter(&self.entries).peekable())).collect();
+        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| lane.iter(&self.entries)).collect();
+        let mut heads: Vec<Option<Slot>> = lanes.iter_mut().map(Iterator::next).collect();
         let mut ready = self.lanes.ready();
         let mut picker = self.picker.clone();
         std::iter::from_fn(move || {
-            let heads: Vec<Option<Slot>> = if picker.is_strict() {
-                Vec::new()
-            } else {
-                lanes.iter_mut().map(|(_, slots)| slots.peek().copied()).collect()
-            };
             let rank = picker.pick(ready, |rank| {
-                let message = &self.entries[heads[rank].expect("a ready lane has a head")].message;
-                Head { level: self.lanes.at_rank(rank).level, since: message.since, seq: message.seq }
+                let head = heads[rank].expect("a ready lane has a head");
+                self.lanes.at_rank(rank).head_of(&self.entries[head].message)
             })?;
-            let (lane, slots) = &mut lanes[rank];
-            let slot = slots.next();
-            picker.charge(rank, lane.weight);
-            ready.set(rank, slots.peek().is_some());
+            let slot = std::mem::replace(&mut heads[rank], lanes[rank].next());
+            picker.charge(rank, self.lanes.at_rank(rank).weight);
+            ready.set(rank, heads[rank].is_some());
             slot
         })
     }

@@ -30,7 +30,7 @@ impl Broker {
     /// Takes one fact for true. Effects say which content is no longer needed.
     ///
     /// # Errors
-    /// [`Unfounded`]; then nothing has changed.
+    /// [`Unfounded`]; then nothing has changed, but that the sequences the fact names are not used again.
     pub fn fold(&mut self, fact: Fact, step: &mut Step) -> Result<(), Unfounded> {
         match fact {
             Fact::QueueStored { queue: id, name, settings, next_seq } => {
@@ -107,7 +107,14 @@ impl Broker {
     }
 
     fn fold_moved(&mut self, from: QueueId, seq: Seq, to: Vec<Located>, step: &mut Step) -> Result<(), Unfounded> {
-        let (queue, slot) = self.known_message(from, seq)?;
+        let Ok((queue, slot)) = self.known_message(from, seq) else {
+            // Its record was given back, since what it became is written anew or has left. No sequence is used twice.
+            for Located { queue, message } in to {
+                let queue = self.known_or_nameless(queue);
+                queue.next_seq = queue.next_seq.max(message.seq.next());
+            }
+            return Err(Unfounded);
+        };
         let place = queue.move_away(slot, false).place;
         let copies = to.len();
         for Located { queue, message } in to {
@@ -265,5 +272,55 @@ impl Queue {
             message.state = State::Ready;
         }
         message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Address, Command, Given, Options, Outcome, Place, Publish, Reply, Settings};
+
+    fn publish(to: &str) -> Command {
+        Command::Publish(Publish {
+            to: Address::Queue(to.into()),
+            priority: Given::Missing,
+            id: None,
+            key: None,
+            ttl_ms: 0,
+            delay_ms: 0,
+            bytes: 0,
+            place: Place(0),
+        })
+    }
+
+    /// The record of the message that was moved is given back, that of the move is not.
+    #[test]
+    fn a_sequence_is_not_used_again_when_only_the_move_of_its_message_is_left() {
+        let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
+        let mut apply = |command| broker.apply(Time(1), command, &mut step).expect("it is taken");
+        let dead_letter = crate::DeadLetterTo::Queue("dead".into());
+        let settings = Settings { dead_letter, ..Settings::default() };
+        apply(Command::DeclareQueue { name: "dead".into(), settings: Box::default() });
+        apply(Command::DeclareQueue { name: "q".into(), settings: Box::new(settings) });
+        apply(publish("q"));
+        let consumer = crate::ConsumerId(1);
+        let pull = crate::Pull { consumer, queue: "q".into(), max: 1, visibility_ms: None, until: Time(1) };
+        apply(Command::Pull(pull));
+        let receipt = step.effects.iter().find_map(|effect| match effect {
+            Effect::Deliver(delivery) => Some(delivery.receipt),
+            _ => None,
+        });
+        let receipts = vec![receipt.expect("a lease")];
+        broker.apply(Time(1), Command::Settle { receipts, outcome: Outcome::Reject }, &mut step).expect("it is taken");
+
+        let (mut again, mut unfounded) = (Broker::new(Options::default()), 0);
+        for fact in step.facts.drain(..).filter(|fact| !matches!(fact, Fact::Stored { .. })) {
+            unfounded += u32::from(again.fold(fact, &mut Step::default()).is_err());
+        }
+        assert!(unfounded > 0, "the move is about what is no longer there");
+        let Ok(Reply::Published(copies)) = again.apply(Time(2), publish("dead"), &mut step) else {
+            panic!("a publish answers with its copies");
+        };
+        assert_eq!(copies[0].seq, Seq(2));
     }
 }

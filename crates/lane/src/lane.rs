@@ -107,7 +107,9 @@ impl Lane {
 
     /// Ready messages older than this one.
     pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot) -> u64 {
-        if self.returned.is_empty() && self.fresh.tail() == Some(slot) {
+        // The newest of all, which is what nearly everybody asks for.
+        let returned = self.returned.last_key_value().map(|(seq, _)| *seq);
+        if self.fresh.tail() == Some(slot) && returned.is_none_or(|seq| seq < entries[slot].message.seq) {
             return self.ready - 1;
         }
         self.iter(entries).take_while(|other| *other != slot).count() as u64
@@ -132,6 +134,8 @@ pub(crate) struct Lanes {
     ready: Bitmap,
     /// Ranks of lanes at their cap.
     capped: Bitmap,
+    /// Ready messages by rank, close together: a position is a sum over them.
+    depths: Vec<u64>,
     by_priority: bool,
 }
 
@@ -154,6 +158,7 @@ impl Lanes {
             lanes,
             ready: Bitmap::default(),
             capped: Bitmap::default(),
+            depths: Vec::new(),
             by_priority: settings.order == Order::Priority,
         };
         all.rerank();
@@ -170,6 +175,19 @@ impl Lanes {
 
     pub(crate) fn at_rank(&self, rank: usize) -> &Lane {
         self.lane(self.ranks[rank])
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Ready messages in more urgent lanes.
+    pub(crate) fn ready_above(&self, rank: usize) -> u64 {
+        self.depths[..rank].iter().sum()
+    }
+
+    pub(crate) fn index_at(&self, rank: usize) -> u16 {
+        self.ranks[rank]
     }
 
     pub(crate) fn rank_of(&self, index: u16) -> usize {
@@ -258,6 +276,7 @@ impl Lanes {
         for (rank, index) in self.ranks.iter().enumerate() {
             self.lanes[usize::from(*index)].rank = rank;
         }
+        self.depths = self.iter().map(|lane| lane.ready).collect();
         (self.ready, self.capped) = Default::default();
         for lane in &self.lanes {
             self.ready.set(lane.rank, lane.ready > 0);
@@ -268,6 +287,7 @@ impl Lanes {
     pub(crate) fn push_ready(&mut self, entries: &mut Entries, slot: Slot) {
         let lane = &mut self.lanes[usize::from(entries[slot].lane)];
         lane.push(entries, slot);
+        self.depths[lane.rank] = lane.ready;
         if lane.ready == 1 {
             self.ready.set(lane.rank, true);
         }
@@ -276,6 +296,7 @@ impl Lanes {
     pub(crate) fn take_ready(&mut self, entries: &mut Entries, slot: Slot) {
         let lane = &mut self.lanes[usize::from(entries[slot].lane)];
         lane.take(entries, slot);
+        self.depths[lane.rank] = lane.ready;
         if lane.ready == 0 {
             self.ready.set(lane.rank, false);
         }

@@ -16,6 +16,7 @@ mod index;
 mod lane;
 mod message;
 mod picker;
+mod position;
 mod priority;
 mod publishing;
 mod queue;

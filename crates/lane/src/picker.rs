@@ -2,7 +2,8 @@
 
 use crate::bitmap::Bitmap;
 use crate::ids::{Seq, Time};
-use crate::lane::Lanes;
+use crate::lane::{Lane, Lanes};
+use crate::message::Message;
 use crate::settings::PickerKind;
 
 /// All a picker may know of a lane.
@@ -27,8 +28,8 @@ pub(crate) enum Picker {
 /// The lane that is being served, and how many more it may give before the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    rank: usize,
-    left: u32,
+    pub(crate) rank: usize,
+    pub(crate) left: u32,
 }
 
 impl Picker {
@@ -65,21 +66,21 @@ impl Picker {
         *turn = Some(Turn { rank, left: left - 1 });
     }
 
-    /// Lanes have other ranks now.
-    pub(crate) fn ranks_changed(&mut self) {
-        if let Self::Weighted { turn } = self {
-            *turn = None;
-        }
+    /// The rank whose turn it is.
+    pub(crate) fn turn(&self) -> Option<usize> {
+        if let Self::Weighted { turn } = self { turn.map(|turn| turn.rank) } else { None }
     }
 
-    /// Whether the order of what waits is a matter of lanes alone.
-    pub(crate) fn is_strict(&self) -> bool {
-        matches!(self, Self::Strict)
+    /// Lanes have other ranks now; the one whose turn it is, this one.
+    pub(crate) fn ranks_changed(&mut self, to: Option<usize>) {
+        if let Self::Weighted { turn } = self {
+            *turn = turn.zip(to).map(|(turn, rank)| Turn { rank, ..turn });
+        }
     }
 }
 
 /// `since − level · step`, the least first. Of two lanes alike the more urgent one, which has the lower rank and comes first.
-fn urgency(head: &Head, step_ms: u64) -> i128 {
+pub(crate) fn urgency(head: &Head, step_ms: u64) -> i128 {
     i128::from(head.since.0) - i128::from(head.level) * i128::from(step_ms)
 }
 
@@ -94,8 +95,14 @@ impl Lanes {
         picker.pick(eligible, |rank| {
             let lane = self.at_rank(rank);
             let head = lane.head(entries).expect("an eligible lane has a head");
-            let message = &entries[head].message;
-            Head { level: lane.level, since: message.since, seq: message.seq }
+            lane.head_of(&entries[head].message)
         })
+    }
+}
+
+impl Lane {
+    /// What a picker sees of the lane when this is its head.
+    pub(crate) fn head_of(&self, message: &Message) -> Head {
+        Head { level: self.level, since: message.since, seq: message.seq }
     }
 }

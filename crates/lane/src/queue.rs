@@ -106,6 +106,7 @@ impl Queue {
         let lanes = Lanes::new(&self.settings);
         let before = std::mem::replace(&mut self.lanes, lanes);
         let left: Vec<u16> = slots.iter().map(|slot| self.entries[*slot].lane).collect();
+        self.picker.ranks_changed(None);
         for slot in &slots {
             self.enter_lane(*slot);
         }
@@ -114,7 +115,6 @@ impl Queue {
             self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
             self.attach(slot);
         }
-        self.picker.ranks_changed();
     }
 
     // ---- where a message stands ----
@@ -209,9 +209,10 @@ impl Queue {
     }
 
     fn enter_lane(&mut self, slot: Slot) {
+        let turn = self.picker.turn().map(|rank| self.lanes.index_at(rank));
         let (lane, reranked) = self.lanes.open(self.entries[slot].message.priority, &self.settings);
         if reranked {
-            self.picker.ranks_changed();
+            self.picker.ranks_changed(turn.map(|index| self.lanes.rank_of(index)));
         }
         self.entries[slot].lane = lane;
     }
@@ -821,21 +822,6 @@ impl Queue {
 
     // ---- lists for browsing ----
 
-    pub(crate) fn position(&self, slot: Slot) -> (Option<u64>, Option<u64>) {
-        if self.entries[slot].message.state != State::Ready {
-            return (None, None);
-        }
-        let index = self.entries[slot].lane;
-        let in_lane = self.lanes.lane(index).ahead_of(&self.entries, slot);
-        let position = if self.picker.is_strict() {
-            let rank = self.lanes.rank_of(index);
-            Some(in_lane + self.lanes.iter().take(rank).map(|lane| lane.ready).sum::<u64>())
-        } else {
-            self.dispatch_order().take(POSITION_MAX).position(|other| other == slot).map(|at| at as u64)
-        };
-        (position, Some(in_lane))
-    }
-
     /// What to answer for a copy: one that paid for itself is no longer anywhere.
     pub(crate) fn published(
         &self,
@@ -913,9 +899,6 @@ impl Queue {
         Ok(())
     }
 }
-
-/// Under a picker that is not strict a position is told up to this depth.
-const POSITION_MAX: usize = 1_000;
 
 /// What earlier publishes of the same step will add to a queue.
 #[derive(Clone, Copy, Debug, Default)]

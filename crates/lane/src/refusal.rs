@@ -135,7 +135,7 @@ impl Refusal {
             Self::IdPending => "settle or remove the pending message of that id (in a last-value queue: of that key) first",
             Self::KeyInvalid => "use at most 200 bytes of text without control characters",
             Self::KeyMissing => "give the message a key: this queue keeps the newest message of each key",
-            Self::TooManyCopies => "bind fewer queues to the exchange, or publish fewer messages at once",
+            Self::TooManyCopies => "publish fewer messages at once, or bind fewer queues to the exchange",
             Self::Unroutable => "bind a queue to the exchange for this routing key",
             Self::StaleReceipt => "drop the result: the message has been or will be given to another consumer",
             Self::Leased => "wait until its consumer has settled it, or remove it",

@@ -158,6 +158,7 @@ impl Serving {
             max_request_bytes: config.http.max_request_bytes.value.0,
             shutdown: shutdown.clone(),
             readiness: Readiness::default(),
+            loopback_only: config.http.listen.value.0.ip().is_loopback(),
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);

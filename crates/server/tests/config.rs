@@ -493,10 +493,10 @@ fn the_data_directory_is_where_this_user_keeps_such_things() {
         variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         ..Around::default()
     };
-    let home = ("HOME", "/home/ada");
+    let home = ("HOME", "/people/ada");
     assert_eq!(dir(&Around { is_root: true, ..with(&[home]) }), Path::new("/var/lib/overtake"));
     assert_eq!(dir(&Around { owns_system_dir: true, ..with(&[home]) }), Path::new("/var/lib/overtake"));
-    assert_eq!(dir(&with(&[home])), Path::new("/home/ada/.local/share/overtake"));
+    assert_eq!(dir(&with(&[home])), Path::new("/people/ada/.local/share/overtake"));
     assert_eq!(dir(&with(&[home, ("XDG_DATA_HOME", "/data")])), Path::new("/data/overtake"));
     assert_eq!(dir(&with(&[home, ("STATE_DIRECTORY", "/state")])), Path::new("/state"));
 }

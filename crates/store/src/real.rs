@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<RealFile> {
-        self.open_with(name, OpenOptions::new().read(true).write(true).create_new(true))
+        self.open_with(name, private().read(true).write(true).create_new(true))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -101,7 +102,7 @@ impl Disk for RealDisk {
 
     fn lock(&self) -> io::Result<RealGuard> {
         let path = self.dir.join(LOCK_NAME);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        let file = private().write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(RealGuard { _file: file }),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -121,6 +122,13 @@ impl Disk for RealDisk {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+/// What a store holds is nobody else's to read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
 }
 
 /// The lock of a directory. The operating system lets go of it when the process ends, however it ends.

@@ -63,7 +63,7 @@ impl<T> Core<T> {
     pub(super) fn check_room_for(&self, cost: u64, messages: u64) -> Result<(), Refusal> {
         let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
         let needed = self.reserve() + cost + messages * each + self.slack();
-        if self.room() >= needed { Ok(()) } else { Err(Refusal::StoreFull) }
+        if !self.is_behind() && self.room() >= needed { Ok(()) } else { Err(Refusal::StoreFull) }
     }
 
     pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {
@@ -89,7 +89,7 @@ impl<T> Core<T> {
 
     /// Holds leases while there is little room beside what must always go.
     pub(super) fn hold_or_go(&mut self) {
-        let held = self.room() < self.reserve() + self.slack() / 2;
+        let held = self.is_behind() || self.room() < self.reserve() + self.slack() / 2;
         if held != self.house.held {
             self.house.held = held;
             let mut step = std::mem::take(&mut self.step);
@@ -102,19 +102,20 @@ impl<T> Core<T> {
     /// Whether the next request should wait for the committer to prepare a file.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        !self.house.full && self.wants_file() && self.check_room_for(self.options.segment_bytes / 2, 64).is_err()
+        let is_short = || self.check_room_for(self.options.segment_bytes / 2, 64).is_err();
+        !self.house.full && (self.is_behind() || (self.wants_file() && is_short()))
     }
 
     /// Whether the committer should prepare a file.
     #[must_use]
     pub fn wants_file(&self) -> bool {
-        self.writer.needs_files() > 0 || self.room() < self.reserve() + 2 * self.options.segment_bytes
+        self.is_behind() || self.writer.needs_files() > 0 || self.room() < self.reserve() + 2 * self.options.segment_bytes
     }
 
-    /// Whether publishes are refused because the disk has no room for another file.
+    /// Whether publishes are refused, or large ones are, because the disk has no room for another file.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.house.full && self.check_room_for(0, 1).is_err()
+        self.house.full && (self.is_behind() || self.check_room_for(self.slack(), 1).is_err())
     }
 
     /// Whether leases are held because there is little room beside what must always go.
@@ -133,6 +134,7 @@ impl<T> Core<T> {
     pub fn file_ready(&mut self, news: FileReady) {
         self.writer.file_ready(news);
         self.house.full = false;
+        self.catch_up();
         self.hold_or_go();
     }
 
@@ -147,7 +149,7 @@ impl<T> Core<T> {
         self.clean();
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
-        if self.house.topology_chunk < needed && self.is_long() {
+        if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
             self.rewrite_topology();
         }
         let keep_from = needed.min(self.house.topology_chunk);
@@ -171,6 +173,11 @@ impl<T> Core<T> {
 
     /// Says once more at the tail what queues and exchanges there are, so that the journal may begin after it was said first.
     /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
+    /// Whether writing all definitions again costs next to nothing beside a journal file.
+    fn topology_is_small(&self) -> bool {
+        self.broker.topology_len() as u64 * QUEUE_COST < self.options.segment_bytes / 64
+    }
+
     fn rewrite_topology(&mut self) {
         let facts = self.broker.topology_facts();
         let cost: u64 = facts.len() as u64 * Writer::cost(QUEUE_COST as usize);

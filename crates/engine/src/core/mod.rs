@@ -14,7 +14,7 @@ mod publish;
 mod recover;
 mod see;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
@@ -179,6 +179,8 @@ pub struct Core<T> {
     outs: Vec<Out<T>>,
     step: Step,
     record: Vec<u8>,
+    /// Records that wait for room; all later ones wait behind them.
+    overdue: VecDeque<Vec<u8>>,
     scratch: Vec<u8>,
     house: house::House,
 }
@@ -275,9 +277,23 @@ impl<T> Core<T> {
         self.broker.next_deadline()
     }
 
-    /// What has been answered and delivered since the last call, in order.
+    /// What has been answered and delivered since the last call, in order. While records wait for room, so do the answers
+    /// that tell of them.
     pub fn take_outs(&mut self) -> Vec<Out<T>> {
-        std::mem::take(&mut self.outs)
+        let outs = std::mem::take(&mut self.outs);
+        if !self.is_behind() {
+            return outs;
+        }
+        let (waiting, outs) = outs.into_iter().partition(|out| matches!(out, Out::Answer { durable: true, .. }));
+        self.outs = waiting;
+        outs
+    }
+
+    /// Whether records wait for room: time has brought about more than was foreseen. They are appended, and their answers
+    /// given, as files get ready.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        !self.overdue.is_empty()
     }
 
     /// What must be committed next, in order; `None` when nothing is waiting.
@@ -301,9 +317,14 @@ impl<T> Core<T> {
         self.writer.pending_records()
     }
 
-    /// Everybody who waits for a lease, and will not get one.
-    pub fn abandon_pulls(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.pulls).into_values().map(|pull| pull.ticket).collect()
+    /// Everybody who waits for an answer, and will not get one.
+    pub fn abandon(&mut self) -> Vec<T> {
+        let pulls = std::mem::take(&mut self.pulls).into_values().map(|pull| pull.ticket);
+        let answers = std::mem::take(&mut self.outs).into_iter().filter_map(|out| match out {
+            Out::Answer { ticket, .. } => Some(ticket),
+            Out::Deliver { .. } | Out::Ended { .. } => None,
+        });
+        pulls.chain(answers).collect()
     }
 
     /// The broker, to look at.

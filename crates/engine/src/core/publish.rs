@@ -5,7 +5,7 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, Command, Fact, Outcome, Place, Publish, Published, Receipt, Refusal, Reply, Time, public_id,
 };
-use overtake_store::Writer;
+use overtake_store::{StoreError, Writer};
 use overtake_store::record::{self, Content as Recorded};
 
 use super::{Answer, Core, may_follow};
@@ -138,9 +138,31 @@ impl<T> Core<T> {
         if record.is_empty() {
             return;
         }
-        // What was admitted has its room: publishes are checked, settlements reserved, and leases held back before.
-        self.writer.append(&[record]).expect("room was kept for every record");
-        record.clear();
+        // What was admitted has its room: publishes are checked, settlements reserved, and leases held back before. What
+        // time brings about, all of it at once after a long stop, may have to wait for files.
+        if self.overdue.is_empty() && self.write(record) {
+            record.clear();
+        } else {
+            self.overdue.push_back(std::mem::take(record));
+        }
+    }
+
+    /// False when there is no room.
+    fn write(&mut self, record: &[u8]) -> bool {
+        match self.writer.append(&[record]) {
+            Ok(_) => true,
+            Err(StoreError::Full) => false,
+            Err(error) => panic!("every record is as short as the journal allows: {error}"),
+        }
+    }
+
+    /// Appends what waited for room.
+    pub(super) fn catch_up(&mut self) {
+        while let Some(record) = self.overdue.pop_front() {
+            if !self.write(&record) {
+                return self.overdue.push_front(record);
+            }
+        }
     }
 
     /// The chunk at or before the one that the next record is in.

@@ -114,6 +114,7 @@ impl<T> Core<T> {
             outs: Vec::new(),
             step,
             record: Vec::new(),
+            overdue: std::collections::VecDeque::new(),
             scratch: Vec::new(),
             house: house::House::new(topology_chunk),
         };

@@ -69,7 +69,9 @@ impl BrokerThread {
     pub(super) fn run(mut self, asks: &Receiver<Ask>) {
         loop {
             self.turn();
-            if self.closing && self.in_flight == 0 && self.answers.is_empty() {
+            let is_stuck = self.core.is_behind() && self.core.is_full();
+            let is_done = self.answers.is_empty() && (is_stuck || !self.core.is_behind());
+            if self.closing && self.in_flight == 0 && is_done {
                 return self.say_goodbye();
             }
             let Some(ask) = self.wait(asks) else { continue };
@@ -209,8 +211,9 @@ impl BrokerThread {
             self.retry = None;
         }
         self.retire |= self.core.keep_house();
-        self.flush();
+        // Before anybody hears an answer, so that who is refused sees why.
         self.publish_health();
+        self.flush();
     }
 
     fn flush(&mut self) {
@@ -251,7 +254,7 @@ impl BrokerThread {
         for ask in std::mem::take(&mut self.parked) {
             self.refuse(ask);
         }
-        for ticket in self.core.abandon_pulls() {
+        for ticket in self.core.abandon() {
             // Whoever no longer waits need not be told.
             let _ = ticket.map(|ticket| ticket.send(Err(Failure::Unavailable(Arc::from(why)))));
         }

@@ -74,3 +74,26 @@ async fn an_engine_that_is_dropped_is_closed() {
     let engine = open_disk(&disk, &clock).expect("opens again");
     assert_eq!(engine.queues().await.expect("listed").len(), 1);
 }
+
+#[tokio::test]
+async fn whatever_ended_while_it_was_closed_has_ended_when_it_opens() {
+    const MESSAGES: u64 = 20_000;
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let engine = open_disk(&disk, &clock).expect("opens");
+    engine.declare_queue("q", Settings { dead_letter_expired: true, ..Settings::default() }).await.expect("declared");
+    for _ in 0..MESSAGES / 10 {
+        let ten = (0..10).map(|_| overtake_engine::conformance::words::message("q", "a:5,ttl=1000"));
+        engine.publish(ten.collect()).await.expect("published");
+    }
+    engine.close();
+    clock.advance(1_000);
+    // More ends at once than a journal file holds.
+    for _ in 0..2 {
+        let engine = open_disk(&disk, &clock).expect("opens again");
+        let lanes = engine.queue("q").await.expect("seen").lanes;
+        assert_eq!((lanes[0].ready, lanes[0].dead), (0, MESSAGES));
+        engine.publish(vec![message("b", 5)]).await.expect("published");
+        engine.purge("q", None).await.expect("purged");
+        engine.close();
+    }
+}

@@ -132,4 +132,14 @@ async fn on_a_full_disk_everything_may_die_at_once() {
     clock.advance(1_000);
     let lanes = engine.queue(&name).await.expect("seen").lanes;
     assert_eq!((lanes[0].ready, lanes[0].dead), (0, taken));
+    assert_eq!(engine.health().down, None);
+    // So many deaths with so long a name may not fit. Then they are told when there is room.
+    disk.set_capacity(None);
+    for _ in 0..100 {
+        clock.advance(1_000);
+        engine.queue(&name).await.expect("seen");
+    }
+    assert_eq!(engine.purge(&name, Some(overtake_lane::Status::Dead)).await, Ok(taken));
+    engine.close();
+    assert_eq!(open_disk(&disk, &clock).expect("opens again").recovered().messages, 0);
 }

@@ -295,3 +295,18 @@ fn position_follows_the_picker() {
 fn position_counts_what_was_put_back() {
     check("", "publish a b c · lease 2 · nack b · publish? d · position c · position b", expect!["a b · d@2/2 · c@1/1 · b@0/0"]);
 }
+
+#[test]
+fn a_position_is_the_place_in_the_order_of_browsing_under_every_picker() {
+    for picker in [r#""strict""#, r#"{"aging_ms":7}"#, r#"{"weighted":{"0":2,"1":3,"5":1}}"#] {
+        for leases in 0..6 {
+            crate::story::check_positions(
+                &format!(r#""picker":{picker}"#),
+                &format!(
+                    "publish a:5 b:0 c:1 · +9ms · publish d:0 e:5 f:1 g:0 h:9 · +3ms · publish i:5 j:1 k:0 l:5 m:9 n:1 · lease {leases} · \
+                     +20ms · publish o:1 p:0 q:5 · nack a · nack h · reprioritise k 1"
+                ),
+            );
+        }
+    }
+}

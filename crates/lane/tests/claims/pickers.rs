@@ -57,6 +57,15 @@ fn weighted_keeps_no_turn_for_a_lane_that_has_nothing() {
 }
 
 #[test]
+fn weighted_goes_on_with_the_turn_when_a_lane_is_new() {
+    check(
+        r#""picker":{"weighted":{"9":2}}"#,
+        "publish a:9 b:9 c:9 d:9 e:1 · lease 2 · publish f:5,delay=1000 · lease 9",
+        expect!["a b · e c d"],
+    );
+}
+
+#[test]
 fn weighted_is_charged_for_leases_and_not_for_looking() {
     check(
         r#""picker":{"weighted":{"9":2}}"#,

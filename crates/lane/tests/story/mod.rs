@@ -47,6 +47,24 @@ pub(crate) fn check_with(options: Options, settings: &str, story: &str, expect: 
     expect.assert_eq(&tell(options, settings, story));
 }
 
+/// Runs a story and compares the position of every message with where it comes in the order of browsing.
+#[track_caller]
+pub(crate) fn check_positions(settings: &str, story: &str) {
+    let mut stage = Stage::new(Options::default());
+    stage.declare("q", settings);
+    for step in story.split('·') {
+        stage.act(step.trim());
+        let broker = &stage.watch.broker;
+        let order = browse(broker, "q", BrowseOrder::Dispatch);
+        let ready = order.iter().filter(|view| view.status == Status::Ready);
+        for (at, view) in ready.clone().enumerate() {
+            let own = ready.clone().take(at).filter(|other| other.lane == view.lane).count() as u64;
+            let (_, position, in_priority) = broker.message("q", &view.id).expect("it is there");
+            assert_eq!((position, in_priority), (Some(at as u64), Some(own)), "{settings}: {view:?}");
+        }
+    }
+}
+
 /// November 2026.
 pub(crate) const START: Time = Time(1_793_500_000_000);
 

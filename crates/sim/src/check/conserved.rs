@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use overtake_lane::{LaneView, QueueView, State};
 
 use crate::audit::Audit;
-use crate::book::{Book, lane_name, lane_of};
+use crate::book::{Book, lane_of};
 use crate::failure::{Checked, Promise, hold};
 
 /// Ready, delayed, leased, dead, bytes.
@@ -17,7 +17,7 @@ pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView) -> Checked {
     for lane in &view.lanes {
         check_lane(view, lane)?;
         let shown = [lane.ready, lane.delayed, lane.leased, lane.dead, lane.bytes];
-        let counted = standing.remove(&*lane.lane).unwrap_or_default();
+        let counted = standing.remove(&i64::from(lane.level)).unwrap_or_default();
         hold(shown == counted, Promise::Conserved, || {
             format!("lane {} of {} shows {shown:?} ready, delayed, leased, dead, bytes; there are {counted:?}", lane.lane, view.name)
         })?;
@@ -38,12 +38,11 @@ fn check_lane(view: &QueueView, lane: &LaneView) -> Checked {
     })
 }
 
-fn standing(book: &Book, audit: &Audit, view: &QueueView) -> BTreeMap<String, Gauges> {
-    let mut lanes: BTreeMap<String, Gauges> = BTreeMap::new();
+fn standing(book: &Book, audit: &Audit, view: &QueueView) -> BTreeMap<i64, Gauges> {
+    let mut lanes: BTreeMap<i64, Gauges> = BTreeMap::new();
     let messages = audit.queues.get(&view.queue).map_or(&[][..], |seen| &seen.messages);
     for message in messages {
-        let (name, _) = lane_name(&view.settings, lane_of(&view.settings, message.priority));
-        let gauges = lanes.entry(name.to_string()).or_default();
+        let gauges = lanes.entry(lane_of(&view.settings, message.priority)).or_default();
         let at = match message.state {
             State::Ready if book.holds.contains_key(&(view.queue, message.seq)) => 2,
             State::Ready => 0,

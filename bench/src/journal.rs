@@ -1,47 +1,37 @@
-//! How fast the journal is, beside what the disk allows in the same run.
-//!
-//! `cargo bench -p overtake-store --bench journal [-- DIR]`; `DIR` should lie on the disk in question, a directory for
-//! temporary files is taken otherwise. Prints a table; medians of several rounds, taken in turns so that a noisy
-//! neighbour hits all rows alike.
-#![expect(clippy::print_stdout, reason = "a bench prints")]
-#![allow(clippy::disallowed_methods, reason = "a bench has a clock and threads, the crate has not")]
+//! The journal, beside what the disk allows in the same run: 256-byte records, medians of rounds taken in turns so that a
+//! noisy neighbour hits all rows alike.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use overtake_store::{Batch, Committer, FileReady, Journal, Opened, Options, RealDisk, Writer};
 
+use crate::Plan;
+use crate::report::Row;
+
 const RECORD: [u8; 256] = [0x5a; 256];
-const ROUNDS: usize = 7;
 const FILE_BYTES: u64 = 64 << 20;
 
-fn main() {
-    // Cargo passes `--bench`; what is left is ours.
-    let dir = std::env::args()
-        .skip(1)
-        .find(|arg| !arg.starts_with('-'))
-        .map_or_else(std::env::temp_dir, PathBuf::from);
-    let dir = dir.join(format!("overtake-journal-bench-{}", std::process::id()));
-    fs::create_dir_all(&dir).expect("a directory to write in");
-    println!("256-byte records on {}, medians of {ROUNDS}, records per second", dir.display());
-    println!("{:>7} {:>12} {:>12} {:>7} {:>14}", "commit", "bare", "journal", "ratio", "encoding only");
+pub(crate) fn run(plan: Plan) -> Vec<Row> {
+    let dir = tempfile::tempdir().expect("a directory to write in");
+    let rounds = if plan.long { 15 } else { 5 };
+    let mut rows = Vec::new();
     for (size, commits) in [(1, 1_000), (16, 1_000), (256, 1_000), (1_024, 400)] {
-        compare(&dir, size, commits);
+        rows.extend(compare(dir.path(), size, commits, rounds));
     }
-    println!("{:>7} {:>12}", "flight", "pipelined");
-    for in_flight in [64, 256, 1_024, 4_096] {
-        let rates = (0..ROUNDS).map(|_| pipelined(&dir, in_flight)).collect();
-        println!("{in_flight:>7} {:>12.0}", median(rates));
+    for in_flight in [256, 1_024, 4_096] {
+        let rates = (0..rounds).map(|_| pipelined(dir.path(), in_flight)).collect();
+        rows.push(Row::of_rate(format!("pipelined, {in_flight} in flight"), "records", median(rates)));
     }
-    fs::remove_dir_all(&dir).expect("the directory was made above");
+    rows
 }
 
-fn compare(dir: &Path, size: usize, commits: usize) {
+fn compare(dir: &Path, size: usize, commits: usize, rounds: usize) -> [Row; 3] {
     let (mut bare_rates, mut journal_rates, mut encode_rates) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let bytes = {
             let mut opened = open(dir);
             let (rate, bytes) = serial(&mut opened, size, commits);
@@ -53,8 +43,11 @@ fn compare(dir: &Path, size: usize, commits: usize) {
     }
     // Round by round: a busy neighbour slows both halves of a round, but not all rounds alike.
     let ratio = median(journal_rates.iter().zip(&bare_rates).map(|(journal, bare)| journal / bare).collect());
-    let (bare, journal, encode) = (median(bare_rates), median(journal_rates), median(encode_rates));
-    println!("{size:>7} {bare:>12.0} {journal:>12.0} {:>6.0}% {encode:>14.0}", 100.0 * ratio);
+    [
+        Row::of_rate(format!("overwrite + fdatasync, {size} each"), "records", median(bare_rates)).reference(),
+        Row::of_rate(format!("commits of {size}"), "records", median(journal_rates)).beside(ratio),
+        Row::of_rate(format!("encoding alone, {size} each"), "records", median(encode_rates)),
+    ]
 }
 
 /// The same bytes, one write and one `fdatasync` per commit, over a file written before.

@@ -1,0 +1,195 @@
+//! Recovery from anything, for fuzz targets: whatever is on the disk, opening it answers, and what opens can be used.
+//!
+//! The first byte of an input says what the rest is: 0, changes to the files of a small valid store, six bytes each: file,
+//! offset in 24 bits, what to do, a byte to do it with; else, records behind those of that store, each after its length in
+//! 16 bits.
+
+use std::sync::LazyLock;
+
+use overtake_lane::{BrowseOrder, Command, ConsumerId, DeadLetterTo, Outcome, Settings, Status, Time};
+use overtake_store::{Journal, MemoryDisk, OnDamage};
+
+use crate::api::{Browse, Content, LeaseRequest, NewMessage, Target};
+use crate::core::{Answer, Core, Out, Request};
+use crate::options::Options;
+
+const START: Time = Time(1_793_500_000_000);
+
+type File = (String, Vec<u8>);
+
+static STORE: LazyLock<Vec<File>> = LazyLock::new(store);
+
+/// Opens what the bytes make, with both ways to treat damage, and uses it.
+///
+/// # Panics
+/// When the engine does: that is the finding.
+pub fn recovery(bytes: &[u8]) {
+    let disk = match bytes.split_first() {
+        Some((0, changes)) => changed(changes),
+        Some((_, records)) => with_records(records),
+        None => disk_of(&STORE),
+    };
+    for on_damage in [OnDamage::Refuse, OnDamage::Skip] {
+        let copy = MemoryDisk::new(1);
+        for name in disk.names() {
+            copy.put(&name, disk.read(&name).expect("a file that is listed"));
+        }
+        open_and_use(&copy, on_damage);
+    }
+}
+
+fn options(on_damage: OnDamage) -> Options {
+    Options { segment_bytes: 64 << 10, seed: 7, on_damage, ..Options::default() }
+}
+
+fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
+    let Ok((mut core, mut committer, recovered)) = Core::open(disk.clone(), &options(on_damage), START) else { return };
+    let queues = core.broker().views(START).map(|queue| queue.name).collect::<Vec<_>>();
+    assert_eq!(queues.len(), recovered.queues, "every queue that was recovered is seen");
+    let mut seen = 0;
+    for (at, queue) in queues.iter().enumerate() {
+        for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
+            let browse = Browse { order, limit: usize::MAX, ..Browse::default() };
+            core.handle(START, Request::Browse { queue: queue.clone(), browse }, ());
+        }
+        let lease = LeaseRequest { queue: queue.clone(), max: 3, wait_ms: 0, visibility_ms: None };
+        core.handle(START, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());
+        for out in core.take_outs() {
+            let Out::Answer { result: Ok(answer), .. } = out else { continue };
+            match answer {
+                Answer::Page(page) => seen += page.messages.len() as u64,
+                Answer::Leased(messages) => {
+                    let receipts = messages.iter().map(|message| message.receipt).collect();
+                    let nack = Command::Settle { receipts, outcome: Outcome::Nack { delay_ms: None } };
+                    core.handle(START, Request::Do(nack), ());
+                }
+                _ => {}
+            }
+        }
+        core.handle(START, Request::Publish { messages: vec![message(queue, "after")], settlements: Vec::new() }, ());
+    }
+    assert_eq!(seen, 2 * recovered.messages, "every message that was recovered is seen in both orders");
+    core.tick(START.after(3_600_000));
+    for queue in queues {
+        core.handle(START, Request::Do(Command::Purge { queue, status: Some(Status::Dead) }), ());
+    }
+    core.keep_house();
+    if let Some(batch) = core.take_batch() {
+        committer.commit(&batch).expect("a disk in memory takes what was prepared");
+    }
+    drop((core, committer));
+    // What was recovered once and gone on with is not damaged: it opens again.
+    let again = Core::<()>::open(disk.clone(), &options(on_damage), START.after(3_600_000));
+    assert!(again.is_ok(), "it opens again: {:?}", again.err());
+}
+
+fn disk_of(files: &[File]) -> MemoryDisk {
+    let disk = MemoryDisk::new(1);
+    for (name, bytes) in files {
+        disk.put(name, bytes.clone());
+    }
+    disk
+}
+
+fn changed(changes: &[u8]) -> MemoryDisk {
+    let mut files = STORE.clone();
+    for change in changes.as_chunks::<6>().0 {
+        let [file, a, b, c, what, byte] = *change;
+        let count = files.len();
+        let (_, bytes) = &mut files[usize::from(file) % count];
+        let offset = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        match (what % 4, bytes.get_mut(offset)) {
+            (0, _) => bytes.truncate(offset),
+            (1, Some(there)) => *there = byte,
+            (2, Some(_)) => bytes[offset..].iter_mut().take(512).for_each(|there| *there = byte),
+            (_, Some(there)) => *there ^= byte | 1,
+            (_, None) => {}
+        }
+    }
+    disk_of(&files)
+}
+
+fn with_records(mut records: &[u8]) -> MemoryDisk {
+    let disk = disk_of(&STORE);
+    let mut opened = Journal::open(disk.clone(), &options(OnDamage::Refuse).journal()).expect("the valid store opens");
+    opened.writer.file_ready(opened.committer.prepare_file().expect("a disk without bounds has room"));
+    while let Some(([high, low], rest)) = records.split_first_chunk() {
+        let len = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+        let (record, rest) = rest.split_at(len);
+        if opened.writer.append(&[record]).is_err() {
+            break;
+        }
+        records = rest;
+    }
+    if let Some(batch) = opened.writer.take_batch() {
+        opened.committer.commit(&batch).expect("a disk in memory takes what was prepared");
+    }
+    disk.kill();
+    disk
+}
+
+fn message(queue: &str, body: &str) -> NewMessage {
+    NewMessage {
+        to: Target::Queue(queue.into()),
+        id: Some(body.to_owned()),
+        content: Content { body: body.to_owned().into(), ..Content::default() },
+        ..NewMessage::default()
+    }
+}
+
+/// A store with a message in every state.
+fn store() -> Vec<File> {
+    let disk = MemoryDisk::new(1);
+    let (mut core, mut committer, _) = Core::open(disk.clone(), &options(OnDamage::Refuse), START).expect("a new store");
+    let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
+    for (name, settings) in [("a", Settings::default()), ("b", moves)] {
+        let declare = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
+        core.handle(START, Request::Do(declare), ());
+        let mut messages: Vec<NewMessage> = (0..6).map(|n| message(name, &format!("{name}{n}"))).collect();
+        messages[5].delay_ms = 60_000;
+        core.handle(START, Request::Publish { messages, settlements: Vec::new() }, ());
+        let lease = LeaseRequest { queue: name.into(), max: 4, wait_ms: 0, visibility_ms: None };
+        core.handle(START, Request::Lease { consumer: ConsumerId(1), lease }, ());
+        let receipts: Vec<_> = core
+            .take_outs()
+            .into_iter()
+            .filter_map(|out| match out {
+                Out::Answer { result: Ok(Answer::Leased(messages)), .. } => Some(messages),
+                _ => None,
+            })
+            .flatten()
+            .map(|message| message.receipt)
+            .collect();
+        for (receipt, outcome) in receipts.into_iter().zip([Outcome::Ack, Outcome::Reject, Outcome::Release]) {
+            core.handle(START, Request::Do(Command::Settle { receipts: vec![receipt], outcome }), ());
+        }
+        let batch = core.take_batch().expect("there is something to commit");
+        committer.commit(&batch).expect("a disk in memory takes it");
+    }
+    let proof = core.take_proof().expect("there is room for a proof");
+    committer.commit(&proof).expect("a disk in memory takes it");
+    disk.kill();
+    disk.names().into_iter().map(|name| (name.clone(), disk.read(&name).expect("a file that is listed"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn no_store_of_the_corpus_panics() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/recovery");
+        let mut read = 0;
+        for input in std::fs::read_dir(corpus).expect("the corpus is there") {
+            super::recovery(&std::fs::read(input.expect("an entry").path()).expect("a file"));
+            read += 1;
+        }
+        assert!(read > 0, "the corpus is empty");
+    }
+
+    #[test]
+    fn the_store_that_is_changed_is_whole() {
+        super::recovery(&[]);
+        assert!(super::STORE.iter().any(|(name, _)| name.starts_with("journal-")));
+    }
+}

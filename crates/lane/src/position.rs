@@ -1,0 +1,68 @@
+//! Where a message stands: how many go before it, in its lane and in all, if nothing came or went in between.
+
+use crate::entries::Slot;
+use crate::message::State;
+use crate::picker::{Picker, Turn, urgency};
+use crate::queue::Queue;
+
+/// Under `aging` a position is told up to this depth.
+const POSITION_MAX: u64 = 1_000;
+
+impl Queue {
+    /// Messages ahead of a ready one: in dispatch order, and in its own lane.
+    pub(crate) fn position(&self, slot: Slot) -> (Option<u64>, Option<u64>) {
+        if self.entries[slot].message.state != State::Ready {
+            return (None, None);
+        }
+        let index = self.entries[slot].lane;
+        let rank = self.lanes.rank_of(index);
+        let in_lane = self.lanes.lane(index).ahead_of(&self.entries, slot);
+        let elsewhere = match &self.picker {
+            Picker::Strict => Some(self.lanes.ready_above(rank)),
+            Picker::Weighted { turn } => Some(self.ahead_in_turns(*turn, rank, in_lane)),
+            Picker::Aging { step_ms } => self.older(*step_ms, slot, in_lane),
+        };
+        (elsewhere.map(|elsewhere| elsewhere + in_lane), Some(in_lane))
+    }
+
+    /// How many messages other lanes give, each in its turn, before this one has given `in_lane` messages.
+    fn ahead_in_turns(&self, turn: Option<Turn>, rank: usize, in_lane: u64) -> u64 {
+        let lanes = self.lanes.len();
+        let (served, left) = turn.map_or((lanes - 1, 0), |turn| (turn.rank, u64::from(turn.left)));
+        let in_ring = |rank: usize| (rank + lanes - served - 1) % lanes;
+        let left_to = |at: usize| if at == served { left } else { 0 };
+        if in_lane < left_to(rank) {
+            return 0;
+        }
+        let rounds = (in_lane - left_to(rank)) / u64::from(self.lanes.at_rank(rank).weight);
+        let others = self.lanes.ready().iter().filter(|other| *other != rank).map(|other| {
+            let lane = self.lanes.at_rank(other);
+            let turns = rounds + u64::from(in_ring(other) < in_ring(rank));
+            lane.ready.min(left_to(other) + turns * u64::from(lane.weight))
+        });
+        others.sum()
+    }
+
+    /// How many messages of other lanes are more urgent by now; `None` when too many are to be counted.
+    fn older(&self, step_ms: u64, slot: Slot, in_lane: u64) -> Option<u64> {
+        let rank = self.lanes.rank_of(self.entries[slot].lane);
+        let urgency = |slot: Slot| {
+            let entry = &self.entries[slot];
+            let rank = self.lanes.rank_of(entry.lane);
+            (urgency(&self.lanes.at_rank(rank).head_of(&entry.message), step_ms), rank)
+        };
+        let mine = urgency(slot);
+        let mut left = POSITION_MAX.checked_sub(in_lane)?;
+        let others = self.lanes.ready().iter().filter(|other| *other != rank);
+        let others = others.flat_map(|other| {
+            let lane = self.lanes.at_rank(other).iter(&self.entries);
+            lane.take_while(|other| urgency(*other) < mine)
+        });
+        let mut ahead = 0;
+        for _ in others {
+            left = left.checked_sub(1)?;
+            ahead += 1;
+        }
+        Some(ahead)
+    }
+}
