@@ -35,7 +35,11 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
         (Shape { batch: 100, calls: 64 }, plan.times(1_000_000)),
         (Shape { batch: 1, calls: 1_024 }, plan.times(300_000)),
     ] {
-        rows.extend(runtime.block_on(fill_and_drain(&dir.path().join(shape.batch.to_string()), shape, messages)));
+        rows.extend(runtime.block_on(fill_and_drain(
+            &dir.path().join(shape.batch.to_string()),
+            shape,
+            messages,
+        )));
     }
     rows
 }
@@ -55,7 +59,8 @@ fn bare_sync(dir: &Path, batch: usize) -> Row {
             file.sync_data().expect("a sync");
         }
     });
-    Row::new(format!("overwrite + fdatasync, {batch} bodies each"), "bodies", COMMITS * batch, took).reference()
+    Row::new(format!("overwrite + fdatasync, {batch} bodies each"), "bodies", COMMITS * batch, took)
+        .reference()
 }
 
 async fn fill_and_drain(dir: &Path, shape: Shape, messages: usize) -> [Row; 2] {
@@ -103,8 +108,12 @@ async fn drain(engine: &Arc<LocalEngine>, shape: Shape) {
         let engine = Arc::clone(engine);
         open.spawn(async move {
             loop {
-                let lease =
-                    LeaseRequest { queue: QUEUE.into(), max: shape.batch as u32, wait_ms: 0, visibility_ms: None };
+                let lease = LeaseRequest {
+                    queue: QUEUE.into(),
+                    max: shape.batch as u32,
+                    wait_ms: 0,
+                    visibility_ms: None,
+                };
                 let messages = engine.lease(lease).await.expect("a lease");
                 if messages.is_empty() {
                     return;

@@ -44,7 +44,8 @@ fn compare(dir: &Path, size: usize, commits: usize, rounds: usize) -> [Row; 3] {
     // Round by round: a busy neighbour slows both halves of a round, but not all rounds alike.
     let ratio = median(journal_rates.iter().zip(&bare_rates).map(|(journal, bare)| journal / bare).collect());
     [
-        Row::of_rate(format!("overwrite + fdatasync, {size} each"), "records", median(bare_rates)).reference(),
+        Row::of_rate(format!("overwrite + fdatasync, {size} each"), "records", median(bare_rates))
+            .reference(),
         Row::of_rate(format!("commits of {size}"), "records", median(journal_rates)).beside(ratio),
         Row::of_rate(format!("encoding alone, {size} each"), "records", median(encode_rates)),
     ]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_lane::{
-    Address, Broker, Command, Consume, ConsumerId, Effect, Options, Outcome, PickerKind, Place, Publish, Pull, Receipt,
-    Scheme, Settings, Step, Time,
+    Address, Broker, Command, Consume, ConsumerId, Effect, Options, Outcome, PickerKind, Place, Publish,
+    Pull, Receipt, Scheme, Settings, Step, Time,
 };
 
 use crate::Plan;
@@ -19,27 +19,39 @@ const BATCH: usize = 256;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let cycles = plan.times(1_000_000);
-    let consumer = |bench: Bench, lanes, window| bench.consumer(lanes, window, cycles);
+    let weights = || [("9".to_owned(), 5), ("3".to_owned(), 3)].into();
+    let pickers = [
+        ("strict", PickerKind::Strict),
+        ("aging", PickerKind::AgingMs(1_000)),
+        ("weighted", PickerKind::Weighted(weights())),
+    ];
+    let mut rows = Vec::new();
+    let mut cycle = |what: String, work: &dyn Fn() -> Duration| {
+        if plan.wants(&what) {
+            rows.push(Row::new(what, "cycles", cycles, work()));
+        }
+    };
     let strict = || Bench::new(PickerKind::Strict);
-    let aging = || Bench::new(PickerKind::AgingMs(1_000));
-    let weighted = || Bench::new(PickerKind::Weighted([("9".to_owned(), 5), ("3".to_owned(), 3)].into()));
-    let row = |what: &str, took: Duration| Row::new(what, "cycles", cycles, took);
-    vec![
-        row("strict, 10 lanes, consumer, window 1", consumer(strict(), 10, 1)),
-        row("strict, 10 lanes, consumer, acks by 64", consumer(strict(), 10, 64)),
-        row("strict, 10 lanes, pulls of 1", strict().pulls(10, 1, cycles)),
-        row("strict, 10 lanes, pulls of 64", strict().pulls(10, 64, cycles)),
-        row("strict, 256 lanes, consumer, acks by 64", consumer(strict(), 256, 64)),
-        row("aging, 10 lanes, consumer, acks by 64", consumer(aging(), 10, 64)),
-        row("aging, 256 lanes, consumer, acks by 64", consumer(aging(), 256, 64)),
-        row("weighted, 10 lanes, consumer, acks by 64", consumer(weighted(), 10, 64)),
-        row("weighted, 256 lanes, consumer, acks by 64", consumer(weighted(), 256, 64)),
-        Row::new("strict, 10 lanes, publish only, from empty", "messages", DEPTH, strict().publish_only(10)),
-        reference::binary_heap(DEPTH, 10, cycles),
-        reference::btree(DEPTH, 10, cycles),
-        reference::memory_miss(),
-        reference::memory_copy(),
-    ]
+    cycle("strict, 10 lanes, consumer, window 1".to_owned(), &|| strict().consumer(10, 1, cycles));
+    cycle("strict, 10 lanes, pulls of 1".to_owned(), &|| strict().pulls(10, 1, cycles));
+    cycle("strict, 10 lanes, pulls of 64".to_owned(), &|| strict().pulls(10, 64, cycles));
+    for (name, picker) in pickers {
+        for lanes in [10, 256] {
+            let what = format!("{name}, {lanes} lanes, consumer, acks by 64");
+            cycle(what, &|| Bench::new(picker.clone()).consumer(lanes, 64, cycles));
+        }
+    }
+    let what = "strict, 10 lanes, publish from empty";
+    if plan.wants(what) {
+        rows.push(Row::new(what, "messages", DEPTH, strict().publish_only(10)));
+    }
+    if plan.wants("reference") {
+        rows.push(reference::binary_heap(DEPTH, 10, cycles));
+        rows.push(reference::btree(DEPTH, 10, cycles));
+        rows.push(reference::memory_miss());
+        rows.push(reference::memory_copy());
+    }
+    rows
 }
 
 struct Bench {
@@ -63,7 +75,16 @@ impl Bench {
         let mut step = Step::default();
         let declare = Command::DeclareQueue { name: Arc::clone(&queue), settings };
         broker.apply(Time(1), declare, &mut step).expect("a new queue");
-        Self { broker, queue, dice: Dice::new(), step, asked: 0, now: 1_793_500_000_000, receipts: Vec::new(), seen: 0 }
+        Self {
+            broker,
+            queue,
+            dice: Dice::new(),
+            step,
+            asked: 0,
+            now: 1_793_500_000_000,
+            receipts: Vec::new(),
+            seen: 0,
+        }
     }
 
     fn ask(&mut self, command: Command) {
@@ -152,4 +173,3 @@ impl Bench {
         })
     }
 }
-

@@ -1,6 +1,7 @@
 //! Benchmarks: how fast each layer is, beside what this machine can do at most, measured in the same run.
 //!
-//! `overtake-bench [NAME…] [--long] [--json]`. A bench is a module with `run(&Plan) -> Vec<Row>` and a line in [`BENCHES`].
+//! `overtake-bench [NAME…] [--long] [--json] [--only=TEXT]`. A bench is a module with `run(Plan) -> Vec<Row>` and a line in
+//! [`BENCHES`].
 //! None of them is a test: a number is to be read beside its reference, not compared with a threshold.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
@@ -19,13 +20,20 @@ use crate::report::Row;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plan {
     /// Ten times as much, for numbers that settle.
-    pub(crate) long: bool,
+    long: bool,
+    /// Only the lines that contain this.
+    only: &'static str,
 }
 
 impl Plan {
     /// This often, or ten times as often when there is time.
     pub(crate) fn times(self, count: usize) -> usize {
         if self.long { count * 10 } else { count }
+    }
+
+    /// Whether a line is wanted.
+    pub(crate) fn wants(self, what: &str) -> bool {
+        what.contains(self.only)
     }
 }
 
@@ -39,17 +47,25 @@ const BENCHES: [(&str, &str, Bench); 3] = [
 ];
 
 fn main() -> ExitCode {
-    let (flags, names): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
-    let unknown_flag = flags.iter().find(|flag| !["--long", "--json"].contains(&flag.as_str()));
+    let (flags, names): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
+    let only = flags.iter().find_map(|flag| flag.strip_prefix("--only="));
+    let known = |flag: &str| ["--long", "--json"].contains(&flag) || flag.starts_with("--only=");
+    let unknown_flag = flags.iter().find(|flag| !known(flag));
     let unknown_name = names.iter().find(|name| BENCHES.iter().all(|(known, ..)| known != name));
     if let Some(unknown) = unknown_flag.or(unknown_name) {
-        eprintln!("`{unknown}` is no bench and no flag: overtake-bench [NAME…] [--long] [--json]");
+        eprintln!(
+            "`{unknown}` is no bench and no flag: overtake-bench [NAME…] [--long] [--json] [--only=TEXT]"
+        );
         for (name, what, _) in BENCHES {
             eprintln!("  {name}: {what}");
         }
         return ExitCode::from(2);
     }
-    let plan = Plan { long: flags.iter().any(|flag| flag == "--long") };
+    let plan = Plan {
+        long: flags.iter().any(|flag| flag == "--long"),
+        only: String::leak(only.unwrap_or_default().to_owned()),
+    };
     let json = flags.iter().any(|flag| flag == "--json");
     let wanted = |name: &str| names.is_empty() || names.iter().any(|chosen| chosen == name);
     for (name, what, bench) in BENCHES.into_iter().filter(|(name, ..)| wanted(name)) {

@@ -72,7 +72,8 @@ pub(crate) fn binary_heap(depth: usize, lanes: u64, cycles: usize) -> Row {
             black_box(heap.pop());
         }
     });
-    Row::new(format!("BinaryHeap of (priority, seq): push + pop, {lanes} priorities"), "cycles", cycles, took).reference()
+    Row::new(format!("BinaryHeap of (priority, seq): push + pop, {lanes} priorities"), "cycles", cycles, took)
+        .reference()
 }
 
 /// A B-tree of (priority, sequence): one in, the first out, at this depth.
@@ -86,5 +87,11 @@ pub(crate) fn btree(depth: usize, lanes: u64, cycles: usize) -> Row {
             black_box(tree.pop_first());
         }
     });
-    Row::new(format!("BTreeMap of (priority, seq): insert + pop_first, {lanes} priorities"), "cycles", cycles, took).reference()
+    Row::new(
+        format!("BTreeMap of (priority, seq): insert + pop_first, {lanes} priorities"),
+        "cycles",
+        cycles,
+        took,
+    )
+    .reference()
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, QueueView, Receipt,
-    Refusal, Seq, Settings, Status, Time, UrgentCredit,
+    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, QueueView,
+    Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
 };
 use tokio::sync::mpsc;
 
@@ -43,7 +43,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Publishes all or none. Answers one entry per copy made, in order.
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;
     /// Publishes and settles, all or none.
-    fn transact(&self, messages: Vec<NewMessage>, settlements: Vec<(Receipt, Outcome)>) -> Pending<Vec<PublishedCopy>>;
+    fn transact(
+        &self,
+        messages: Vec<NewMessage>,
+        settlements: Vec<(Receipt, Outcome)>,
+    ) -> Pending<Vec<PublishedCopy>>;
     /// Leases what is there, or waits for the first.
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
     /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.

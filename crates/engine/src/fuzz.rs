@@ -43,32 +43,41 @@ fn options(on_damage: OnDamage) -> Options {
 }
 
 fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
-    let Ok((mut core, mut committer, recovered)) = Core::open(disk.clone(), &options(on_damage), START) else { return };
+    let Ok((mut core, mut committer, recovered)) = Core::open(disk.clone(), &options(on_damage), START)
+    else {
+        return;
+    };
     let queues = core.broker().views(START).map(|queue| queue.name).collect::<Vec<_>>();
     assert_eq!(queues.len(), recovered.queues, "every queue that was recovered is seen");
     let mut seen = 0;
-    for (at, queue) in queues.iter().enumerate() {
+    for queue in &queues {
         for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
             let browse = Browse { order, limit: usize::MAX, ..Browse::default() };
             core.handle(START, Request::Browse { queue: queue.clone(), browse }, ());
         }
+    }
+    for out in core.take_outs() {
+        if let Out::Answer { result: Ok(Answer::Page(page)), .. } = out {
+            seen += page.messages.len() as u64;
+        }
+    }
+    assert_eq!(seen, 2 * recovered.messages, "every message that was recovered is seen in both orders");
+    for (at, queue) in queues.iter().enumerate() {
         let lease = LeaseRequest { queue: queue.clone(), max: 3, wait_ms: 0, visibility_ms: None };
         core.handle(START, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());
         for out in core.take_outs() {
-            let Out::Answer { result: Ok(answer), .. } = out else { continue };
-            match answer {
-                Answer::Page(page) => seen += page.messages.len() as u64,
-                Answer::Leased(messages) => {
-                    let receipts = messages.iter().map(|message| message.receipt).collect();
-                    let nack = Command::Settle { receipts, outcome: Outcome::Nack { delay_ms: None } };
-                    core.handle(START, Request::Do(nack), ());
-                }
-                _ => {}
+            if let Out::Answer { result: Ok(Answer::Leased(messages)), .. } = out {
+                let receipts = messages.iter().map(|message| message.receipt).collect();
+                let nack = Command::Settle { receipts, outcome: Outcome::Nack { delay_ms: None } };
+                core.handle(START, Request::Do(nack), ());
             }
         }
-        core.handle(START, Request::Publish { messages: vec![message(queue, "after")], settlements: Vec::new() }, ());
+        core.handle(
+            START,
+            Request::Publish { messages: vec![message(queue, "after")], settlements: Vec::new() },
+            (),
+        );
     }
-    assert_eq!(seen, 2 * recovered.messages, "every message that was recovered is seen in both orders");
     core.tick(START.after(3_600_000));
     for queue in queues {
         core.handle(START, Request::Do(Command::Purge { queue, status: Some(Status::Dead) }), ());
@@ -111,7 +120,8 @@ fn changed(changes: &[u8]) -> MemoryDisk {
 
 fn with_records(mut records: &[u8]) -> MemoryDisk {
     let disk = disk_of(&STORE);
-    let mut opened = Journal::open(disk.clone(), &options(OnDamage::Refuse).journal()).expect("the valid store opens");
+    let mut opened =
+        Journal::open(disk.clone(), &options(OnDamage::Refuse).journal()).expect("the valid store opens");
     opened.writer.file_ready(opened.committer.prepare_file().expect("a disk without bounds has room"));
     while let Some(([high, low], rest)) = records.split_first_chunk() {
         let len = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
@@ -140,7 +150,8 @@ fn message(queue: &str, body: &str) -> NewMessage {
 /// A store with a message in every state.
 fn store() -> Vec<File> {
     let disk = MemoryDisk::new(1);
-    let (mut core, mut committer, _) = Core::open(disk.clone(), &options(OnDamage::Refuse), START).expect("a new store");
+    let (mut core, mut committer, _) =
+        Core::open(disk.clone(), &options(OnDamage::Refuse), START).expect("a new store");
     let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
     for (name, settings) in [("a", Settings::default()), ("b", moves)] {
         let declare = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
@@ -160,7 +171,8 @@ fn store() -> Vec<File> {
             .flatten()
             .map(|message| message.receipt)
             .collect();
-        for (receipt, outcome) in receipts.into_iter().zip([Outcome::Ack, Outcome::Reject, Outcome::Release]) {
+        for (receipt, outcome) in receipts.into_iter().zip([Outcome::Ack, Outcome::Reject, Outcome::Release])
+        {
             core.handle(START, Request::Do(Command::Settle { receipts: vec![receipt], outcome }), ());
         }
         let batch = core.take_batch().expect("there is something to commit");
@@ -169,7 +181,10 @@ fn store() -> Vec<File> {
     let proof = core.take_proof().expect("there is room for a proof");
     committer.commit(&proof).expect("a disk in memory takes it");
     disk.kill();
-    disk.names().into_iter().map(|name| (name.clone(), disk.read(&name).expect("a file that is listed"))).collect()
+    disk.names()
+        .into_iter()
+        .map(|name| (name.clone(), disk.read(&name).expect("a file that is listed")))
+        .collect()
 }
 
 #[cfg(test)]

@@ -64,8 +64,9 @@ mod local;
 mod options;
 
 pub use api::{
-    BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared, DeleteOnly, Engine, Failure,
-    Filter, Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, Select, Target,
+    BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared, DeleteOnly,
+    Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy,
+    Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;

@@ -23,7 +23,10 @@ async fn urgent_work_overtakes_and_survives_a_restart() {
     let dir = tempfile::tempdir().expect("a directory");
     let engine = LocalEngine::open(dir.path()).expect("a new store opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
-    engine.publish(vec![message(1, "bulk"), message(9, "urgent"), message(5, "middle")]).await.expect("published");
+    engine
+        .publish(vec![message(1, "bulk"), message(9, "urgent"), message(5, "middle")])
+        .await
+        .expect("published");
     let first = engine.lease(pull(1, 0)).await.expect("leased");
     assert_eq!(first[0].content.body, "urgent");
     assert_eq!(engine.settle(vec![first[0].receipt], Outcome::Ack).await, Ok(vec![Ok(())]));
@@ -34,7 +37,8 @@ async fn urgent_work_overtakes_and_survives_a_restart() {
     let rest = engine.lease(pull(9, 0)).await.expect("leased");
     let bodies: Vec<_> = rest.iter().map(|message| message.content.body.clone()).collect();
     assert_eq!(bodies, ["middle", "bulk"]);
-    let (waited, published) = tokio::join!(engine.lease(pull(1, 60_000)), engine.publish(vec![message(2, "late")]));
+    let (waited, published) =
+        tokio::join!(engine.lease(pull(1, 60_000)), engine.publish(vec![message(2, "late")]));
     published.expect("published");
     assert_eq!(waited.expect("woken")[0].content.body, "late");
 }

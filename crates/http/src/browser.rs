@@ -84,7 +84,9 @@ mod tests {
         assert_eq!(seen("localhost:15672", Some("https://example.com")), "origin-foreign");
         assert_eq!(seen("localhost:15672", Some("http://localhost:8080")), "origin-foreign");
         assert_eq!(seen("localhost:15672", Some("null")), "origin-foreign");
-        for host in ["example.com:15672", "localhost.example.com", "10.0.0.1", "", "[::2]:1", "127.0.0.1.example.com"] {
+        for host in
+            ["example.com:15672", "localhost.example.com", "10.0.0.1", "", "[::2]:1", "127.0.0.1.example.com"]
+        {
             assert_eq!(seen(host, None), "host-foreign", "{host}");
         }
     }

@@ -73,7 +73,8 @@ impl Broker {
         let id = self.id_of(name)?;
         let seqs: Vec<Seq> = {
             let queue = self.queue_ref(id);
-            let slots = queue.chosen(which, |queue, slot| self.check_replay(queue, slot, promote).map(drop))?;
+            let slots =
+                queue.chosen(which, |queue, slot| self.check_replay(queue, slot, promote).map(drop))?;
             slots.iter().map(|slot| queue.entries[*slot].message.seq).collect()
         };
         let mut touched = BTreeSet::from([id]);
@@ -103,7 +104,9 @@ impl Broker {
         let home = match message.state {
             State::Dead => queue.id,
             State::Leased { .. } => return Err(Refusal::Leased),
-            State::Ready | State::Delayed { .. } if death.queue == queue.name => return Err(Refusal::NotDead),
+            State::Ready | State::Delayed { .. } if death.queue == queue.name => {
+                return Err(Refusal::NotDead);
+            }
             State::Ready | State::Delayed { .. } => self.id_of(&death.queue)?,
         };
         let target = self.queue_ref(home);
@@ -186,7 +189,14 @@ impl Broker {
     }
 
     /// Puts a message that left one queue into others, as new there but for what it is.
-    fn arrive(&mut self, from: QueueId, targets: Vec<QueueId>, gone: Message, death: Option<Death>, step: &mut Step) {
+    fn arrive(
+        &mut self,
+        from: QueueId,
+        targets: Vec<QueueId>,
+        gone: Message,
+        death: Option<Death>,
+        step: &mut Step,
+    ) {
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
         let at = step.facts.len();
         let mut to = Vec::new();
@@ -261,5 +271,4 @@ impl Queue {
             next_seq: self.next_seq,
         }
     }
-
 }

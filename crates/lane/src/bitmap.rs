@@ -42,7 +42,7 @@ impl Bitmap {
 
     /// The least member above `at`, else the least of all: a ring.
     pub(crate) fn next_in_ring(&self, at: usize) -> Option<usize> {
-        self.iter().find(|member| *member > at).or_else(|| self.first())
+        self.without(&self.below(at + 1)).first().or_else(|| self.first())
     }
 
     /// The members that are not in `other`.

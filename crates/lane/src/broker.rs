@@ -117,8 +117,8 @@ impl Broker {
             Command::Pull(pull) => self.pull(&pull, step),
             Command::Settle { receipts, outcome } => {
                 let results = receipts.iter().map(|receipt| {
-                    self.check_receipt(receipt)?;
-                    self.settle(receipt, outcome, step);
+                    let slot = self.check_receipt(receipt)?;
+                    self.settle(receipt, slot, outcome, step);
                     Ok(())
                 });
                 let results = results.collect();
@@ -214,7 +214,13 @@ impl Broker {
         Ok(Reply::Declared { queue: id, made: true })
     }
 
-    pub(crate) fn store_queue(&mut self, id: QueueId, name: Arc<str>, settings: Box<Settings>, next_seq: Seq) {
+    pub(crate) fn store_queue(
+        &mut self,
+        id: QueueId,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        next_seq: Seq,
+    ) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));
         self.names.insert(Arc::clone(&name), id);
         self.queues.insert(id, Box::new(Queue::new(id, name, settings, next_seq, self.options.seed)));
@@ -302,9 +308,8 @@ impl Broker {
     }
 
     /// Ends a lease that was checked.
-    pub(crate) fn settle(&mut self, receipt: &Receipt, outcome: Outcome, step: &mut Step) {
+    pub(crate) fn settle(&mut self, receipt: &Receipt, slot: Slot, outcome: Outcome, step: &mut Step) {
         let now = self.now;
-        let slot = self.check_receipt(receipt).expect("a checked receipt holds");
         let queue = self.queue_mut(receipt.queue);
         let death = match outcome {
             Outcome::Ack => {
@@ -322,20 +327,16 @@ impl Broker {
 
     /// Leases what can be leased, and notes when the queue must be looked at again.
     pub(crate) fn dispatch(&mut self, id: QueueId, step: &mut Step) {
-        let (now, held) = (self.now, self.held);
-        let mut leases = self.leases;
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let before = step.effects.len();
-        if !held || queue.roster.next_give_up().is_some() {
-            queue.dispatch(now, held, &mut leases, step);
-        }
-        self.leases = leases;
-        for effect in &step.effects[before..] {
-            if let Effect::Served { consumer } = effect {
-                self.consumers.remove(consumer);
+        if queue.dispatch(self.now, self.held, &mut self.leases, step) {
+            for effect in &step.effects[before..] {
+                if let Effect::Served { consumer } = effect {
+                    self.consumers.remove(consumer);
+                }
             }
         }
-        self.reschedule(id);
+        note(queue, &mut self.schedule, &mut self.outstanding);
     }
 
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
@@ -351,18 +352,8 @@ impl Broker {
     }
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {
-        let Some(queue) = self.queues.get_mut(&id) else { return };
-        let outstanding = queue.outstanding();
-        self.outstanding = self.outstanding - std::mem::replace(&mut queue.noted, outstanding) + outstanding;
-        let next = queue.next_deadline();
-        if queue.scheduled != next {
-            if let Some(when) = queue.scheduled {
-                self.schedule.remove(&(when, id));
-            }
-            if let Some(when) = next {
-                self.schedule.insert((when, id));
-            }
-            queue.scheduled = next;
+        if let Some(queue) = self.queues.get_mut(&id) {
+            note(queue, &mut self.schedule, &mut self.outstanding);
         }
     }
 
@@ -412,14 +403,10 @@ impl Broker {
     ///
     /// # Errors
     /// [`Refusal::NoSuchQueue`], [`Refusal::NoSuchMessage`].
-    pub fn message(
-        &self,
-        name: &str,
-        id: &str,
-    ) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
+    pub fn message(&self, name: &str, id: &str) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
         let queue = self.queue_ref(self.id_of(name)?);
         let slot = queue.find(id)?;
-        let (position, in_priority) = queue.position(slot);
+        let (position, in_priority) = queue.position(slot, usize::MAX);
         Ok((queue.view_message(slot), position, in_priority))
     }
 
@@ -473,4 +460,21 @@ impl Broker {
     pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut Queue {
         self.queues.get_mut(&id).expect("a queue that is named is there")
     }
+}
+
+/// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
+fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, outstanding: &mut u64) {
+    let now = queue.outstanding();
+    *outstanding = *outstanding - std::mem::replace(&mut queue.noted, now) + now;
+    let next = queue.next_deadline();
+    if queue.scheduled == next {
+        return;
+    }
+    if let Some(when) = queue.scheduled {
+        schedule.remove(&(when, queue.id));
+    }
+    if let Some(when) = next {
+        schedule.insert((when, queue.id));
+    }
+    queue.scheduled = next;
 }

@@ -1,10 +1,9 @@
 //! Seeing what is in a queue without taking it.
 
-use crate::command::Published;
 use crate::entries::{Entry, Slot};
 use crate::ids::{Seq, Time};
-use crate::message::{State, Status, public_id};
-use crate::queue::Queue;
+use crate::message::{Message, State, Status, public_id};
+use crate::queue::{Copied, Queue};
 use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
 
 impl Queue {
@@ -58,7 +57,8 @@ impl Queue {
             ),
             BrowseOrder::Dispatch => {
                 let leased = self.leased_slots().into_iter();
-                let all = leased.chain(self.dispatch_order()).chain(self.delayed_slots()).chain(self.dead_slots());
+                let all =
+                    leased.chain(self.dispatch_order()).chain(self.delayed_slots()).chain(self.dead_slots());
                 let wanted = all.filter(|slot| {
                     query.status.is_none_or(|status| self.entries[*slot].message.state.status() == status)
                 });
@@ -112,7 +112,9 @@ impl Queue {
             leased: lane.leased,
             dead: lane.dead,
             bytes: lane.bytes,
-            oldest_age_ms: lane.head(&self.entries).map_or(0, |slot| now.since(self.entries[slot].message.since)),
+            oldest_age_ms: lane
+                .head(&self.entries)
+                .map_or(0, |slot| now.since(self.entries[slot].message.since)),
             max_active: lane.max_active,
             published: lane.stats.published,
             delivered: lane.stats.delivered,
@@ -145,8 +147,8 @@ impl Queue {
     }
 
     /// The answer for a message that is pending already.
-    pub(crate) fn pending(&self, publish: usize, slot: Slot) -> Published {
-        let message = &self.entries[slot].message;
-        self.published(publish, message.seq, message.priority, true)
+    pub(crate) fn pending(&self, slot: Slot) -> Copied {
+        let Message { seq, priority, .. } = self.entries[slot].message;
+        Copied { seq, priority, slot: Some(slot), duplicate: true }
     }
 }

@@ -250,9 +250,10 @@ pub struct Published {
     pub priority: Priority,
     /// It was there before: a pending message has the same id.
     pub duplicate: bool,
-    /// Messages ahead in dispatch order; `None` if it is not ready, or too deep to tell under this picker.
+    /// Messages ahead in dispatch order; `None` if it is not ready, or too deep to tell under this picker, or there
+    /// before in the midst of a deep lane.
     pub position: Option<u64>,
-    /// Messages ahead in its own lane; `None` if it is not ready.
+    /// Messages ahead in its own lane; `None` if it is not ready, or there before in the midst of a deep lane.
     pub position_in_priority: Option<u64>,
 }
 

@@ -13,6 +13,8 @@ pub type Scan = (Vec<(QueueId, Seq)>, Option<(QueueId, Seq)>);
 
 /// What a queue is called until it is described.
 const NAMELESS: &str = "";
+/// The sequences that a log may name. One beyond them is damage, and would leave none for the next message.
+const SEQS: std::ops::Range<Seq> = Seq(1)..Seq(u64::MAX / 2);
 
 /// A fact is about something that is not there: the log it comes from has a hole before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,7 @@ impl Broker {
             Fact::Unbound(binding) => {
                 self.topology.unbind(&binding);
             }
+            Fact::Stored { message, .. } if !SEQS.contains(&message.seq) => return Err(Unfounded),
             Fact::Stored { queue, message } => {
                 let freed = self.known_or_nameless(queue).fold_stored(message);
                 step.effects.extend(freed.map(Effect::Released));
@@ -93,6 +96,9 @@ impl Broker {
     ) -> Result<(), Unfounded> {
         let named = self.id_of(&name).is_ok();
         crate::check_name(&name).map_err(|_| Unfounded)?;
+        if !SEQS.contains(&next_seq) {
+            return Err(Unfounded);
+        }
         match self.known(id) {
             Ok(queue) if queue.name.is_empty() && !named => self.describe(id, name, settings, next_seq),
             Ok(queue) if queue.name == name => {
@@ -106,7 +112,16 @@ impl Broker {
         Ok(())
     }
 
-    fn fold_moved(&mut self, from: QueueId, seq: Seq, to: Vec<Located>, step: &mut Step) -> Result<(), Unfounded> {
+    fn fold_moved(
+        &mut self,
+        from: QueueId,
+        seq: Seq,
+        to: Vec<Located>,
+        step: &mut Step,
+    ) -> Result<(), Unfounded> {
+        if to.iter().any(|target| !SEQS.contains(&target.message.seq)) {
+            return Err(Unfounded);
+        }
         let Ok((queue, slot)) = self.known_message(from, seq) else {
             // Its record was given back, since what it became is written anew or has left. No sequence is used twice.
             for Located { queue, message } in to {
@@ -213,12 +228,7 @@ impl Broker {
     /// Looks at up to `budget` messages in the order of queues and sequences, from `from` on, and answers those whose
     /// place `wanted` takes, and where to go on; `None` when all were seen.
     #[must_use]
-    pub fn scan(
-        &self,
-        from: (QueueId, Seq),
-        mut budget: usize,
-        wanted: impl Fn(Place) -> bool,
-    ) -> Scan {
+    pub fn scan(&self, from: (QueueId, Seq), mut budget: usize, wanted: impl Fn(Place) -> bool) -> Scan {
         let mut found = Vec::new();
         for (_, queue) in self.queues.range(from.0..) {
             let start = if queue.id == from.0 { from.1 } else { Seq(0) };
@@ -311,7 +321,9 @@ mod tests {
             _ => None,
         });
         let receipts = vec![receipt.expect("a lease")];
-        broker.apply(Time(1), Command::Settle { receipts, outcome: Outcome::Reject }, &mut step).expect("it is taken");
+        broker
+            .apply(Time(1), Command::Settle { receipts, outcome: Outcome::Reject }, &mut step)
+            .expect("it is taken");
 
         let (mut again, mut unfounded) = (Broker::new(Options::default()), 0);
         for fact in step.facts.drain(..).filter(|fact| !matches!(fact, Fact::Stored { .. })) {

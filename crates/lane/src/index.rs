@@ -1,6 +1,6 @@
 //! Finding a message: by sequence through pages, by id and by key through hash tables that hold only slots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
@@ -11,10 +11,19 @@ use crate::ids::Seq;
 
 const PAGE_LEN: usize = 256;
 
-/// Sequence to slot. Dense where messages are, a page of 256 at a time.
+/// So many pages without a message may lie between two that have some.
+const GAP_MAX: usize = 1_024;
+
+/// Sequence to slot, a page of 256 at a time: the newest pages in a ring, where they are found by counting; the few old
+/// ones that are left over when most of their time is gone in a tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeqIndex {
-    pages: BTreeMap<u64, Box<Page>>,
+    ring: VecDeque<Option<Box<Page>>>,
+    /// The number of the first page of the ring; every page in `old` comes before it.
+    first: u64,
+    /// Pages in the ring.
+    pages: usize,
+    old: BTreeMap<u64, Box<Page>>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,10 +39,7 @@ fn split(seq: Seq) -> (u64, usize) {
 impl SeqIndex {
     pub(crate) fn insert(&mut self, seq: Seq, slot: Slot) {
         let (number, at) = split(seq);
-        let page = match self.pages.last_entry() {
-            Some(last) if *last.key() == number => last.into_mut(),
-            _ => self.pages.entry(number).or_insert_with(|| Box::new(Page { used: 0, slots: [NONE; PAGE_LEN] })),
-        };
+        let page = self.page_or_new(number);
         assert!(page.slots[at] == NONE, "a sequence is used once");
         page.slots[at] = slot;
         page.used += 1;
@@ -41,26 +47,82 @@ impl SeqIndex {
 
     pub(crate) fn get(&self, seq: Seq) -> Option<Slot> {
         let (number, at) = split(seq);
-        self.pages.get(&number).map(|page| page.slots[at]).filter(|slot| *slot != NONE)
+        let page = match number.checked_sub(self.first) {
+            Some(nth) => self.ring.get(nth as usize)?.as_ref()?,
+            None => self.old.get(&number)?,
+        };
+        Some(page.slots[at]).filter(|slot| *slot != NONE)
     }
 
     pub(crate) fn remove(&mut self, seq: Seq) {
         let (number, at) = split(seq);
-        let page = self.pages.get_mut(&number).expect("what is removed was inserted");
+        let page = match number.checked_sub(self.first) {
+            Some(nth) => self.ring[nth as usize].as_mut(),
+            None => self.old.get_mut(&number),
+        };
+        let page = page.expect("what is removed was inserted");
         page.slots[at] = NONE;
         page.used -= 1;
         if page.used == 0 {
-            self.pages.remove(&number);
+            self.forget_page(number);
         }
     }
 
     /// Every slot from this sequence on, in order.
     pub(crate) fn from(&self, seq: Seq) -> impl Iterator<Item = Slot> + '_ {
         let (number, at) = split(seq);
-        self.pages.range(number..).flat_map(move |(page, slots)| {
-            let skip = if *page == number { at } else { 0 };
+        let old = self.old.range(number..).map(|(number, page)| (*number, page));
+        let skip =
+            usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.ring.len());
+        let ring = (self.first + skip as u64..).zip(self.ring.range(skip..));
+        let ring = ring.filter_map(|(number, page)| Some((number, page.as_ref()?)));
+        old.chain(ring).flat_map(move |(page, slots)| {
+            let skip = if page == number { at } else { 0 };
             slots.slots[skip..].iter().copied().filter(|slot| *slot != NONE)
         })
+    }
+
+    fn page_or_new(&mut self, number: u64) -> &mut Page {
+        let new = || Box::new(Page { used: 0, slots: [NONE; PAGE_LEN] });
+        let Some(nth) = number.checked_sub(self.first) else {
+            return self.old.entry(number).or_insert_with(new);
+        };
+        if nth >= (self.ring.len() + GAP_MAX) as u64 {
+            self.retire(0);
+            self.first = number;
+        }
+        let nth = (number - self.first) as usize;
+        while self.ring.len() <= nth {
+            self.ring.push_back(None);
+            self.retire(4 * self.pages + 2 * GAP_MAX);
+        }
+        let nth = (number - self.first) as usize;
+        self.pages += usize::from(self.ring[nth].is_none());
+        self.ring[nth].get_or_insert_with(new)
+    }
+
+    /// Moves the oldest pages out of the ring until it is this long.
+    fn retire(&mut self, len: usize) {
+        while self.ring.len() > len {
+            if let Some(page) = self.ring.pop_front().expect("it is longer") {
+                self.old.insert(self.first, page);
+                self.pages -= 1;
+            }
+            self.first += 1;
+        }
+    }
+
+    fn forget_page(&mut self, number: u64) {
+        let Some(nth) = number.checked_sub(self.first) else {
+            self.old.remove(&number);
+            return;
+        };
+        self.ring[nth as usize] = None;
+        self.pages -= 1;
+        while let Some(None) = self.ring.front() {
+            self.ring.pop_front();
+            self.first += 1;
+        }
     }
 }
 
@@ -105,6 +167,54 @@ impl TextIndex {
         let hash = self.hasher.hash_one((self.text_of)(entries, slot));
         if let Ok(found) = self.slots.find_entry(hash, |other| *other == slot) {
             found.remove();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_sequence_is_found_wherever_it_lies(
+            ops in prop::collection::vec((0_u32..44, any::<prop::sample::Index>(), 0..4_u8), 1..300),
+        ) {
+            let (mut index, mut model) = (SeqIndex::default(), BTreeMap::new());
+            let mut seq = 1;
+            for (slot, (bits, at, what)) in ops.into_iter().enumerate() {
+                match what {
+                    // Further on, by a little or by far.
+                    0 | 1 => seq += 1 + (at.index(1 << 20) as u64 * (1 << bits >> 20)),
+                    // One before, as a compacted log brings it.
+                    2 => {
+                        let before = at.index(seq as usize) as u64;
+                        if model.insert(before, slot as Slot).is_some() {
+                            index.remove(Seq(before));
+                        }
+                        index.insert(Seq(before), slot as Slot);
+                        continue;
+                    }
+                    _ => {
+                        let there: Vec<u64> = model.keys().copied().collect();
+                        if !there.is_empty() {
+                            let gone = *at.get(&there);
+                            model.remove(&gone);
+                            index.remove(Seq(gone));
+                        }
+                        continue;
+                    }
+                }
+                model.insert(seq, slot as Slot);
+                index.insert(Seq(seq), slot as Slot);
+                let from = at.index(seq as usize + 2) as u64;
+                prop_assert!(index.from(Seq(from)).eq(model.range(from..).map(|(_, slot)| *slot)));
+                prop_assert_eq!(index.get(Seq(from)), model.get(&from).copied());
+                prop_assert!(model.iter().all(|(seq, slot)| index.get(Seq(*seq)) == Some(*slot)));
+                prop_assert!(index.ring.len() <= 4 * index.pages + 3 * GAP_MAX);
+            }
         }
     }
 }

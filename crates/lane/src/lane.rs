@@ -30,6 +30,7 @@ pub(crate) struct Lane {
     /// Its share under the weighted picker.
     pub(crate) weight: u32,
     pub(crate) ready: u64,
+    pub(crate) ready_bytes: u64,
     pub(crate) delayed: u64,
     pub(crate) leased: u64,
     pub(crate) dead: u64,
@@ -44,7 +45,7 @@ impl Lane {
     fn new(name: Arc<str>, level: i32, floor: i32, settings: &Settings) -> Self {
         let max_active = settings.lanes.get(&*name).map_or(0, |lane| lane.max_active);
         let weight = match &settings.picker {
-            PickerKind::Weighted(weights) => weights.get(&*name).copied().unwrap_or(1),
+            PickerKind::Weighted(weights) => weights.get(&*name).copied().unwrap_or(1).max(1),
             _ => 1,
         };
         Self {
@@ -54,6 +55,7 @@ impl Lane {
             max_active,
             weight,
             ready: 0,
+            ready_bytes: 0,
             delayed: 0,
             leased: 0,
             dead: 0,
@@ -84,14 +86,17 @@ impl Lane {
             _ => self.fresh.push_back(entries, slot),
         }
         self.ready += 1;
+        self.ready_bytes += u64::from(entries[slot].message.bytes);
     }
 
     fn take(&mut self, entries: &mut Entries, slot: Slot) {
-        let in_returned = !self.returned.is_empty() && self.returned.remove(&entries[slot].message.seq).is_some();
+        let in_returned =
+            !self.returned.is_empty() && self.returned.remove(&entries[slot].message.seq).is_some();
         if !in_returned {
             self.fresh.remove(entries, slot);
         }
         self.ready -= 1;
+        self.ready_bytes -= u64::from(entries[slot].message.bytes);
     }
 
     /// Its ready messages, oldest first.
@@ -105,14 +110,22 @@ impl Lane {
         })
     }
 
-    /// Ready messages older than this one.
-    pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot) -> u64 {
-        // The newest of all, which is what nearly everybody asks for.
-        let returned = self.returned.last_key_value().map(|(seq, _)| *seq);
-        if self.fresh.tail() == Some(slot) && returned.is_none_or(|seq| seq < entries[slot].message.seq) {
-            return self.ready - 1;
+    /// Ready messages older than this one; `None` when it is further than `walk_max` from either end.
+    pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
+        self.behind(entries, slot, walk_max).map(|behind| self.ready - 1 - behind).or_else(|| {
+            self.iter(entries).take(walk_max).position(|other| other == slot).map(|ahead| ahead as u64)
+        })
+    }
+
+    /// Ready messages younger than this one. None are younger than the newest, which is what nearly everybody asks for.
+    fn behind(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
+        let seq = entries[slot].message.seq;
+        let returned = self.returned.range(seq..).take(walk_max).count();
+        if returned == walk_max || self.returned.contains_key(&seq) {
+            return None;
         }
-        self.iter(entries).take_while(|other| *other != slot).count() as u64
+        let fresh = self.fresh.after(entries, slot).take(walk_max).count();
+        (fresh < walk_max).then_some((returned + fresh) as u64)
     }
 
     pub(crate) fn is_vacant(&self) -> bool {
@@ -136,6 +149,10 @@ pub(crate) struct Lanes {
     capped: Bitmap,
     /// Ready messages by rank, close together: a position is a sum over them.
     depths: Vec<u64>,
+    /// The least urgent priority each lane takes, by rank, close together: every publish looks for its lane.
+    floors: Vec<i32>,
+    /// Their shares by rank, close together.
+    weights: Vec<u32>,
     by_priority: bool,
 }
 
@@ -159,6 +176,8 @@ impl Lanes {
             ready: Bitmap::default(),
             capped: Bitmap::default(),
             depths: Vec::new(),
+            floors: Vec::new(),
+            weights: Vec::new(),
             by_priority: settings.order == Order::Priority,
         };
         all.rerank();
@@ -179,6 +198,11 @@ impl Lanes {
 
     pub(crate) fn len(&self) -> usize {
         self.lanes.len()
+    }
+
+    /// The share of the lane of this rank, and its ready messages.
+    pub(crate) fn share(&self, rank: usize) -> (u64, u64) {
+        (u64::from(self.weights[rank]), self.depths[rank])
     }
 
     /// Ready messages in more urgent lanes.
@@ -211,7 +235,7 @@ impl Lanes {
 
     /// The first rank whose lane takes only priorities below this one.
     pub(crate) fn rank_below(&self, priority: Priority) -> usize {
-        self.ranks.partition_point(|index| self.lane(*index).floor >= priority.0)
+        self.floors.partition_point(|floor| *floor >= priority.0)
     }
 
     /// Whether a message of this priority finds a lane.
@@ -241,9 +265,9 @@ impl Lanes {
 
     /// The rank of the lane that takes this priority; else the rank a new one would have.
     pub(crate) fn find(&self, priority: Priority) -> Result<usize, usize> {
-        let rank = self.ranks.partition_point(|index| self.lane(*index).floor > priority.0);
-        match self.ranks.get(rank) {
-            Some(index) if !self.by_priority || self.lane(*index).floor == priority.0 => Ok(rank),
+        let rank = self.floors.partition_point(|floor| *floor > priority.0);
+        match self.floors.get(rank) {
+            Some(floor) if !self.by_priority || *floor == priority.0 => Ok(rank),
             _ => Err(rank),
         }
     }
@@ -277,6 +301,8 @@ impl Lanes {
             self.lanes[usize::from(*index)].rank = rank;
         }
         self.depths = self.iter().map(|lane| lane.ready).collect();
+        self.floors = self.iter().map(|lane| lane.floor).collect();
+        self.weights = self.iter().map(|lane| lane.weight).collect();
         (self.ready, self.capped) = Default::default();
         for lane in &self.lanes {
             self.ready.set(lane.rank, lane.ready > 0);

@@ -29,7 +29,8 @@ mod view;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Outcome, Publish, Published, Pull, Reply, Step, UrgentCredit, Which,
+    Address, Command, Consume, Delivery, Effect, Outcome, Publish, Published, Pull, Reply, Step,
+    UrgentCredit, Which,
 };
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
@@ -37,14 +38,15 @@ pub use ids::{
     ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
 };
 pub use message::{
-    Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id,
+    Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id,
+    seq_of_public_id,
 };
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
 pub use refusal::Refusal;
 pub use settings::{
-    Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order, Overflow,
-    PickerKind, RejectBelow, Settings, WINDOW_MAX,
+    Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
+    Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
 pub use topology::{Binding, Exchange, ExchangeKind, HeaderValue, Headers, Topology, topic_matches};
 pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};

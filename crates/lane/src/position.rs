@@ -9,14 +9,17 @@ use crate::queue::Queue;
 const POSITION_MAX: u64 = 1_000;
 
 impl Queue {
-    /// Messages ahead of a ready one: in dispatch order, and in its own lane.
-    pub(crate) fn position(&self, slot: Slot) -> (Option<u64>, Option<u64>) {
+    /// Messages ahead of a ready one: in dispatch order, and in its own lane. Neither is told of one that is further than
+    /// `walk_max` from either end of its lane.
+    pub(crate) fn position(&self, slot: Slot, walk_max: usize) -> (Option<u64>, Option<u64>) {
         if self.entries[slot].message.state != State::Ready {
             return (None, None);
         }
         let index = self.entries[slot].lane;
         let rank = self.lanes.rank_of(index);
-        let in_lane = self.lanes.lane(index).ahead_of(&self.entries, slot);
+        let Some(in_lane) = self.lanes.lane(index).ahead_of(&self.entries, slot, walk_max) else {
+            return (None, None);
+        };
         let elsewhere = match &self.picker {
             Picker::Strict => Some(self.lanes.ready_above(rank)),
             Picker::Weighted { turn } => Some(self.ahead_in_turns(*turn, rank, in_lane)),
@@ -29,16 +32,16 @@ impl Queue {
     fn ahead_in_turns(&self, turn: Option<Turn>, rank: usize, in_lane: u64) -> u64 {
         let lanes = self.lanes.len();
         let (served, left) = turn.map_or((lanes - 1, 0), |turn| (turn.rank, u64::from(turn.left)));
-        let in_ring = |rank: usize| (rank + lanes - served - 1) % lanes;
+        let in_ring = |rank: usize| if rank > served { rank - served } else { rank + lanes - served };
         let left_to = |at: usize| if at == served { left } else { 0 };
         if in_lane < left_to(rank) {
             return 0;
         }
-        let rounds = (in_lane - left_to(rank)) / u64::from(self.lanes.at_rank(rank).weight);
+        let rounds = (in_lane - left_to(rank)) / self.lanes.share(rank).0;
         let others = self.lanes.ready().iter().filter(|other| *other != rank).map(|other| {
-            let lane = self.lanes.at_rank(other);
+            let (weight, ready) = self.lanes.share(other);
             let turns = rounds + u64::from(in_ring(other) < in_ring(rank));
-            lane.ready.min(left_to(other) + turns * u64::from(lane.weight))
+            ready.min(left_to(other) + turns * weight)
         });
         others.sum()
     }

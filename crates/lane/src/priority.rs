@@ -62,7 +62,8 @@ pub enum Scheme {
     Max(u8),
 }
 
-const SIGNED: [(&str, i32); 5] = [("BULK", -100), ("LOW", -50), ("NORMAL", 0), ("HIGH", 50), ("CRITICAL", 100)];
+const SIGNED: [(&str, i32); 5] =
+    [("BULK", -100), ("LOW", -50), ("NORMAL", 0), ("HIGH", 50), ("CRITICAL", 100)];
 const NAMED: [(&str, i32); 5] = [("background", 0), ("low", 1), ("normal", 2), ("high", 3), ("critical", 4)];
 const TEN_LEVEL_DEFAULT: i32 = 4;
 const NAMED_DEFAULT: i32 = 2;
@@ -126,8 +127,9 @@ impl Scheme {
             return Cow::Borrowed(name);
         }
         match self {
-            Self::Route if priority.0 <= 0 => Cow::Borrowed("default"),
-            Self::Route => Cow::Owned((10 - priority.0).to_string()),
+            Self::Route if priority.0 == 0 => Cow::Borrowed("default"),
+            // A dead letter from a queue of another scheme may be below all of these; its lane has a name of its own.
+            Self::Route => Cow::Owned((10 - i64::from(priority.0)).to_string()),
             _ => Cow::Owned(priority.0.to_string()),
         }
     }
@@ -138,8 +140,8 @@ impl Scheme {
         match original {
             Original::Number(number) => Given::Number(i64::from(number)),
             Original::Missing | Original::Name => match self {
-                Self::Route if priority.0 <= 0 => Given::Missing,
-                Self::Route => Given::Number(i64::from(10 - priority.0)),
+                Self::Route if priority.0 == 0 => Given::Missing,
+                Self::Route => Given::Number(10 - i64::from(priority.0)),
                 _ => match self.name(priority) {
                     Cow::Borrowed(name) => Given::Name(name.to_owned()),
                     Cow::Owned(_) => Given::Number(i64::from(priority.0)),
@@ -224,7 +226,9 @@ impl FromStr for Scheme {
                 .filter(|most| *most > 0)
                 .map(Self::Max)
                 .ok_or_else(|| {
-                    format!("unknown scheme `{text}`: use ten-level, signed, named, route or max-1 to max-255")
+                    format!(
+                        "unknown scheme `{text}`: use ten-level, signed, named, route or max-1 to max-255"
+                    )
                 }),
         }
     }

@@ -6,7 +6,7 @@ use crate::broker::Broker;
 use crate::command::{Address, Effect, Outcome, Publish, Published, Reply, Step};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
-use crate::queue::Admitted;
+use crate::queue::{Admission, Admitted};
 use crate::refusal::Refusal;
 
 /// The queues of one publish. Nearly always one.
@@ -27,6 +27,9 @@ impl Targets {
 impl Broker {
     pub(crate) fn publish(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
         let targets = self.targets(&publish.to)?;
+        if let Targets::One(id) = targets {
+            return self.publish_to_one(id, &publish, step);
+        }
         self.check_copies(targets.as_slice().len())?;
         for id in targets.as_slice() {
             self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
@@ -37,6 +40,23 @@ impl Broker {
             self.dispatch(*id, step);
         }
         Ok(Reply::Published(copies))
+    }
+
+    fn publish_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let (now, options) = (self.now, self.options);
+        let queue = self.queue_mut(id);
+        let Admission { priority, pending } =
+            queue.admit(publish, options.max_message_bytes, Admitted::default())?;
+        let copied = match pending {
+            Some(pending) => {
+                step.effects.push(Effect::Released(publish.place));
+                queue.pending(pending)
+            }
+            None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
+        };
+        let copy = queue.published(0, copied);
+        self.dispatch(id, step);
+        Ok(Reply::Published(vec![copy]))
     }
 
     /// Publishes and settles, all or none: everything is checked before anything is done.
@@ -54,10 +74,12 @@ impl Broker {
             for id in targets.as_slice() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
-                if queue.admit(&publish, self.options.max_message_bytes, *tally)?.is_none() {
+                let Admission { priority, pending } =
+                    queue.admit(&publish, self.options.max_message_bytes, *tally)?;
+                if pending.is_none() {
                     tally.messages += 1;
                     tally.bytes += u64::from(publish.bytes);
-                    priorities.insert(queue.map_priority(&publish.priority)?);
+                    priorities.insert(priority);
                 }
             }
             copies += targets.as_slice().len();
@@ -74,7 +96,8 @@ impl Broker {
             self.store_copies(at, publish, targets, &mut copies, step);
         }
         for (receipt, outcome) in settlements {
-            self.settle(receipt, *outcome, step);
+            let slot = self.check_receipt(receipt).expect("a checked receipt holds");
+            self.settle(receipt, slot, *outcome, step);
         }
         let settled = settlements.iter().map(|(receipt, _)| receipt.queue);
         let touched: BTreeSet<QueueId> = before.into_keys().chain(settled).collect();
@@ -113,22 +136,29 @@ impl Broker {
     }
 
     /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
-    fn store_copies(&mut self, at: usize, publish: &Publish, targets: &Targets, copies: &mut Vec<Published>, step: &mut Step) {
+    fn store_copies(
+        &mut self,
+        at: usize,
+        publish: &Publish,
+        targets: &Targets,
+        copies: &mut Vec<Published>,
+        step: &mut Step,
+    ) {
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
         // Shared before the first copy is in: that one may be gone again before the next comes.
-        let missing = |id: &&QueueId| self.queue_ref(**id).pending_of(publish.id.as_deref()).is_none();
-        let stored = targets.as_slice().iter().filter(missing).count();
+        let pending = |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_of(publish.id.as_deref());
+        let stored = targets.as_slice().iter().filter(|id| pending(self, id).is_none()).count();
         step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
         for id in targets.as_slice() {
             let queue = self.queue_mut(*id);
-            if let Some(pending) = queue.pending_of(publish.id.as_deref()) {
-                copies.push(queue.pending(at, pending));
-                continue;
-            }
-            let seq = queue.next_seq;
-            let priority = queue.map_priority(&publish.priority).expect("an admitted priority maps");
-            queue.publish(now, publish, default_ttl_ms, step);
-            copies.push(queue.published(at, seq, priority, false));
+            let copied = match queue.pending_of(publish.id.as_deref()) {
+                Some(pending) => queue.pending(pending),
+                None => {
+                    let priority = queue.map_priority(&publish.priority).expect("an admitted priority maps");
+                    queue.publish(now, publish, priority, default_ttl_ms, step)
+                }
+            };
+            copies.push(queue.published(at, copied));
         }
         if stored == 0 {
             step.effects.push(Effect::Released(publish.place));

@@ -13,7 +13,9 @@ use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time};
 use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
-use crate::message::{Death, DeathReason, Extras, Message, PutBack, Settled, State, Status, seq_of_public_id};
+use crate::message::{
+    Death, DeathReason, Extras, Message, PutBack, Settled, State, Status, seq_of_public_id,
+};
 use crate::picker::Picker;
 use crate::priority::{Given, Original, Priority};
 use crate::refusal::Refusal;
@@ -51,7 +53,13 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(id: QueueId, name: Arc<str>, settings: Box<Settings>, next_seq: Seq, seed: u64) -> Self {
+    pub(crate) fn new(
+        id: QueueId,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        next_seq: Seq,
+        seed: u64,
+    ) -> Self {
         Self {
             id,
             name,
@@ -61,7 +69,9 @@ impl Queue {
             picker: Picker::new(&settings.picker),
             roster: Roster::default(),
             by_seq: SeqIndex::default(),
-            by_id: TextIndex::new(seed, |entries, slot| entries[slot].message.id().expect("indexed by its id")),
+            by_id: TextIndex::new(seed, |entries, slot| {
+                entries[slot].message.id().expect("indexed by its id")
+            }),
             by_key: key_index(&settings, seed),
             seed,
             alarms: Alarms::default(),
@@ -280,7 +290,7 @@ impl Queue {
         }
     }
 
-    /// Whether a publish is taken, `before` of the same step counted as waiting already. `Ok(Some)`: it is there already.
+    /// Whether a publish is taken, `before` of the same step counted as waiting already. or is there already.
     ///
     /// # Errors
     /// Why it is not.
@@ -289,24 +299,23 @@ impl Queue {
         publish: &Publish,
         max_message_bytes: u64,
         before: Admitted,
-    ) -> Result<Option<Slot>, Refusal> {
+    ) -> Result<Admission, Refusal> {
         let priority = self.map_priority(&publish.priority)?;
         check_texts(publish)?;
         if let Some(pending) = self.pending_of(publish.id.as_deref()) {
-            return Ok(Some(pending));
+            return Ok(Admission { priority, pending: Some(pending) });
         }
         if self.settings.last_value == Some(LastValue::Key) && publish.key.is_none() {
             return Err(Refusal::KeyMissing);
         }
-        let most = [self.settings.max_message_bytes, max_message_bytes].into_iter().filter(|most| *most > 0).min();
-        let most = most.into_iter().chain((self.settings.max_bytes > 0).then_some(self.settings.max_bytes)).min();
-        if most.is_some_and(|most| u64::from(publish.bytes) > most) {
+        let most = [self.settings.max_message_bytes, self.settings.max_bytes, max_message_bytes];
+        if most.iter().any(|most| *most > 0 && u64::from(publish.bytes) > *most) {
             return Err(Refusal::MessageTooLarge);
         }
         self.lanes.check(priority)?;
         let replaced = self.replaced_by(publish.key.as_deref());
         self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
-        Ok(None)
+        Ok(Admission { priority, pending: None })
     }
 
     /// Whether one more fits, counted as if `replaced` had gone already.
@@ -333,21 +342,30 @@ impl Queue {
 
     /// Whether the queue comes within its limits when it drops what is ready and no more urgent than this. Asked before
     /// anything is dropped, so that nobody pays for a message that does not fit all the same.
-    fn others_pay(&self, priority: Priority, mut messages: u64, mut bytes: u64, except: Option<Slot>) -> bool {
+    fn others_pay(
+        &self,
+        priority: Priority,
+        mut messages: u64,
+        mut bytes: u64,
+        except: Option<Slot>,
+    ) -> bool {
         if self.settings.overflow != Overflow::Evict {
             return false;
         }
         let (Ok(rank) | Err(rank)) = self.lanes.find(priority);
-        let ranks = self.lanes.ready().iter().filter(|payer| *payer >= rank);
-        let payers = ranks.flat_map(|payer| self.lanes.at_rank(payer).iter(&self.entries));
-        for payer in payers.filter(|payer| Some(*payer) != except) {
-            messages -= 1;
-            bytes -= u64::from(self.entries[payer].message.bytes);
-            if !self.is_over(messages, bytes) {
-                return true;
-            }
+        for payer in self.lanes.ready().iter().filter(|payer| *payer >= rank) {
+            let lane = self.lanes.at_rank(payer);
+            messages -= lane.ready;
+            bytes -= lane.ready_bytes;
         }
-        false
+        if let Some(Entry { message, lane, .. }) = except.map(|slot| &self.entries[slot])
+            && message.state == State::Ready
+            && self.lanes.rank_of(*lane) >= rank
+        {
+            messages += 1;
+            bytes += u64::from(message.bytes);
+        }
+        !self.is_over(messages, bytes)
     }
 
     /// Whether a message of its priority is taken without being refused for the queue's limits.
@@ -380,12 +398,17 @@ impl Queue {
         (self.entries[slot].message.state != State::Dead).then_some(slot)
     }
 
-    /// Publishes an admitted message.
-    pub(crate) fn publish(&mut self, now: Time, publish: &Publish, default_ttl_ms: u64, step: &mut Step) {
-        let priority = self.map_priority(&publish.priority).expect("an admitted priority maps");
-        let extras = (publish.id.is_some() || publish.key.is_some()).then(|| {
-            Box::new(Extras { id: publish.id.clone(), key: publish.key.clone(), death: None })
-        });
+    /// Publishes an admitted message. Answers what to say of it.
+    pub(crate) fn publish(
+        &mut self,
+        now: Time,
+        publish: &Publish,
+        priority: Priority,
+        default_ttl_ms: u64,
+        step: &mut Step,
+    ) -> Copied {
+        let extras = (publish.id.is_some() || publish.key.is_some())
+            .then(|| Box::new(Extras { id: publish.id.clone(), key: publish.key.clone(), death: None }));
         let state = match publish.delay_ms {
             0 => State::Ready,
             delay => State::Delayed { due: now.after(delay) },
@@ -402,7 +425,9 @@ impl Queue {
             state,
             extras,
         };
-        self.store(message, step);
+        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
+        let seq = message.seq;
+        Copied { seq, priority, slot: self.arrive(message, step), duplicate: false }
     }
 
     /// When a message that is published now expires: the least of its own time to live, the queue's (else the global
@@ -413,19 +438,14 @@ impl Queue {
         least.map_or(Time::NEVER, |ms| now.after(ms))
     }
 
-    fn store(&mut self, message: Message, step: &mut Step) {
-        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
-        self.arrive(message, step);
-    }
-
-    /// Puts in a message that is new here, its fact said, and lets the least urgent pay for it.
-    pub(crate) fn arrive(&mut self, message: Message, step: &mut Step) {
+    /// Puts in a message that is new here, its fact said, and lets the least urgent pay for it. `None`: that was itself.
+    pub(crate) fn arrive(&mut self, message: Message, step: &mut Step) -> Option<Slot> {
         let replaced = self.replaced_by(message.key());
         let slot = self.insert(message);
         if let Some(older) = replaced {
             self.settle(older, Settled::Replaced, step);
         }
-        self.evict(slot, step);
+        self.evict(slot, step).then_some(slot)
     }
 
     fn is_waiting(&self, slot: Slot) -> bool {
@@ -433,8 +453,8 @@ impl Queue {
     }
 
     /// While the queue is over its limits, its least urgent message goes: the oldest of the last lane. The newcomer goes
-    /// when everything else that is ready is more urgent.
-    fn evict(&mut self, newcomer: Slot, step: &mut Step) {
+    /// when everything else that is ready is more urgent. True if it stays.
+    fn evict(&mut self, newcomer: Slot, step: &mut Step) -> bool {
         let rank = self.lanes.rank_of(self.entries[newcomer].lane);
         while self.is_over(self.waiting, self.waiting_bytes) {
             let least = self.lanes.ready().last().filter(|least| *least >= rank);
@@ -443,9 +463,10 @@ impl Queue {
             let victim = least.and_then(others).unwrap_or(newcomer);
             self.settle(victim, Settled::Evicted, step);
             if victim == newcomer {
-                return;
+                return false;
             }
         }
+        true
     }
 
     // ---- lease ----
@@ -465,7 +486,8 @@ impl Queue {
     }
 
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.
-    pub(crate) fn dispatch(&mut self, now: Time, held: bool, leases: &mut LeaseId, step: &mut Step) {
+    /// True if there may have been some.
+    pub(crate) fn dispatch(&mut self, now: Time, held: bool, leases: &mut LeaseId, step: &mut Step) -> bool {
         let mut served: Vec<ConsumerId> = Vec::new();
         while !held && let Some(rank) = self.pick() {
             let lane = self.lanes.at_rank(rank);
@@ -480,12 +502,14 @@ impl Queue {
                 served.push(consumer);
             }
         }
-        if self.roster.next_give_up().is_some() {
-            for consumer in self.roster.ended(now, &served) {
-                self.roster.remove(consumer);
-                step.effects.push(Effect::Served { consumer });
-            }
+        if self.roster.next_give_up().is_none() {
+            return false;
         }
+        for consumer in self.roster.ended(now, &served) {
+            self.roster.remove(consumer);
+            step.effects.push(Effect::Served { consumer });
+        }
+        true
     }
 
     /// Leases one message to one taker. True if it pulled.
@@ -712,7 +736,13 @@ impl Queue {
 
     /// Puts a dead letter of this queue back into its lane, with a fresh count; a time to live that is over is not held
     /// against it.
-    pub(crate) fn replay(&mut self, now: Time, slot: Slot, promote: Option<(Priority, &Given)>, step: &mut Step) {
+    pub(crate) fn replay(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        promote: Option<(Priority, &Given)>,
+        step: &mut Step,
+    ) {
         let Message { seq, priority, original, expires, .. } = self.entries[slot].message;
         let (priority, original) =
             promote.map_or((priority, original), |(priority, given)| (priority, given.original()));
@@ -736,7 +766,8 @@ impl Queue {
 
     /// When something may happen by itself next.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        [self.alarms.next(), self.roster.next_give_up()].into_iter().flatten().filter(|t| *t != Time::NEVER).min()
+        let alarm = self.alarms.next().unwrap_or(Time::NEVER);
+        alarm.min(self.roster.next_give_up().unwrap_or(Time::NEVER)).some()
     }
 
     /// Lets time pass. Answers the messages that must be dead-lettered, oldest first.
@@ -763,7 +794,12 @@ impl Queue {
 
     /// Puts back all that a consumer holds, before it is taken off the roster. Answers the messages that must be
     /// dead-lettered, oldest first.
-    pub(crate) fn give_back(&mut self, now: Time, consumer: ConsumerId, step: &mut Step) -> Vec<(Seq, DeathReason)> {
+    pub(crate) fn give_back(
+        &mut self,
+        now: Time,
+        consumer: ConsumerId,
+        step: &mut Step,
+    ) -> Vec<(Seq, DeathReason)> {
         let held: Vec<Slot> = match self.roster.get(consumer).map(|taker| &taker.kind) {
             Some(Kind::Stays { held, .. }) => held.iter(&self.entries).collect(),
             _ => Vec::new(),
@@ -822,16 +858,11 @@ impl Queue {
 
     // ---- lists for browsing ----
 
-    /// What to answer for a copy: one that paid for itself is no longer anywhere.
-    pub(crate) fn published(
-        &self,
-        publish: usize,
-        seq: Seq,
-        priority: Priority,
-        duplicate: bool,
-    ) -> Published {
-        let slot = self.by_seq.get(seq);
-        let (position, position_in_priority) = slot.map_or((None, None), |slot| self.position(slot));
+    /// What to answer for a copy.
+    pub(crate) fn published(&self, publish: usize, copied: Copied) -> Published {
+        let Copied { seq, priority, slot, duplicate } = copied;
+        let (position, position_in_priority) =
+            slot.map_or((None, None), |slot| self.position(slot, WALK_MAX));
         Published { publish, queue: self.id, seq, priority, duplicate, position, position_in_priority }
     }
 
@@ -898,6 +929,29 @@ impl Queue {
         }
         Ok(())
     }
+}
+
+/// A publish of an id that is pending looks for its position at most so far from either end of its lane.
+const WALK_MAX: usize = 1_000;
+
+/// A publish may be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admission {
+    /// Its priority here.
+    pub(crate) priority: Priority,
+    /// A pending message has its id: nothing is to be done.
+    pub(crate) pending: Option<Slot>,
+}
+
+/// What became of one copy of a publish.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    pub(crate) seq: Seq,
+    pub(crate) priority: Priority,
+    /// `None`: it paid for itself and is no longer anywhere.
+    pub(crate) slot: Option<Slot>,
+    /// It was there before.
+    pub(crate) duplicate: bool,
 }
 
 /// What earlier publishes of the same step will add to a queue.

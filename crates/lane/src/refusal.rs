@@ -128,16 +128,20 @@ impl Refusal {
             }
             Self::QueueFull => "try again when messages have been consumed, or raise max_length or max_bytes",
             Self::BelowPriority => "try again later, or publish it with a higher priority if it is urgent",
-            Self::MessageTooLarge => "store the body elsewhere and publish a reference, or raise max_message_bytes",
-            Self::IdInvalid => {
-                "use 1 to 200 bytes without control characters that do not start with `seq-`"
+            Self::MessageTooLarge => {
+                "store the body elsewhere and publish a reference, or raise max_message_bytes"
             }
-            Self::IdPending => "settle or remove the pending message of that id (in a last-value queue: of that key) first",
+            Self::IdInvalid => "use 1 to 200 bytes without control characters that do not start with `seq-`",
+            Self::IdPending => {
+                "settle or remove the pending message of that id (in a last-value queue: of that key) first"
+            }
             Self::KeyInvalid => "use at most 200 bytes of text without control characters",
             Self::KeyMissing => "give the message a key: this queue keeps the newest message of each key",
             Self::TooManyCopies => "publish fewer messages at once, or bind fewer queues to the exchange",
             Self::Unroutable => "bind a queue to the exchange for this routing key",
-            Self::StaleReceipt => "drop the result: the message has been or will be given to another consumer",
+            Self::StaleReceipt => {
+                "drop the result: the message has been or will be given to another consumer"
+            }
             Self::Leased => "wait until its consumer has settled it, or remove it",
             Self::Dead => "replay it to put it back into its lane",
             Self::NotDead => "only dead letters can be replayed",

@@ -4,7 +4,7 @@
 //! higher priority goes first; among equals, whoever has waited longest since its last message.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::command::{Consume, Pull, UrgentCredit};
 use crate::entries::List;
@@ -15,16 +15,39 @@ use crate::ids::{ConsumerId, Time};
 pub(crate) struct Roster {
     takers: BTreeMap<ConsumerId, Taker>,
     /// Those with room for any message, in the order in which they are served.
-    open: BTreeSet<Place>,
+    open: Order,
     /// Those with room for urgent messages only.
-    urgent: BTreeSet<Place>,
+    urgent: Order,
     /// When pulls give up.
     waits: BTreeSet<(Time, ConsumerId)>,
     turn: u64,
 }
 
-/// A place in the order of service.
-type Place = (Reverse<i32>, u64, ConsumerId);
+/// A place in the order of service: the consumer priority, larger first, then the turn, which nobody shares.
+type Place = (Reverse<i32>, u64);
+
+/// Places in order. Mostly the first one leaves and comes back last, which moves nothing and allocates nothing.
+#[derive(Clone, Debug, Default)]
+struct Order(VecDeque<(Place, ConsumerId)>);
+
+impl Order {
+    fn insert(&mut self, place: Place, consumer: ConsumerId) {
+        if self.0.back().is_none_or(|(last, _)| *last < place) {
+            return self.0.push_back((place, consumer));
+        }
+        let at = self.0.partition_point(|(other, _)| *other < place);
+        self.0.insert(at, (place, consumer));
+    }
+
+    fn remove(&mut self, place: Place) {
+        if self.0.pop_front_if(|(first, _)| *first == place).is_some() {
+            return;
+        }
+        let at =
+            self.0.binary_search_by(|(other, _)| other.cmp(&place)).expect("who has room stands in order");
+        self.0.remove(at);
+    }
+}
 
 /// One who takes messages.
 #[derive(Clone, Debug)]
@@ -61,6 +84,10 @@ impl Taker {
         }
     }
 
+    fn place(&self) -> Place {
+        (Reverse(self.priority), self.turn)
+    }
+
     fn urgent_floor(&self) -> i32 {
         match &self.kind {
             Kind::Stays { urgent: Some(urgent), .. } => urgent.at.0,
@@ -85,16 +112,13 @@ impl Roster {
     }
 
     pub(crate) fn consume(&mut self, consume: &Consume, window: u32) {
-        let kind = Kind::Stays {
-            window,
-            urgent: consume.urgent,
-            held: List::default(),
-        };
+        let kind = Kind::Stays { window, urgent: consume.urgent, held: List::default() };
         self.insert(consume.consumer, consume.priority, kind);
     }
 
     pub(crate) fn pull(&mut self, pull: &Pull) {
-        let kind = Kind::Pulls { left: pull.max, taken: 0, visibility_ms: pull.visibility_ms, until: pull.until };
+        let kind =
+            Kind::Pulls { left: pull.max, taken: 0, visibility_ms: pull.visibility_ms, until: pull.until };
         self.waits.insert((pull.until, pull.consumer));
         self.insert(pull.consumer, 0, kind);
     }
@@ -102,49 +126,47 @@ impl Roster {
     fn insert(&mut self, consumer: ConsumerId, priority: i32, kind: Kind) {
         self.turn += 1;
         let taker = Taker { priority, turn: self.turn, kind };
-        self.enlist(consumer, &taker);
+        self.enlist(taker.room(), taker.place(), consumer);
         self.takers.insert(consumer, taker);
     }
 
     pub(crate) fn remove(&mut self, consumer: ConsumerId) -> Option<Taker> {
         let taker = self.takers.remove(&consumer)?;
-        self.delist(consumer, &taker);
+        self.delist(taker.room(), taker.place());
         if let Kind::Pulls { until, .. } = taker.kind {
             self.waits.remove(&(until, consumer));
         }
         Some(taker)
     }
 
-    fn enlist(&mut self, consumer: ConsumerId, taker: &Taker) {
-        let place = (Reverse(taker.priority), taker.turn, consumer);
-        match taker.room() {
-            Room::Any => self.open.insert(place),
-            Room::Urgent => self.urgent.insert(place),
-            Room::None => false,
-        };
+    fn enlist(&mut self, room: Room, place: Place, consumer: ConsumerId) {
+        match room {
+            Room::Any => self.open.insert(place, consumer),
+            Room::Urgent => self.urgent.insert(place, consumer),
+            Room::None => {}
+        }
     }
 
-    fn delist(&mut self, consumer: ConsumerId, taker: &Taker) {
-        let place = (Reverse(taker.priority), taker.turn, consumer);
-        match taker.room() {
-            Room::Any => self.open.remove(&place),
-            Room::Urgent => self.urgent.remove(&place),
-            Room::None => false,
-        };
+    fn delist(&mut self, room: Room, place: Place) {
+        match room {
+            Room::Any => self.open.remove(place),
+            Room::Urgent => self.urgent.remove(place),
+            Room::None => {}
+        }
     }
 
     /// The least urgent priority anybody has room for: `None` if nobody has any, `i32::MIN` if somebody takes all.
     pub(crate) fn floor(&self) -> Option<i32> {
-        if !self.open.is_empty() {
+        if !self.open.0.is_empty() {
             return Some(i32::MIN);
         }
-        self.urgent.iter().map(|(_, _, consumer)| self.takers[consumer].urgent_floor()).min()
+        self.urgent.0.iter().map(|(_, consumer)| self.takers[consumer].urgent_floor()).min()
     }
 
     /// Who takes the next message of a lane that takes no priority below `floor`.
     pub(crate) fn next(&self, floor: i32) -> Option<ConsumerId> {
-        let urgent = || self.urgent.iter().find(|(_, _, id)| self.takers[id].urgent_floor() <= floor);
-        self.open.first().or_else(urgent).map(|(_, _, consumer)| *consumer)
+        let urgent = || self.urgent.0.iter().find(|(_, id)| self.takers[id].urgent_floor() <= floor);
+        self.open.0.front().or_else(urgent).map(|(_, consumer)| *consumer)
     }
 
     /// Changes a taker and puts it where its room says; `served` gives up its turn.
@@ -154,15 +176,18 @@ impl Roster {
         served: bool,
         change: impl FnOnce(&mut Kind) -> T,
     ) -> Option<T> {
-        let mut taker = self.takers.remove(&consumer)?;
-        self.delist(consumer, &taker);
+        let taker = self.takers.get_mut(&consumer)?;
+        let (room, place) = (taker.room(), taker.place());
         let answer = change(&mut taker.kind);
         if served && matches!(taker.kind, Kind::Stays { .. }) {
             self.turn += 1;
             taker.turn = self.turn;
         }
-        self.enlist(consumer, &taker);
-        self.takers.insert(consumer, taker);
+        let (room_now, place_now) = (taker.room(), taker.place());
+        if (room_now, place_now) != (room, place) {
+            self.delist(room, place);
+            self.enlist(room_now, place_now, consumer);
+        }
         Some(answer)
     }
 

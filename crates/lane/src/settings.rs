@@ -263,7 +263,10 @@ impl Settings {
         let mut above: Option<Priority> = None;
         for (at, band) in bands.iter().enumerate() {
             if crate::check_name(&band.name).is_err() || bands[..at].iter().any(|b| b.name == band.name) {
-                return Err(bad("order.lanes.name", format!("`{}` is no name, or is there twice", band.name)));
+                return Err(bad(
+                    "order.lanes.name",
+                    format!("`{}` is no name, or is there twice", band.name),
+                ));
             }
             let last = at + 1 == bands.len();
             match (&band.from, last) {
@@ -396,7 +399,10 @@ mod tests {
         check(r#"{"default_priority":-1}"#, "`default_priority`");
         check(r#"{"order":{"lanes":[{"name":"primary","from":0},{"name":"backfill"}]}}"#, "fine");
         check(r#"{"order":{"lanes":[{"name":"a"},{"name":"b"}]}}"#, "lane `a` needs a `from`");
-        check(r#"{"order":{"lanes":[{"name":"a","from":2},{"name":"b","from":5},{"name":"c"}]}}"#, "most urgent");
+        check(
+            r#"{"order":{"lanes":[{"name":"a","from":2},{"name":"b","from":5},{"name":"c"}]}}"#,
+            "most urgent",
+        );
         check(r#"{"ttl_ms":99999999999999}"#, "`ttl_ms` must be at most");
     }
 

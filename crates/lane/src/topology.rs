@@ -84,7 +84,9 @@ const PREDECLARED: [(&str, ExchangeKind); 5] = [
 impl Default for Topology {
     fn default() -> Self {
         let exchange = |kind| Exchange { kind, bindings: BTreeSet::new() };
-        Self { exchanges: PREDECLARED.iter().map(|(name, kind)| (Arc::from(*name), exchange(*kind))).collect() }
+        Self {
+            exchanges: PREDECLARED.iter().map(|(name, kind)| (Arc::from(*name), exchange(*kind))).collect(),
+        }
     }
 }
 

@@ -114,14 +114,18 @@ fn hash_topology(fact: &Fact) -> u64 {
             hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
         }
         Fact::ExchangeStored { name, .. } => hash_text(1, name),
-        Fact::Bound(binding) => hash_text(hash_text(hash_text(2, &binding.exchange), &binding.queue), &binding.routing_key),
+        Fact::Bound(binding) => {
+            hash_text(hash_text(hash_text(2, &binding.exchange), &binding.queue), &binding.routing_key)
+        }
         _ => 3,
     }
 }
 
 fn name_of(to: &overtake_lane::DeadLetterTo) -> Option<&str> {
     match to {
-        overtake_lane::DeadLetterTo::Queue(name) | overtake_lane::DeadLetterTo::Exchange { name, .. } => Some(name),
+        overtake_lane::DeadLetterTo::Queue(name) | overtake_lane::DeadLetterTo::Exchange { name, .. } => {
+            Some(name)
+        }
         overtake_lane::DeadLetterTo::Keep => Some("keep"),
         overtake_lane::DeadLetterTo::Drop => Some("drop"),
     }

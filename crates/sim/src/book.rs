@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{LeasedMessage, NewMessage};
-use overtake_lane::{Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Seq, Settings, State, Time, UrgentCredit};
+use overtake_lane::{
+    Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Seq, Settings, State, Time,
+    UrgentCredit,
+};
 
 use crate::audit::Audit;
 
@@ -62,7 +65,9 @@ impl Book {
     /// Ends a lease.
     pub(crate) fn end(&mut self, queue: QueueId, seq: Seq) -> Option<Hold> {
         let hold = self.holds.remove(&(queue, seq))?;
-        if let Some(window) = hold.consumer.and_then(|id| self.takers.get_mut(&id)).and_then(|t| t.window.as_mut()) {
+        if let Some(window) =
+            hold.consumer.and_then(|id| self.takers.get_mut(&id)).and_then(|t| t.window.as_mut())
+        {
             window.held -= 1;
         }
         Some(hold)
@@ -143,7 +148,12 @@ impl Book {
     }
 
     /// A new life: nobody stays, and of the leases only those the recovery found.
-    pub(crate) fn recovered(&mut self, broker: &Broker, audit: &Audit, mark_of: impl Fn(QueueId, Seq) -> Option<u64>) {
+    pub(crate) fn recovered(
+        &mut self,
+        broker: &Broker,
+        audit: &Audit,
+        mark_of: impl Fn(QueueId, Seq) -> Option<u64>,
+    ) {
         self.takers.clear();
         self.holds.clear();
         for (queue, message) in audit.messages() {
@@ -156,7 +166,8 @@ impl Book {
         }
         self.settings.clear();
         for (id, seen) in &audit.queues {
-            self.settings.insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
+            self.settings
+                .insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
         }
     }
 
@@ -181,7 +192,9 @@ pub(crate) fn lane_of(settings: &Settings, priority: Priority) -> i64 {
         Order::Fifo => 0,
         Order::Lanes(bands) => {
             let takes = |band: &overtake_lane::Band| {
-                band.from.as_ref().is_none_or(|from| settings.scheme.map(from).is_ok_and(|from| priority >= from))
+                band.from
+                    .as_ref()
+                    .is_none_or(|from| settings.scheme.map(from).is_ok_and(|from| priority >= from))
             };
             let at = bands.iter().position(takes).expect("the last lane takes everything");
             (bands.len() - 1 - at) as i64

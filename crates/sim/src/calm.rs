@@ -20,16 +20,25 @@ impl World {
         self.tell(|| "the calm".to_owned());
         self.is_calm = true;
         self.disk.set_capacity(None);
-        self.paused_until = 0;
         self.revive()?;
+        if self.plan.is_full_in_calm {
+            // Nothing breaks any more, but the disk stays full: consuming must be enough to make room.
+            self.disk.set_capacity(Some(self.disk.used()));
+        }
         self.let_consumers_go()?;
         for round in 0..ROUNDS_MAX {
             if self.audit.len() == 0 {
                 return self.check_empty();
             }
+            if self.life.as_ref().is_some_and(|life| life.core.is_held()) {
+                self.tally.held += 1;
+                self.disk.set_capacity(None);
+                self.pass(5_000)?;
+            }
             self.drain_once(round)?;
         }
-        let left: Vec<String> = self.audit.messages().map(|(queue, message)| format!("{}: {message:?}", queue.0)).collect();
+        let left: Vec<String> =
+            self.audit.messages().map(|(queue, message)| format!("{}: {message:?}", queue.0)).collect();
         broken(Promise::Alive, format!("{} messages do not drain: {}", left.len(), left.join("; ")))
     }
 
@@ -48,18 +57,28 @@ impl World {
         loop {
             let busy = match &self.life {
                 None => true,
-                Some(life) => !self.inbox.is_empty() || !life.flight.is_empty() || life.durable != life.core.tail(),
+                Some(life) => {
+                    !self.inbox.is_empty() || !life.flight.is_empty() || life.durable != life.core.tail()
+                }
             };
             if !busy || self.now_us >= until {
                 return Ok(());
             }
             if self.life.is_some() {
                 self.turn_soon(1_000);
-            } else {
-                self.at(1_000, Event::Start);
             }
             self.next_event()?;
         }
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, us: u64) -> Checked {
+        let until = self.now_us + us;
+        self.at(us, Event::Relief);
+        while self.now_us < until {
+            self.next_event()?;
+        }
+        Ok(())
     }
 
     /// Asks, and waits until everything is durable.
@@ -68,11 +87,14 @@ impl World {
         self.ask(0, request);
         let until = self.now_us + 60_000_000;
         self.settle_down(until)?;
-        hold(self.inbox.is_empty() && self.life.is_some(), Promise::Alive, || "the engine does not answer in the calm".to_owned())
+        hold(self.inbox.is_empty() && self.life.is_some(), Promise::Alive, || {
+            "the engine does not answer in the calm".to_owned()
+        })
     }
 
     fn let_consumers_go(&mut self) -> Checked {
-        let stay: Vec<_> = self.book.takers.iter().filter(|(_, taker)| taker.window.is_some()).map(|(id, _)| *id).collect();
+        let stay: Vec<_> =
+            self.book.takers.iter().filter(|(_, taker)| taker.window.is_some()).map(|(id, _)| *id).collect();
         for consumer in stay {
             self.do_now(Request::Do(Command::Cancel { consumer }))?;
         }
@@ -96,9 +118,10 @@ impl World {
         if let Some(deadline) = life.core.next_deadline() {
             let wait_ms = deadline.since(self.true_clock()).min(100 * 3_600_000);
             self.offset_ms += wait_ms as i64;
-            self.excused_until = self.now_us;
+            self.excused_until = self.excused_until.max(self.now_us);
             self.alarm_at = None;
             self.step(Act::Tick)?;
+            self.turn_soon(1);
             let until = self.now_us + 30_000_000;
             self.settle_down(until)?;
         }
@@ -107,8 +130,12 @@ impl World {
 
     fn drain(&mut self, queue: Arc<str>, round: u32) -> Checked {
         let consumer = overtake_lane::ConsumerId(u64::MAX - u64::from(round) * 1_000 - self.next_ticket);
-        let lease =
-            LeaseRequest { queue: Arc::clone(&queue), max: 1_000, wait_ms: 0, visibility_ms: Some(3_600_000) };
+        let lease = LeaseRequest {
+            queue: Arc::clone(&queue),
+            max: 1_000,
+            wait_ms: 0,
+            visibility_ms: Some(3_600_000),
+        };
         self.do_now(Request::Lease { consumer, lease })?;
         let receipts = std::mem::take(&mut self.clients[0].holds);
         if !receipts.is_empty() {
@@ -122,9 +149,16 @@ impl World {
             _ => None,
         });
         if has_dead && round < 3 {
-            self.do_now(Request::Replay { queue: Arc::clone(&queue), select: Select::Matching(Default::default()), promote: None })?;
+            self.do_now(Request::Replay {
+                queue: Arc::clone(&queue),
+                select: Select::Matching(Default::default()),
+                promote: None,
+            })?;
         } else if has_dead {
-            self.do_now(Request::Do(Command::Purge { queue: Arc::clone(&queue), status: Some(Status::Dead) }))?;
+            self.do_now(Request::Do(Command::Purge {
+                queue: Arc::clone(&queue),
+                status: Some(Status::Dead),
+            }))?;
         }
         if let Some(seq) = forgotten {
             // A lease without an end whose receipt was lost: only an administrator can end it.
@@ -144,16 +178,20 @@ impl World {
     fn check_empty(&mut self) -> Checked {
         for _ in 0..20 {
             self.step(Act::House)?;
-            let until = self.now_us + 30_000_000;
-            self.settle_down(until)?;
+            self.turn_soon(1);
+            self.pass(5_000)?;
         }
         let life = self.life.as_ref().expect("it was revived");
         bounded::check_memory(&self.audit, life.core.kept())?;
         let topology = life.core.broker().topology_len() as u64;
         bounded::check_journal(&self.audit, topology, life.core.journal_bytes(), self.plan.segment_bytes, 3)?;
-        hold(life.core.broker().outstanding() == 0, Promise::Conserved, || "leases are out of empty queues".to_owned())?;
+        hold(life.core.broker().outstanding() == 0, Promise::Conserved, || {
+            "leases are out of empty queues".to_owned()
+        })?;
         self.stop()?;
         self.start()?;
-        hold(self.audit.len() == 0, Promise::Gone, || format!("{} messages came back after the calm", self.audit.len()))
+        hold(self.audit.len() == 0, Promise::Gone, || {
+            format!("{} messages came back after the calm", self.audit.len())
+        })
     }
 }

@@ -60,7 +60,14 @@ impl Client {
     pub(crate) fn all(plan: &Plan, rng: &mut Rng) -> Vec<Self> {
         let mut client = |role| Self {
             role,
-            manners: rng.one_of(&[Manners::Good, Manners::Good, Manners::Good, Manners::Nacks, Manners::Slow, Manners::Dead]),
+            manners: rng.one_of(&[
+                Manners::Good,
+                Manners::Good,
+                Manners::Good,
+                Manners::Nacks,
+                Manners::Slow,
+                Manners::Dead,
+            ]),
             open: 0,
             doubts: Vec::new(),
             holds: Vec::new(),
@@ -97,7 +104,9 @@ impl Client {
     pub(crate) fn left_in_doubt(&mut self, ticket: u64, request: &Request) {
         self.no_longer_waits(ticket);
         match request {
-            Request::Publish { messages, settlements } if settlements.is_empty() => self.doubts.extend(messages.clone()),
+            Request::Publish { messages, settlements } if settlements.is_empty() => {
+                self.doubts.extend(messages.clone())
+            }
             Request::Do(Command::Settle { receipts, .. }) => self.old.extend(receipts),
             _ => {}
         }
@@ -159,14 +168,18 @@ impl World {
     /// Whoever misses a queue makes it.
     fn makes_queue(&mut self, at: usize) -> bool {
         let known = |world: &Self, name: &Arc<str>| world.settings_of(name).is_some();
-        let missing: Vec<Arc<str>> = self.names.queues.iter().filter(|name| !known(self, name)).cloned().collect();
+        let missing: Vec<Arc<str>> =
+            self.names.queues.iter().filter(|name| !known(self, name)).cloned().collect();
         if missing.is_empty() || self.life.is_none() || !self.rng().once_in(2) {
             return false;
         }
         let name = self.rng().one_of(&missing);
         let names = &self.names;
         let settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
-        self.asks(at, Request::Do(Command::DeclareQueue { name: Arc::clone(&name), settings: Box::new(settings) }));
+        self.asks(
+            at,
+            Request::Do(Command::DeclareQueue { name: Arc::clone(&name), settings: Box::new(settings) }),
+        );
         let exchanges = self.names.exchanges.clone();
         for exchange in exchanges {
             let kind = self.kind_of(&exchange);
@@ -320,7 +333,9 @@ impl World {
         let consumer = self.new_consumer();
         let queue = self.some_queue();
         let rng = self.rng();
-        let urgent = rng.once_in(3).then(|| UrgentCredit { at: Priority(rng.below(10) as i32), extra: rng.within(1, 3) as u32 });
+        let urgent = rng
+            .once_in(3)
+            .then(|| UrgentCredit { at: Priority(rng.below(10) as i32), extra: rng.within(1, 3) as u32 });
         let consume = ConsumeRequest {
             queue,
             window: rng.one_of(&[None, Some(1), Some(2), Some(5), Some(65_535)]),
@@ -397,7 +412,12 @@ impl World {
                 Some(Request::Remove { queue, select })
             }
             7 if self.rng().once_in(3) => {
-                let status = self.rng().one_of(&[None, Some(Status::Dead), Some(Status::Delayed), Some(Status::Leased)]);
+                let status = self.rng().one_of(&[
+                    None,
+                    Some(Status::Dead),
+                    Some(Status::Delayed),
+                    Some(Status::Leased),
+                ]);
                 Some(Request::Do(Command::Purge { queue, status }))
             }
             8..=10 => {
@@ -468,10 +488,16 @@ impl World {
     fn filter(&mut self) -> Filter {
         let rng = self.rng();
         Filter {
-            status: rng.once_in(4).then(|| rng.one_of(&[Status::Ready, Status::Delayed, Status::Leased, Status::Dead])),
+            status: rng
+                .once_in(4)
+                .then(|| rng.one_of(&[Status::Ready, Status::Delayed, Status::Leased, Status::Dead])),
             priority: rng.once_in(4).then(|| Given::Number(rng.below(10) as i64)),
             key: rng.once_in(3).then(|| format!("k{}", rng.below(4))),
-            headers: if rng.once_in(2) { vec![("n".to_owned(), rng.below(3).to_string())] } else { Vec::new() },
+            headers: if rng.once_in(2) {
+                vec![("n".to_owned(), rng.below(3).to_string())]
+            } else {
+                Vec::new()
+            },
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, Order, Overflow, PickerKind, RejectBelow, Scheme,
-    Settings,
+    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, Order, Overflow, PickerKind, RejectBelow,
+    Scheme, Settings,
 };
 
 use crate::rng::Rng;
@@ -41,7 +41,14 @@ pub(crate) fn wrong_priority(rng: &mut Rng) -> Given {
 
 /// The settings of a queue; `others` are queues it may send its dead letters to.
 pub(crate) fn settings(rng: &mut Rng, others: &[Arc<str>], exchanges: &[Arc<str>]) -> Settings {
-    let scheme = rng.one_of(&[Scheme::TenLevel, Scheme::TenLevel, Scheme::Signed, Scheme::Named, Scheme::Route, Scheme::Max(3)]);
+    let scheme = rng.one_of(&[
+        Scheme::TenLevel,
+        Scheme::TenLevel,
+        Scheme::Signed,
+        Scheme::Named,
+        Scheme::Route,
+        Scheme::Max(3),
+    ]);
     let mut settings = Settings { scheme, ..Settings::default() };
     vary(rng, &mut settings, others, exchanges);
     if rng.once_in(8) {
@@ -54,7 +61,8 @@ pub(crate) fn settings(rng: &mut Rng, others: &[Arc<str>], exchanges: &[Arc<str>
 pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], exchanges: &[Arc<str>]) {
     let scheme = settings.scheme;
     settings.order = order(rng, scheme);
-    settings.default_priority = Some(priority(rng, scheme)).filter(|given| *given != Given::Missing && rng.once_in(6));
+    settings.default_priority =
+        Some(priority(rng, scheme)).filter(|given| *given != Given::Missing && rng.once_in(6));
     settings.max_active = if rng.once_in(3) { rng.within(1, 6) as u32 } else { 0 };
     settings.max_length = if rng.once_in(4) { rng.within(1, 30) } else { 0 };
     settings.max_bytes = if rng.once_in(8) { rng.within(500, 20_000) } else { 0 };
@@ -90,7 +98,9 @@ pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], 
 
 fn order(rng: &mut Rng, scheme: Scheme) -> Order {
     let bands = |froms: &[(&str, Option<Given>)]| {
-        Order::Lanes(froms.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.clone() }).collect())
+        Order::Lanes(
+            froms.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.clone() }).collect(),
+        )
     };
     match (rng.below(6), scheme) {
         (0, _) => Order::Fifo,

@@ -41,6 +41,7 @@ impl World {
                 self.count(fault);
                 self.disk.fail_next_sync();
             }
+            Fault::DiskError => self.fail_once(),
             Fault::FullDisk => {
                 self.count(fault);
                 let room = self.chance.disk.below(3 * self.plan.segment_bytes);
@@ -72,18 +73,28 @@ impl World {
         self.turn_soon(100);
     }
 
-    /// The next operations of the disk go well, then one does not.
+    /// The next operations of the disk go well, then the process or the machine is gone.
     fn strike_inside(&mut self, fault: Fault, what: DiskFault) {
         self.count(fault);
-        let at = self.disk.counts().operations() + self.chance.disk.below(60);
         let struck = Arc::clone(&self.struck);
+        self.hook(what, move || struck.store(true, Ordering::Relaxed));
+    }
+
+    /// The next operations of the disk go well, then one fails.
+    fn fail_once(&mut self) {
+        self.count(Fault::DiskError);
+        self.hook(DiskFault::Error(std::io::ErrorKind::Other), || {});
+    }
+
+    fn hook(&mut self, what: DiskFault, on_strike: impl Fn() + Send + 'static) {
+        let at = self.disk.counts().operations() + self.chance.disk.below(60);
         let mut is_spent = false;
         self.disk.set_hook(move |operation: &Operation<'_>| {
             if is_spent || operation.index < at || operation.kind == OperationKind::Read {
                 return DiskFault::None;
             }
             is_spent = true;
-            struck.store(true, Ordering::Relaxed);
+            on_strike();
             what
         });
     }
@@ -97,7 +108,8 @@ impl World {
 
     /// Flips a bit of a copy of the disk, and sees what a recovery makes of it.
     fn flip(&mut self) -> Checked {
-        let names: Vec<String> = self.disk.names().into_iter().filter(|name| name.starts_with("journal-")).collect();
+        let names: Vec<String> =
+            self.disk.names().into_iter().filter(|name| name.starts_with("journal-")).collect();
         if names.is_empty() {
             return Ok(());
         }
@@ -120,7 +132,9 @@ impl World {
         };
         let whole = match read(OnDamage::Refuse, false) {
             Ok(whole) => whole,
-            Err(error) => return broken(Promise::Refold, format!("a copy of the store cannot be read: {error}")),
+            Err(error) => {
+                return broken(Promise::Refold, format!("a copy of the store cannot be read: {error}"));
+            }
         };
         let proven = self.life.as_ref().map(|life| life.proven);
         let came_of = match read(OnDamage::Refuse, true) {
@@ -131,7 +145,12 @@ impl World {
                 })?;
                 "refused"
             }
-            Err(error) => return broken(Promise::Kept, format!("byte {at} of {name} was flipped, the store says {error}")),
+            Err(error) => {
+                return broken(
+                    Promise::Kept,
+                    format!("byte {at} of {name} was flipped, the store says {error}"),
+                );
+            }
         };
         *self.tally.flips.entry(came_of).or_default() += 1;
         match read(OnDamage::Skip, true) {
@@ -148,7 +167,9 @@ impl World {
         let options = Options { on_damage: OnDamage::Skip, ..self.options.clone() };
         match Core::<u64>::open(disk, &options, self.clock()) {
             Ok((mut core, ..)) => core.tick(self.clock().after(100_000)),
-            Err(error) => return broken(Promise::Alive, format!("the engine does not open a damaged store: {error}")),
+            Err(error) => {
+                return broken(Promise::Alive, format!("the engine does not open a damaged store: {error}"));
+            }
         }
         Ok(())
     }
@@ -156,13 +177,17 @@ impl World {
 
 /// The store took a damaged log for a whole one: then nothing is missing, but for the end that no later commit proves.
 fn judge_accepted(whole: &Refold, read: &Refold, proven: Option<u64>) -> Checked<&'static str> {
-    hold(whole.records.starts_with(&read.records), Promise::Kept, || "a damaged log shows something else".to_owned())?;
+    hold(whole.records.starts_with(&read.records), Promise::Kept, || {
+        "a damaged log shows something else".to_owned()
+    })?;
     let lost = &whole.records[read.records.len()..];
     if lost.is_empty() {
         return Ok("harmless");
     }
     let is_unproven = proven.is_none_or(|proven| lost.iter().all(|(lsn, _)| lsn.0 >= proven));
-    hold(is_unproven, Promise::Kept, || format!("a flipped byte lost {} records, and nobody said so", lost.len()))?;
+    hold(is_unproven, Promise::Kept, || {
+        format!("a flipped byte lost {} records, and nobody said so", lost.len())
+    })?;
     Ok("taken for the end")
 }
 

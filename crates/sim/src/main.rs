@@ -24,7 +24,8 @@ struct Arguments {
 }
 
 fn parse() -> Result<Arguments, String> {
-    let mut arguments = Arguments { seeds: 2_000, start: 0, only: None, twice: false, config: Config::default() };
+    let mut arguments =
+        Arguments { seeds: 2_000, start: 0, only: None, twice: false, config: Config::default() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || {

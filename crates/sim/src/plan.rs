@@ -16,6 +16,8 @@ pub enum Fault {
     PowerCutInside,
     /// A sync fails, and the next ones lie.
     FailedSync,
+    /// An operation of the disk fails and has no effect.
+    DiskError,
     /// The disk is full for a while.
     FullDisk,
     /// The clock jumps.
@@ -30,12 +32,13 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Kill,
         Self::PowerCut,
         Self::KillInside,
         Self::PowerCutInside,
         Self::FailedSync,
+        Self::DiskError,
         Self::FullDisk,
         Self::ClockJump,
         Self::Pause,
@@ -67,12 +70,15 @@ pub(crate) struct Plan {
     /// One in so many answers is lost on its way; 0: none.
     pub(crate) loses_answers: u64,
     pub(crate) default_ttl_ms: u64,
+    /// The disk has no room for another file while the queues drain.
+    pub(crate) is_full_in_calm: bool,
 }
 
 impl Plan {
     pub(crate) fn draw(rng: &mut Rng, steps: Option<u64>) -> Self {
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
-        let drawn = rng.within(60, 420);
+        // Some worlds last longer, so that much of the journal is given back.
+        let drawn = if rng.once_in(16) { rng.within(1_000, 2_500) } else { rng.within(60, 420) };
         let pace_us = rng.one_of(&[500, 2_000, 8_000, 30_000]);
         Self {
             steps: steps.unwrap_or(drawn),
@@ -87,8 +93,9 @@ impl Plan {
             fault_us: pace_us * rng.within(5, 40),
             faults,
             segment_bytes: if rng.once_in(6) { 128 << 10 } else { 64 << 10 },
-            body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000]),
+            body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000, 12_000]),
             loses_answers: rng.one_of(&[0, 0, 40, 8]),
+            is_full_in_calm: rng.once_in(6),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         }
     }

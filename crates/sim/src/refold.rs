@@ -32,7 +32,7 @@ pub(crate) fn copy(disk: &MemoryDisk) -> MemoryDisk {
     other
 }
 
-/// Reads a disk that nobody needs any more. `drop_every`: leaves out each so many-th fact that is no publish (0: none).
+/// Reads a disk that nobody needs any more. `drop_every`: leaves out each so many-th lease or put-back (0: none).
 pub(crate) fn refold(
     disk: MemoryDisk,
     options: &Options,
@@ -60,11 +60,11 @@ pub(crate) fn refold(
             };
             if let (Fact::Stored { message, .. }, Some(content)) = (&mut fact, content) {
                 message.place = Place(mark_in(content).unwrap_or(u64::MAX));
-            } else {
-                facts += 1;
-                if drop_every > 0 && facts % drop_every == 0 && !matches!(fact, Fact::QueueStored { .. }) {
-                    continue;
-                }
+            }
+            facts += u64::from(matches!(fact, Fact::Leased { .. } | Fact::PutBack { .. }));
+            if drop_every > 0 && facts == drop_every {
+                facts = 0;
+                continue;
             }
             unfounded += u64::from(broker.fold(fact, &mut step).is_err());
             step.clear();

@@ -9,7 +9,8 @@ pub(crate) struct Rng([u64; 4]);
 impl Rng {
     /// The stream of this seed and salt.
     pub(crate) fn new(seed: u64, salt: &str) -> Self {
-        let mut state = salt.bytes().fold(seed ^ 0x6f76_6572_7461_6b65, |state, byte| mix(state ^ u64::from(byte)));
+        let mut state =
+            salt.bytes().fold(seed ^ 0x6f76_6572_7461_6b65, |state, byte| mix(state ^ u64::from(byte)));
         Self(std::array::from_fn(|_| {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             mix(state)

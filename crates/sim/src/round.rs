@@ -43,7 +43,8 @@ impl<'a> Round<'a> {
             let queue = one.message.receipt.queue;
             let Some(settings) = book.settings.get(&queue) else { continue };
             let message = &one.message.message;
-            let pick = Candidate { lane: lane_of(settings, message.level), since: message.since, seq: message.seq };
+            let pick =
+                Candidate { lane: lane_of(settings, message.level), since: message.since, seq: message.seq };
             let round = rounds.entry(queue).or_insert_with(|| Self {
                 queue,
                 settings,
@@ -59,10 +60,13 @@ impl<'a> Round<'a> {
 
 /// What is ready in a queue and leased to nobody.
 pub(crate) fn ready(book: &Book, audit: &Audit, queue: QueueId) -> Vec<Candidate> {
-    let (Some(seen), Some(settings)) = (audit.queues.get(&queue), book.settings.get(&queue)) else { return Vec::new() };
-    let free = seen.messages.iter().filter(|message| {
-        message.state == State::Ready && !book.holds.contains_key(&(queue, message.seq))
-    });
+    let (Some(seen), Some(settings)) = (audit.queues.get(&queue), book.settings.get(&queue)) else {
+        return Vec::new();
+    };
+    let free = seen
+        .messages
+        .iter()
+        .filter(|message| message.state == State::Ready && !book.holds.contains_key(&(queue, message.seq)));
     free.map(|message| Candidate {
         lane: lane_of(settings, message.priority),
         since: message.since,
@@ -74,5 +78,9 @@ pub(crate) fn ready(book: &Book, audit: &Audit, queue: QueueId) -> Vec<Candidate
 fn is_blurred(before: &Audit, after: &Audit, queue: QueueId) -> bool {
     let next = before.queues.get(&queue).map_or(Seq(0), |seen| seen.next_seq);
     let seen = &after.queues[&queue];
-    seen.messages.iter().rev().take_while(|message| message.seq >= next).any(|message| message.death().is_some())
+    seen.messages
+        .iter()
+        .rev()
+        .take_while(|message| message.seq >= next)
+        .any(|message| message.death().is_some())
 }

@@ -22,7 +22,7 @@ pub enum Sabotage {
     ClockBehind,
     /// A settlement is not counted.
     Miscounts,
-    /// A fact is lost on its way to the disk.
+    /// A lease or put-back is lost on its way to the disk.
     LosesFact,
     /// Nobody keeps house.
     HoardsJournal,

@@ -2,7 +2,7 @@
 
 use overtake_engine::core::{Answer, Out, Request};
 use overtake_engine::{LeasedMessage, Target};
-use overtake_lane::ConsumerId;
+use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
@@ -63,19 +63,45 @@ impl World {
         self.tally.steps += 1;
         let mut outs = life.core.take_outs();
         self.sabotage_outs(&mut outs);
-        let audit = Audit::of(life.core.broker());
         let tail = life.core.tail();
+        let is_behind = life.core.is_behind();
+        if request.is_none() && outs.is_empty() && tail == life.tail && !is_behind {
+            // Nothing was recorded: then nothing has changed, or the next audit will tell.
+            return self.pass_over(life, is_house);
+        }
+        life.tail = tail;
+        let audit = Audit::of(life.core.broker());
         self.trace.mix(&[audit.digest, tail.0]);
         let done = Done { ticket, request, outs };
         let before = std::mem::replace(&mut self.audit, audit);
         let judged = self.judge(&life, &before, &done);
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
         life.due = awake::first_due(&self.book, &self.audit);
-        self.checks.refold.take(tail, &self.audit);
+        if is_behind {
+            self.tally.behind += 1;
+            self.checks.refold.take_none();
+        } else {
+            self.checks.refold.take(tail, &self.audit);
+        }
         self.life = Some(life);
         judged?;
         self.hand_out(done, tail);
         Ok(())
+    }
+
+    /// A step in which nothing happened, and nothing should have.
+    fn pass_over(&mut self, mut life: Life, is_house: bool) -> Checked {
+        let judged = self
+            .judge_standing(&life)
+            .and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
+        self.life = Some(life);
+        judged
+    }
+
+    /// What stands in the broker may stand there, and nobody waits for it.
+    fn judge_standing(&self, life: &Life) -> Checked {
+        expiry::check_standing(&self.book, life.seen, &self.audit)?;
+        self.check_served(life, &self.audit)
     }
 
     /// Every promise that one step can break.
@@ -85,24 +111,19 @@ impl World {
             _ => None,
         });
         let audit = std::mem::take(&mut self.audit);
-        let step = check::Step { now: life.seen, request: done.request.as_ref(), result, before, after: &audit };
+        let step =
+            check::Step { now: life.seen, request: done.request.as_ref(), result, before, after: &audit };
         let judged = self.judge_answer(life, &step, done).and_then(|()| self.judge_leases(life, &step, done));
         self.audit = audit;
         judged?;
-        expiry::check_standing(&self.book, &check::Step {
-            now: life.seen,
-            request: None,
-            result: None,
-            before,
-            after: &self.audit,
-        })?;
-        self.check_served(life, &self.audit)?;
+        self.judge_standing(life)?;
         if self.chance.schedule.once_in(8) { self.judge_gauges(life) } else { Ok(()) }
     }
 
     fn judge_answer(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
         if let (Some(request), Some(result)) = (step.request, step.result) {
             one_holder::check_settled(&self.book, request, result)?;
+            check_taken(request, result)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -110,6 +131,7 @@ impl World {
             }
         }
         kept::check_leaving(&self.book, step)?;
+        cap::check_length(&self.book, step)?;
         if let (Some(request), Some(Ok(answer))) = (step.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
         }
@@ -117,8 +139,16 @@ impl World {
     }
 
     /// What was published stands as it was asked for.
-    fn judge_stamps(&mut self, life: &Life, step: &check::Step<'_>, request: &Request, answer: &Answer) -> Checked {
-        let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else { return Ok(()) };
+    fn judge_stamps(
+        &mut self,
+        life: &Life,
+        step: &check::Step<'_>,
+        request: &Request,
+        answer: &Answer,
+    ) -> Checked {
+        let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else {
+            return Ok(());
+        };
         if messages.len() > 1 && messages.iter().any(|message| !matches!(message.to, Target::Queue(_))) {
             return Ok(());
         }
@@ -126,10 +156,17 @@ impl World {
             let asked = &messages[if messages.len() == 1 { 0 } else { at }];
             let Ok(queue) = life.core.broker().id_of(&copy.queue) else { continue };
             let Some(message) = step.after.find(queue, copy.seq) else { continue };
-            let expected = expiry::expected(step.now, &self.book.settings[&queue], self.options.default_ttl_ms, asked);
+            let expected =
+                expiry::expected(step.now, &self.book.settings[&queue], self.options.default_ttl_ms, asked);
             hold(message.expires == expected, Promise::Expiry, || {
-                format!("message {} of {} expires at {}, not at {}", copy.seq.0, copy.queue, message.expires.0, expected.0)
+                format!(
+                    "message {} of {} expires at {}, not at {}",
+                    copy.seq.0, copy.queue, message.expires.0, expected.0
+                )
             })?;
+            if messages.len() == 1 {
+                order::check_position(&self.book, step, queue, copy)?;
+            }
         }
         Ok(())
     }
@@ -171,12 +208,16 @@ impl World {
                     self.book.takers.remove(consumer);
                     if let Ok(Answer::Leased(messages)) = result {
                         let consumer = *consumer;
-                        lent.extend(messages.iter().map(|message| Lent { consumer, message: message.clone() }));
+                        lent.extend(
+                            messages.iter().map(|message| Lent { consumer, message: message.clone() }),
+                        );
                     }
                 }
             }
         }
-        if self.config.sabotage != Some(Sabotage::SwapsInLane) && self.config.sabotage != Some(Sabotage::SwapsLanes) {
+        if self.config.sabotage != Some(Sabotage::SwapsInLane)
+            && self.config.sabotage != Some(Sabotage::SwapsLanes)
+        {
             lent.sort_by_key(|one| one.message.receipt.lease);
         }
         lent
@@ -184,7 +225,8 @@ impl World {
 
     /// What is delivered says what was published.
     fn check_content(&self, message: &LeasedMessage) -> Checked {
-        let letter = mark_of(message.content.content_type.as_deref()).and_then(|mark| self.book.letters.get(mark as usize));
+        let letter = mark_of(message.content.content_type.as_deref())
+            .and_then(|mark| self.book.letters.get(mark as usize));
         hold(letter.is_some_and(|letter| letter.message.content == *message.content), Promise::Kept, || {
             format!("{} says what nobody published", message.receipt)
         })
@@ -200,15 +242,21 @@ impl World {
             }
             conserved::check(&self.book, &self.audit, &view)?;
         }
-        bounded::check_memory(&self.audit, life.core.kept())?;
-        Ok(())
+        conserved::check_once(&self.book, &self.audit)?;
+        bounded::check_memory(&self.audit, life.core.kept())
     }
 
     /// The journal may be long for a while: cleaning goes in bites, and a queue may be emptied at once.
     fn judge_length(&self, life: &mut Life) -> Checked {
         let topology = life.core.broker().topology_len() as u64;
-        let length = bounded::check_journal(&self.audit, topology, life.core.journal_bytes(), self.plan.segment_bytes, 4);
-        let is_excused = length.is_ok() || life.core.is_full() || life.core.is_held();
+        let length = bounded::check_journal(
+            &self.audit,
+            topology,
+            life.core.journal_bytes(),
+            self.plan.segment_bytes,
+            4,
+        );
+        let is_excused = length.is_ok() || life.has_no_room || life.core.is_held();
         life.long_for = if is_excused { 0 } else { life.long_for + 1 };
         if life.long_for > BITES_MAX { length } else { Ok(()) }
     }
@@ -255,7 +303,7 @@ impl World {
     fn confirms_early(&self, request: &Option<Request>) -> bool {
         match (self.config.sabotage, request) {
             (Some(Sabotage::ConfirmsEarly), Some(Request::Publish { .. })) => true,
-            (Some(Sabotage::SettlesEarly), Some(Request::Do(overtake_lane::Command::Settle { .. }))) => true,
+            (Some(Sabotage::SettlesEarly), Some(Request::Do(Command::Settle { .. }))) => true,
             _ => false,
         }
     }
@@ -263,7 +311,7 @@ impl World {
     fn sabotaged_request(&self, request: &Request) -> Request {
         let mut request = request.clone();
         if self.config.sabotage == Some(Sabotage::RaisesCaps)
-            && let Request::Do(overtake_lane::Command::DeclareQueue { settings, .. }) = &mut request
+            && let Request::Do(Command::DeclareQueue { settings, .. }) = &mut request
             && settings.max_active > 0
         {
             settings.max_active += 1;
@@ -278,7 +326,8 @@ impl World {
         });
         let Some(messages) = messages else { return };
         let pair = |same: bool| {
-            (1..messages.len()).find(|at| (messages[*at].message.lane == messages[at - 1].message.lane) == same)
+            (1..messages.len())
+                .find(|at| (messages[*at].message.lane == messages[at - 1].message.lane) == same)
         };
         match self.config.sabotage {
             Some(Sabotage::SwapsInLane) => pair(true).map(|at| messages.swap(at, at - 1)),
@@ -287,4 +336,16 @@ impl World {
             _ => None,
         };
     }
+}
+
+/// A full store still takes acknowledgements.
+fn check_taken(request: &Request, result: &Result<Answer, Refusal>) -> Checked {
+    let only_frees = matches!(
+        request,
+        Request::Do(Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. } | Command::Purge { .. })
+            | Request::Remove { .. }
+    );
+    hold(!only_frees || !matches!(result, Err(Refusal::StoreFull)), Promise::Alive, || {
+        format!("a full store refuses to {}", crate::tell::kind(request))
+    })
 }

@@ -36,6 +36,10 @@ pub struct Tally {
     pub starts: u64,
     /// Times there was no room for a file.
     pub full: u64,
+    /// Times that leases were held when the calm began.
+    pub held: u64,
+    /// Steps after which records waited for room.
+    pub behind: u64,
     /// Commits.
     pub commits: u64,
     /// Files given back.
@@ -67,6 +71,8 @@ impl Tally {
             (&mut self.peeks, other.peeks),
             (&mut self.starts, other.starts),
             (&mut self.full, other.full),
+            (&mut self.behind, other.behind),
+            (&mut self.held, other.held),
             (&mut self.commits, other.commits),
             (&mut self.retired, other.retired),
         ] {
@@ -92,15 +98,26 @@ fn add<K: Ord + Copy>(mine: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |counts: Vec<String>| counts.join(", ");
-        let named = |counts: &BTreeMap<&'static str, u64>| list(counts.iter().map(|(name, n)| format!("{name} {n}")).collect());
+        let named = |counts: &BTreeMap<&'static str, u64>| {
+            list(counts.iter().map(|(name, n)| format!("{name} {n}")).collect())
+        };
         writeln!(
             f,
             "  {} steps, {} answers ({} lost), {} leases, {} commits, {} files given back, {} copies recovered",
             self.steps, self.answers, self.lost_answers, self.leases, self.commits, self.retired, self.peeks
         )?;
         let faults = self.faults.iter().map(|(fault, n)| format!("{fault:?} {n}")).collect();
-        writeln!(f, "  faults: {}; no room for a file {}", list(faults), self.full)?;
-        writeln!(f, "  starts: {}, failed {}, log ended within a step {}", self.starts, self.failed_starts, self.cut_steps)?;
+        writeln!(f, "  faults: {}", list(faults))?;
+        writeln!(
+            f,
+            "  no room for a file {}, records waited for room {}, leases held in the calm {}",
+            self.full, self.behind, self.held
+        )?;
+        writeln!(
+            f,
+            "  starts: {}, failed {}, log ended within a step {}",
+            self.starts, self.failed_starts, self.cut_steps
+        )?;
         writeln!(f, "  flipped bytes: {}", named(&self.flips))?;
         writeln!(f, "  done: {}", named(&self.requests))?;
         write!(f, "  refused: {}", named(&self.refusals))

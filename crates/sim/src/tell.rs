@@ -26,7 +26,11 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Reprioritise { .. } => "reprioritise",
         Request::Remove { .. } => "remove",
         Request::Replay { .. } => "replay",
-        Request::Queues | Request::Queue(_) | Request::Exchanges | Request::Browse { .. } | Request::Message { .. } => "see",
+        Request::Queues
+        | Request::Queue(_)
+        | Request::Exchanges
+        | Request::Browse { .. }
+        | Request::Message { .. } => "see",
     }
 }
 
@@ -48,22 +52,34 @@ fn message(message: &NewMessage) -> String {
     };
     let mark = content.content_type.as_deref().unwrap_or("-");
     let len = content.body.len();
-    format!("{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms}, delay {delay_ms}, {len} bytes)")
+    format!(
+        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms}, delay {delay_ms}, {len} bytes)"
+    )
 }
 
 pub(crate) fn leased(message: &LeasedMessage) -> String {
     let mark = message.content.content_type.as_deref().unwrap_or("-");
-    format!("{} {mark} at {} until {:?}", message.receipt, message.message.level.0, message.deadline.map(|time| time.0))
+    format!(
+        "{} {mark} at {} until {:?}",
+        message.receipt,
+        message.message.level.0,
+        message.deadline.map(|time| time.0)
+    )
 }
 
 pub(crate) fn result(result: &Result<Answer, Refusal>) -> String {
     match result {
-        Ok(Answer::Leased(messages)) => format!("leased {:?}", messages.iter().map(leased).collect::<Vec<_>>()),
+        Ok(Answer::Leased(messages)) => {
+            format!("leased {:?}", messages.iter().map(leased).collect::<Vec<_>>())
+        }
         Ok(Answer::Copies(copies)) => {
-            let copies = copies.iter().map(|copy| format!("{}:{} dup {}", copy.queue, copy.seq.0, copy.duplicate));
+            let copies =
+                copies.iter().map(|copy| format!("{}:{} dup {}", copy.queue, copy.seq.0, copy.duplicate));
             format!("copies {}", copies.collect::<Vec<_>>().join(" "))
         }
-        Ok(Answer::Queues(_) | Answer::Page(_) | Answer::Message(_) | Answer::Exchanges(_)) => "shown".to_owned(),
+        Ok(Answer::Queues(_) | Answer::Page(_) | Answer::Message(_) | Answer::Exchanges(_)) => {
+            "shown".to_owned()
+        }
         other => format!("{other:?}"),
     }
 }
@@ -71,7 +87,9 @@ pub(crate) fn result(result: &Result<Answer, Refusal>) -> String {
 /// An answer as a number.
 pub(crate) fn result_code(result: &Result<Answer, Refusal>) -> u64 {
     match result {
-        Ok(Answer::Leased(messages)) => messages.iter().fold(1, |hash, message| mix(hash ^ message.receipt.lease.0)),
+        Ok(Answer::Leased(messages)) => {
+            messages.iter().fold(1, |hash, message| mix(hash ^ message.receipt.lease.0))
+        }
         Ok(Answer::Copies(copies)) => copies.iter().fold(2, |hash, copy| mix(hash ^ copy.seq.0)),
         Ok(Answer::Count(count)) => mix(*count ^ 3),
         Ok(Answer::Each(each)) => each.iter().fold(4, |hash, one| mix(hash ^ u64::from(one.is_ok()))),

@@ -46,7 +46,7 @@ pub(crate) enum Event {
     /// The committer prepares a file.
     Prepare(u64),
     /// The engine's alarm rings.
-    Alarm(u64),
+    Alarm,
     /// Something breaks.
     Break,
     /// The engine is started again.
@@ -165,7 +165,9 @@ impl World {
     fn new(seed: u64, config: Config) -> Self {
         let mut workload = Rng::new(seed, "workload");
         let plan = Plan::draw(&mut Rng::new(seed, "plan"), config.steps);
-        let named = |prefix: &str, count: u64| -> Vec<Arc<str>> { (0..count).map(|n| format!("{prefix}{n}").into()).collect() };
+        let named = |prefix: &str, count: u64| -> Vec<Arc<str>> {
+            (0..count).map(|n| format!("{prefix}{n}").into()).collect()
+        };
         let names = Names { queues: named("q", plan.queues), exchanges: named("x", plan.exchanges) };
         let options = Options {
             segment_bytes: plan.segment_bytes,
@@ -242,7 +244,12 @@ impl World {
     /// Lets the next thing happen.
     pub(crate) fn next_event(&mut self) -> Checked {
         let Reverse((at, _, event)) = self.events.pop().expect("clients always act again");
-        if at < self.paused_until && matches!(event, Event::Turn | Event::Commit(_) | Event::Prepare(_) | Event::Alarm(_) | Event::Start) {
+        if at < self.paused_until
+            && matches!(
+                event,
+                Event::Turn | Event::Commit(_) | Event::Prepare(_) | Event::Alarm | Event::Start
+            )
+        {
             self.serial += 1;
             self.events.push(Reverse((self.paused_until, self.serial, event)));
             return Ok(());
@@ -253,14 +260,15 @@ impl World {
         match event {
             Event::Act(client) => self.act(client),
             Event::Turn => {
-                self.turn_at = None;
-                self.turn()?;
+                // One that was planned sooner has taken its place.
+                if self.turn_at.take_if(|planned| *planned <= at).is_some() {
+                    self.turn()?;
+                }
             }
             Event::Commit(life) => self.commit(life)?,
             Event::Prepare(life) => self.prepare(life)?,
-            Event::Alarm(life) => {
-                self.alarm_at = None;
-                if self.life.as_ref().is_some_and(|alive| alive.number == life) {
+            Event::Alarm => {
+                if self.alarm_at.take_if(|planned| *planned <= at).is_some() {
                     self.turn()?;
                 }
             }
@@ -359,7 +367,7 @@ fn code(event: Event) -> u64 {
         Event::Turn => 1,
         Event::Commit(_) => 2,
         Event::Prepare(_) => 3,
-        Event::Alarm(_) => 4,
+        Event::Alarm => 4,
         Event::Break => 5,
         Event::Start => 6,
         Event::Relief => 7,

@@ -45,9 +45,9 @@
 //! ```
 
 mod batch;
-pub mod codec;
 mod catalog;
 mod check;
+pub mod codec;
 mod committer;
 mod decide;
 mod disk;

@@ -31,8 +31,8 @@ use std::sync::Arc;
 use crate::codec::{Reader, bytes, number, signed, text};
 
 use overtake_lane::{
-    Binding, Death, DeathReason, Extras, Fact, LeaseId, Located, Message, Original, Place, Priority, QueueId, Seq,
-    Settled, State, Time,
+    Binding, Death, DeathReason, Extras, Fact, LeaseId, Located, Message, Original, Place, Priority, QueueId,
+    Seq, Settled, State, Time,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -55,7 +55,11 @@ pub enum Content<'a> {
 /// When content is missing or too much: a bug of the caller.
 pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
     let has_content = content != Content::None;
-    assert_eq!(matches!(fact, Fact::Stored { .. }), has_content, "a stored message has content, nothing else has");
+    assert_eq!(
+        matches!(fact, Fact::Stored { .. }),
+        has_content,
+        "a stored message has content, nothing else has"
+    );
     match fact {
         Fact::QueueStored { queue, name, settings, next_seq } => {
             head(out, 1, *queue, *next_seq);
@@ -297,9 +301,8 @@ impl<'a> Decoder<'a> {
             }
             14 => {
                 let (from, seq, count) = (self.queue()?, self.seq()?, self.number()?);
-                let located = |this: &mut Self| {
-                    Some(Located { queue: this.queue()?, message: this.message()? })
-                };
+                let located =
+                    |this: &mut Self| Some(Located { queue: this.queue()?, message: this.message()? });
                 Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
             }
             _ => return None,
@@ -447,9 +450,15 @@ mod tests {
             Just(DeathReason::DeliveryLimit),
             Just(DeathReason::Expired)
         ];
-        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<u64>(), any::<u32>()).prop_map(|(reason, queue, lane, at, count)| {
-            Death { reason, queue: queue.into(), lane: lane.into(), at: Time(at), count }
-        })
+        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<u64>(), any::<u32>()).prop_map(
+            |(reason, queue, lane, at, count)| Death {
+                reason,
+                queue: queue.into(),
+                lane: lane.into(),
+                at: Time(at),
+                count,
+            },
+        )
     }
 
     fn messages() -> impl Strategy<Value = Message> {
@@ -457,15 +466,15 @@ mod tests {
             Just(State::Ready),
             Just(State::Dead),
             any::<u64>().prop_map(|due| State::Delayed { due: Time(due) }),
-            (any::<u64>(), time()).prop_map(|(lease, deadline)| State::Leased { lease: LeaseId(lease), deadline }),
+            (any::<u64>(), time())
+                .prop_map(|(lease, deadline)| State::Leased { lease: LeaseId(lease), deadline }),
         ];
         let extras =
-            (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(deaths())).prop_map(
-                |(id, key, death)| {
+            (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(deaths()))
+                .prop_map(|(id, key, death)| {
                     let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), death };
                     (extras != Extras::default()).then(|| Box::new(extras))
-                },
-            );
+                });
         let numbers = (any::<u64>(), any::<i32>(), any::<u64>(), any::<u32>(), any::<u32>());
         (numbers, originals(), time(), states, extras).prop_map(
             |((seq, priority, since, bytes, count), original, expires, state, extras)| Message {
@@ -488,7 +497,13 @@ mod tests {
         let seq = || any::<u64>().prop_map(Seq);
         let name = || "\\PC{0,9}".prop_map(Arc::<str>::from);
         let binding = (name(), name(), "[a-z.]{0,9}").prop_map(|(exchange, queue, routing_key)| {
-            Box::new(Binding { exchange, queue, routing_key, headers: vec![("a".into(), "b".into())], any: true })
+            Box::new(Binding {
+                exchange,
+                queue,
+                routing_key,
+                headers: vec![("a".into(), "b".into())],
+                any: true,
+            })
         });
         prop_oneof![
             (queue(), name(), seq()).prop_map(|(queue, name, next_seq)| Fact::QueueStored {
@@ -503,11 +518,17 @@ mod tests {
             binding.clone().prop_map(Fact::Bound),
             binding.prop_map(Fact::Unbound),
             (queue(), messages()).prop_map(|(queue, message)| Fact::Stored { queue, message }),
-            (queue(), seq(), any::<u64>(), time(), any::<u32>()).prop_map(|(queue, seq, lease, deadline, count)| {
-                Fact::Leased { queue, seq, lease: LeaseId(lease), deadline, count }
+            (queue(), seq(), any::<u64>(), time(), any::<u32>()).prop_map(
+                |(queue, seq, lease, deadline, count)| {
+                    Fact::Leased { queue, seq, lease: LeaseId(lease), deadline, count }
+                }
+            ),
+            (queue(), seq(), any::<u32>(), time()).prop_map(|(queue, seq, count, due)| Fact::PutBack {
+                queue,
+                seq,
+                count,
+                due: due.some()
             }),
-            (queue(), seq(), any::<u32>(), time())
-                .prop_map(|(queue, seq, count, due)| Fact::PutBack { queue, seq, count, due: due.some() }),
             (queue(), seq(), any::<i32>(), originals()).prop_map(|(queue, seq, priority, original)| {
                 Fact::Reprioritised { queue, seq, priority: Priority(priority), original }
             }),
@@ -531,10 +552,12 @@ mod tests {
                     expires
                 }
             ),
-            (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(|(from, seq, to)| {
-                let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();
-                Fact::Moved { from, seq, to }
-            }),
+            (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
+                |(from, seq, to)| {
+                    let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();
+                    Fact::Moved { from, seq, to }
+                }
+            ),
         ]
     }
 

@@ -68,7 +68,9 @@ pub async fn a_new_priority_is_understood_as_the_queue_says<F: Fixture>(fixture:
 /// Ready, delayed, leased or dead.
 pub async fn a_message_is_removed_wherever_it_stands<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    story.publish("dead:9,id=dead leased:8,id=leased ready:5,id=ready delayed:5,id=delayed,delay=600000").await;
+    story
+        .publish("dead:9,id=dead leased:8,id=leased ready:5,id=ready delayed:5,id=delayed,delay=600000")
+        .await;
     story.lease(2).await;
     story.reject("dead").await;
     for id in ["dead", "leased", "ready", "delayed"] {

@@ -29,7 +29,11 @@ pub async fn a_queue_is_browsed_in_both_orders<F: Fixture>(fixture: F) {
 /// Each alone and all together.
 pub async fn a_filter_takes_status_priority_key_and_headers<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    story.publish("a:5,key=k,h.colour=red b:5,key=k,h.colour=blue c:9,key=k,h.colour=red d:5,h.colour=red,h.n=7").await;
+    story
+        .publish(
+            "a:5,key=k,h.colour=red b:5,key=k,h.colour=blue c:9,key=k,h.colour=red d:5,h.colour=red,h.n=7",
+        )
+        .await;
     story.lease(1).await;
     for (filter, found) in [
         ("ready", "a b d"),

@@ -98,7 +98,8 @@ pub async fn many_consumers_never_hold_more_than_the_cap<F: Fixture>(fixture: F)
     for _ in 0..8 {
         let (engine, held, done) = (story.engine(), held.clone(), done.clone());
         workers.spawn(async move {
-            let request = LeaseRequest { queue: "q".into(), max: 2, wait_ms: 600_000, visibility_ms: Some(0) };
+            let request =
+                LeaseRequest { queue: "q".into(), max: 2, wait_ms: 600_000, visibility_ms: Some(0) };
             while done.load(Ordering::SeqCst) < 60 {
                 let leased = tokio::select! {
                     leased = engine.lease(request.clone()) => leased.expect("leased"),
@@ -172,7 +173,8 @@ pub async fn consumers_with_room_take_turns<F: Fixture>(fixture: F) {
 /// While it has window.
 pub async fn a_consumer_of_higher_priority_is_served_first<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    let (mut low, mut high) = (story.consume_with(Some(9), None, 0).await, story.consume_with(Some(2), None, 1).await);
+    let (mut low, mut high) =
+        (story.consume_with(Some(9), None, 0).await, story.consume_with(Some(2), None, 1).await);
     story.publish("a:5 b:5 c:5").await;
     assert_eq!(story.next(&mut high, 2).await, "a b");
     assert_eq!(story.next(&mut low, 1).await, "c");

@@ -19,7 +19,10 @@ pub async fn a_rejected_message_is_kept_as_a_dead_letter<F: Fixture>(fixture: F)
     let shown = story.show("a").await.message;
     assert_eq!((shown.status, shown.level), (Status::Dead, Priority(7)));
     let death = shown.death.expect("it died");
-    assert_eq!((death.reason, &*death.queue, &*death.lane, death.count), (DeathReason::Rejected, "q", "7", 1));
+    assert_eq!(
+        (death.reason, &*death.queue, &*death.lane, death.count),
+        (DeathReason::Rejected, "q", "7", 1)
+    );
     assert!((before..=story.fixture().now()).contains(&death.at));
 }
 
@@ -41,7 +44,11 @@ pub async fn dead_letters_may_go_to_another_queue<F: Fixture>(fixture: F) {
     story.reject("b").await;
     story.reject("a").await;
     assert_eq!((&*story.left().await, &*story.left_in("dead").await), ("", "b a low"));
-    let page = story.engine().browse("dead", crate::api::Browse { limit: 1, ..Default::default() }).await.expect("seen");
+    let page = story
+        .engine()
+        .browse("dead", crate::api::Browse { limit: 1, ..Default::default() })
+        .await
+        .expect("seen");
     let death = page.messages[0].message.death.clone().expect("it died");
     assert_eq!((&*death.queue, &*death.lane, page.messages[0].message.level), ("q", "7", Priority(7)));
 }
@@ -56,7 +63,10 @@ pub async fn dead_letters_may_go_to_an_exchange<F: Fixture>(fixture: F) {
     story.publish("a:5").await;
     story.lease(1).await;
     story.reject("a").await;
-    assert_eq!((&*story.left().await, &*story.left_in("one").await, &*story.left_in("two").await), ("", "a", "a"));
+    assert_eq!(
+        (&*story.left().await, &*story.left_in("one").await, &*story.left_in("two").await),
+        ("", "a", "a")
+    );
 }
 
 /// No queue, no room, no route: it stays where it is, dead, and is not lost.

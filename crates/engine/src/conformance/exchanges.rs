@@ -40,7 +40,9 @@ pub async fn a_topic_exchange_goes_by_patterns<F: Fixture>(fixture: F) {
 
 /// All of them, or any.
 pub async fn a_headers_exchange_goes_by_headers<F: Fixture>(fixture: F) {
-    let story = three(fixture, ExchangeKind::Headers, &["q h.colour=red h.n=7", "r h.colour=red h.n=7 any", "s"]).await;
+    let story =
+        three(fixture, ExchangeKind::Headers, &["q h.colour=red h.n=7", "r h.colour=red h.n=7 any", "s"])
+            .await;
     story.publish("both,h.colour=red,h.n=7,to=x/ one,h.colour=red,to=x/ none,h.n=8,to=x/").await;
     assert_eq!(seen(&story).await, ["both", "both one", "both one none"]);
 }

@@ -5,7 +5,8 @@ use overtake_lane::{Band, Given, Order, Refusal, Scheme, Settings};
 use super::{Fixture, Story, refused, settings};
 
 fn bands(scheme: Scheme, bands: &[(&str, Option<i64>)]) -> Settings {
-    let bands = bands.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.map(Given::Number) });
+    let bands =
+        bands.iter().map(|(name, from)| Band { name: (*name).to_owned(), from: from.map(Given::Number) });
     settings(|s| (s.scheme, s.order) = (scheme, Order::Lanes(bands.collect())))
 }
 
@@ -18,7 +19,9 @@ pub async fn a_threshold_makes_two_lanes<F: Fixture>(fixture: F) {
 
 /// Whatever the priority, the older one goes first in a lane.
 pub async fn inside_a_lane_of_several_priorities_the_oldest_goes_first<F: Fixture>(fixture: F) {
-    let story = Story::of(fixture, bands(Scheme::TenLevel, &[("hot", Some(7)), ("warm", Some(4)), ("cold", None)])).await;
+    let story =
+        Story::of(fixture, bands(Scheme::TenLevel, &[("hot", Some(7)), ("warm", Some(4)), ("cold", None)]))
+            .await;
     story.publish("c:0 b:5 a:7 d:3 x:9 e:4").await;
     assert_eq!(story.drain().await, "a x b e c d");
 }
@@ -27,7 +30,8 @@ pub async fn inside_a_lane_of_several_priorities_the_oldest_goes_first<F: Fixtur
 pub async fn named_lanes_are_seen_by_their_names<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, bands(Scheme::TenLevel, &[("hot", Some(7)), ("cold", None)])).await;
     story.publish("a:9 b:1 c:2").await;
-    let lanes: Vec<_> = story.view().await.lanes.iter().map(|lane| (lane.lane.to_string(), lane.ready)).collect();
+    let lanes: Vec<_> =
+        story.view().await.lanes.iter().map(|lane| (lane.lane.to_string(), lane.ready)).collect();
     assert_eq!(lanes, [("hot".to_owned(), 1), ("cold".to_owned(), 2)]);
 }
 

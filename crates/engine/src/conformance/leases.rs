@@ -118,7 +118,10 @@ pub async fn a_lease_tells_its_deadline_and_count<F: Fixture>(fixture: F) {
     story.publish("a:5,id=x,key=k,h.colour=red").await;
     let before = story.fixture().now();
     let leased = story.waiting_lease(0).await.expect("leased");
-    assert!((before.after(60_000)..=story.fixture().now().after(60_000)).contains(&leased[0].deadline.expect("it ends")));
+    assert!(
+        (before.after(60_000)..=story.fixture().now().after(60_000))
+            .contains(&leased[0].deadline.expect("it ends"))
+    );
     let message = &leased[0].message;
     assert_eq!((&*message.id, message.key.as_deref(), message.count), ("x", Some("k"), 1));
     assert_eq!((message.priority.clone(), leased[0].content.body.as_ref()), (5.into(), b"a".as_ref()));
@@ -210,10 +213,13 @@ pub async fn a_lease_answers_what_is_there_and_does_not_wait_for_more<F: Fixture
 
 /// No failure: neither a delay nor a count against it.
 pub async fn a_message_released_goes_back_untouched<F: Fixture>(fixture: F) {
-    let story = Story::of(fixture, settings(|s| {
-        s.delivery_limit = 2;
-        s.backoff.initial_ms = 600_000;
-    }))
+    let story = Story::of(
+        fixture,
+        settings(|s| {
+            s.delivery_limit = 2;
+            s.backoff.initial_ms = 600_000;
+        }),
+    )
     .await;
     story.publish("a:5").await;
     for _ in 0..4 {

@@ -52,7 +52,9 @@ mod tests {
             let path = source.expect("an entry").path();
             let theme = path.file_stem().expect("a name").to_string_lossy().into_owned();
             for line in std::fs::read_to_string(&path).expect("a source").lines() {
-                if let Some((case, _)) = line.strip_prefix("pub async fn ").and_then(|rest| rest.split_once("<F: Fixture>")) {
+                if let Some((case, _)) =
+                    line.strip_prefix("pub async fn ").and_then(|rest| rest.split_once("<F: Fixture>"))
+                {
                     assert!(written.insert(format!("{theme}::{case}")), "{case} is written twice");
                 }
             }

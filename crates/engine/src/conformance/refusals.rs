@@ -60,10 +60,18 @@ pub async fn a_name_must_be_one<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     let engine = story.engine();
     for name in ["", "a\nb", "\u{7f}", &"x".repeat(201)] {
-        assert_eq!(refused(engine.declare_queue(name, Settings::default()).await), Refusal::NameInvalid, "{name:?}");
+        assert_eq!(
+            refused(engine.declare_queue(name, Settings::default()).await),
+            Refusal::NameInvalid,
+            "{name:?}"
+        );
     }
     for name in ["a\nb", &"x".repeat(201)] {
-        assert_eq!(refused(engine.declare_exchange(name, ExchangeKind::Direct).await), Refusal::NameInvalid, "{name:?}");
+        assert_eq!(
+            refused(engine.declare_exchange(name, ExchangeKind::Direct).await),
+            Refusal::NameInvalid,
+            "{name:?}"
+        );
     }
     for name in ["ü", "a b", "a/b", &"x".repeat(200)] {
         assert!(engine.declare_queue(name, Settings::default()).await.expect("a name").made, "{name:?}");
@@ -77,7 +85,10 @@ pub async fn an_exchange_is_what_it_was_declared_as<F: Fixture>(fixture: F) {
     story.exchange("x", ExchangeKind::Direct, &["q"]).await;
     assert_eq!(engine.declare_exchange("x", ExchangeKind::Direct).await, Ok(()));
     assert_eq!(refused(engine.declare_exchange("x", ExchangeKind::Topic).await), Refusal::ExchangeDiffers);
-    assert_eq!(refused(engine.declare_exchange("amq.mine", ExchangeKind::Topic).await), Refusal::ExchangeReserved);
+    assert_eq!(
+        refused(engine.declare_exchange("amq.mine", ExchangeKind::Topic).await),
+        Refusal::ExchangeReserved
+    );
     assert_eq!(refused(engine.declare_exchange("", ExchangeKind::Direct).await), Refusal::ExchangeReserved);
     assert_eq!(refused(engine.delete_exchange("amq.topic").await), Refusal::ExchangeReserved);
 }
@@ -114,7 +125,10 @@ pub async fn ids_and_keys_must_be_texts_that_can_be_used<F: Fixture>(fixture: F)
 /// Its messages or consumers keep it.
 pub async fn a_queue_may_be_deleted_only_when_empty_or_unused<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    let (if_empty, if_unused) = (DeleteOnly { if_empty: true, ..Default::default() }, DeleteOnly { if_unused: true, ..Default::default() });
+    let (if_empty, if_unused) = (
+        DeleteOnly { if_empty: true, ..Default::default() },
+        DeleteOnly { if_unused: true, ..Default::default() },
+    );
     story.publish("a:5").await;
     assert_eq!(refused(story.engine().delete_queue("q", if_empty).await), Refusal::NotEmpty);
     story.lease(1).await;
@@ -124,7 +138,10 @@ pub async fn a_queue_may_be_deleted_only_when_empty_or_unused<F: Fixture>(fixtur
     assert_eq!(refused(story.engine().delete_queue("q", if_unused).await), Refusal::InUse);
     drop(consumer);
     story.until_no_consumer().await;
-    assert_eq!(story.engine().delete_queue("q", DeleteOnly { if_empty: true, if_unused: true }).await, Ok(()));
+    assert_eq!(
+        story.engine().delete_queue("q", DeleteOnly { if_empty: true, if_unused: true }).await,
+        Ok(())
+    );
 }
 
 /// One from another queue, or made up.

@@ -1,6 +1,8 @@
 //! What is still there when the engine has ended and is back: as planned, then without warning.
 
-use overtake_lane::{BrowseOrder, DeadLetterTo, ExchangeKind, LastValue, Order, Outcome, Refusal, Scheme, Settings};
+use overtake_lane::{
+    BrowseOrder, DeadLetterTo, ExchangeKind, LastValue, Order, Outcome, Refusal, Scheme, Settings,
+};
 
 use super::{ENDS, Fixture, Story, binding, settings};
 
@@ -14,8 +16,11 @@ pub async fn messages_survive<F: Fixture>(fixture: F) {
         assert_eq!(story.find(BrowseOrder::Dispatch, "").await, "b a c", "{end:?}");
         let after = story.show("a").await;
         assert_eq!(after.content, before.content, "{end:?}");
-        assert_eq!(format!("{:?}", (after.message.seq, &after.message.key, after.message.since)),
-            format!("{:?}", (before.message.seq, &before.message.key, before.message.since)), "{end:?}");
+        assert_eq!(
+            format!("{:?}", (after.message.seq, &after.message.key, after.message.since)),
+            format!("{:?}", (before.message.seq, &before.message.key, before.message.since)),
+            "{end:?}"
+        );
     }
 }
 
@@ -35,7 +40,8 @@ pub async fn settled_messages_do_not_return<F: Fixture>(fixture: F) {
 
 /// With its receipt, its deadline and its count; and it counts against the cap.
 pub async fn leases_survive_with_their_receipts_and_deadlines<F: Fixture>(fixture: F) {
-    let mut story = Story::of(fixture, settings(|s| (s.max_active, s.visibility_timeout_ms) = (2, 60_000))).await;
+    let mut story =
+        Story::of(fixture, settings(|s| (s.max_active, s.visibility_timeout_ms) = (2, 60_000))).await;
     story.publish("a:5,id=a b:5,id=b c:5").await;
     assert_eq!(story.lease(9).await, "a b");
     let deadline = story.show("a").await.message.deadline;
@@ -81,7 +87,8 @@ pub async fn what_a_consumer_held_is_ready_again<F: Fixture>(fixture: F) {
 
 /// As everything else.
 pub async fn settings_survive<F: Fixture>(fixture: F) {
-    let first = settings(|s| (s.scheme, s.max_active, s.last_value) = (Scheme::Signed, 7, Some(LastValue::Key)));
+    let first =
+        settings(|s| (s.scheme, s.max_active, s.last_value) = (Scheme::Signed, 7, Some(LastValue::Key)));
     let mut story = Story::of(fixture, first.clone()).await;
     let second = settings(|s| (s.order, s.dead_letter) = (Order::Fifo, DeadLetterTo::Queue("q".into())));
     story.declare("r", Settings::default()).await;
@@ -114,7 +121,8 @@ pub async fn dead_letters_survive<F: Fixture>(fixture: F) {
 
 /// Also those that went to another queue: once, there, and with where they came from.
 pub async fn dead_letters_that_moved_survive_where_they_are<F: Fixture>(fixture: F) {
-    let mut story = Story::of(fixture, settings(|s| s.dead_letter = DeadLetterTo::Queue("dead".into()))).await;
+    let mut story =
+        Story::of(fixture, settings(|s| s.dead_letter = DeadLetterTo::Queue("dead".into()))).await;
     story.declare("dead", Settings::default()).await;
     story.publish("a:7,bytes=500 b:5").await;
     story.lease(1).await;
@@ -230,7 +238,11 @@ pub async fn a_deleted_queue_does_not_return<F: Fixture>(fixture: F) {
     story.engine().delete_queue("r", crate::api::DeleteOnly::default()).await.expect("deleted");
     for end in ENDS {
         story.again(end).await;
-        assert_eq!(super::refused(story.engine().queue("r").await.map(drop)), Refusal::NoSuchQueue, "{end:?}");
+        assert_eq!(
+            super::refused(story.engine().queue("r").await.map(drop)),
+            Refusal::NoSuchQueue,
+            "{end:?}"
+        );
     }
     story.declare("r", Settings::default()).await;
     assert_eq!(story.left_in("r").await, "");

@@ -65,7 +65,8 @@ pub async fn a_message_dies_after_as_many_deliveries_as_allowed<F: Fixture>(fixt
 
 /// A consumer that dies with it each time must not have it for ever.
 pub async fn a_lease_that_ends_counts_as_a_delivery<F: Fixture>(fixture: F) {
-    let story = Story::of(fixture, settings(|s| (s.delivery_limit, s.visibility_timeout_ms) = (1, 1_000))).await;
+    let story =
+        Story::of(fixture, settings(|s| (s.delivery_limit, s.visibility_timeout_ms) = (1, 1_000))).await;
     story.publish("a:5").await;
     story.lease(1).await;
     story.advance(1_000).await;

@@ -5,14 +5,15 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
-    Binding, BrowseOrder, ExchangeKind, LaneView, Outcome, QueueView, Receipt, Refusal, Settings, Status, UrgentCredit,
+    Binding, BrowseOrder, ExchangeKind, LaneView, Outcome, QueueView, Receipt, Refusal, Settings, Status,
+    UrgentCredit,
 };
 
 use super::fixture::Fixture;
 use super::words::{filter, given, message, name, name_of};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage, NewMessage,
-    PublishedCopy, Select,
+    Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
+    NewMessage, PublishedCopy, Select,
 };
 
 /// How an engine ends before it is started again: as planned, or without warning.
@@ -120,7 +121,10 @@ impl<F: Fixture> Story<F> {
     }
 
     /// Asks for one message, to be waited for.
-    pub fn waiting_lease(&self, wait_ms: u64) -> impl Future<Output = Result<Vec<LeasedMessage>, Failure>> + use<F> {
+    pub fn waiting_lease(
+        &self,
+        wait_ms: u64,
+    ) -> impl Future<Output = Result<Vec<LeasedMessage>, Failure>> + use<F> {
         let request = LeaseRequest { queue: self.queue.clone(), max: 1, wait_ms, visibility_ms: None };
         self.engine().lease(request)
     }
@@ -160,7 +164,12 @@ impl<F: Fixture> Story<F> {
     }
 
     /// Starts a consumer with everything it may ask for.
-    pub async fn consume_with(&self, window: Option<u32>, urgent: Option<UrgentCredit>, priority: i32) -> Consumer {
+    pub async fn consume_with(
+        &self,
+        window: Option<u32>,
+        urgent: Option<UrgentCredit>,
+        priority: i32,
+    ) -> Consumer {
         let request = ConsumeRequest { queue: self.queue.clone(), window, urgent, priority };
         self.engine().consume(request).await.expect("a consumer is taken")
     }
@@ -190,7 +199,8 @@ impl<F: Fixture> Story<F> {
 
     /// Ends one lease.
     pub async fn settle(&self, text: &str, outcome: Outcome) -> Result<(), Refusal> {
-        let results = self.engine().settle(vec![self.receipt(text)], outcome).await.expect("settling is answered");
+        let results =
+            self.engine().settle(vec![self.receipt(text)], outcome).await.expect("settling is answered");
         assert_eq!(results.len(), 1, "one result per receipt");
         results[0]
     }
@@ -224,7 +234,11 @@ impl<F: Fixture> Story<F> {
 
     /// Lengthens a lease.
     pub async fn extend(&self, text: &str, visibility_ms: u64) -> Result<(), Refusal> {
-        let results = self.engine().extend(vec![self.receipt(text)], visibility_ms).await.expect("extending is answered");
+        let results = self
+            .engine()
+            .extend(vec![self.receipt(text)], visibility_ms)
+            .await
+            .expect("extending is answered");
         results[0]
     }
 
@@ -268,7 +282,10 @@ impl<F: Fixture> Story<F> {
     /// Returns when all that was done before is durable, also what is not confirmed, such as leases.
     pub async fn durable(&self) {
         self.declare("fence", Settings::default()).await;
-        self.engine().delete_queue("fence", crate::api::DeleteOnly::default()).await.expect("the fence is gone");
+        self.engine()
+            .delete_queue("fence", crate::api::DeleteOnly::default())
+            .await
+            .expect("the fence is gone");
     }
 
     // ---- see ----
@@ -281,9 +298,12 @@ impl<F: Fixture> Story<F> {
     /// What is in a queue, in dispatch order.
     pub async fn left_in(&self, queue: &str) -> String {
         let mut groups = Vec::new();
-        for (status, label) in
-            [(Status::Ready, ""), (Status::Leased, "leased "), (Status::Delayed, "delayed "), (Status::Dead, "dead ")]
-        {
+        for (status, label) in [
+            (Status::Ready, ""),
+            (Status::Leased, "leased "),
+            (Status::Delayed, "delayed "),
+            (Status::Dead, "dead "),
+        ] {
             let browse = Browse {
                 filter: Filter { status: Some(status), ..Filter::default() },
                 limit: crate::api::BROWSE_LIMIT_MAX,
@@ -321,7 +341,10 @@ impl<F: Fixture> Story<F> {
     /// One lane of the queue.
     pub async fn lane(&self, lane: &str) -> LaneView {
         let view = self.view().await;
-        view.lanes.into_iter().find(|there| &*there.lane == lane).unwrap_or_else(|| panic!("there is a lane `{lane}`"))
+        view.lanes
+            .into_iter()
+            .find(|there| &*there.lane == lane)
+            .unwrap_or_else(|| panic!("there is a lane `{lane}`"))
     }
 
     /// Messages leased now.
@@ -355,8 +378,13 @@ impl<F: Fixture> Story<F> {
 pub fn binding(exchange: &str, text: &str) -> Binding {
     let mut words = text.split_whitespace();
     let queue = name(words.next().expect("a binding names its queue"));
-    let mut binding =
-        Binding { exchange: name(exchange), queue, routing_key: String::new(), headers: Vec::new(), any: false };
+    let mut binding = Binding {
+        exchange: name(exchange),
+        queue,
+        routing_key: String::new(),
+        headers: Vec::new(),
+        any: false,
+    };
     for word in words {
         match word.strip_prefix("h.").and_then(|header| header.split_once('=')) {
             Some((name, value)) => binding.headers.push((name.to_owned(), value.to_owned())),

@@ -47,7 +47,8 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
             *mandatory = true;
         }
         header => {
-            let name = header.strip_prefix("h.").unwrap_or_else(|| panic!("`{header}` says nothing of a message"));
+            let name =
+                header.strip_prefix("h.").unwrap_or_else(|| panic!("`{header}` says nothing of a message"));
             let value = match (value.parse(), value.parse()) {
                 (Ok(int), _) => HeaderValue::Int(int),
                 (_, Ok(bool)) => HeaderValue::Bool(bool),

@@ -7,8 +7,8 @@
 //! journal is more than twice as long as what it keeps, the messages in its oldest quarter are written again at the tail,
 //! a few at a time.
 
-use overtake_lane::{Command, QueueId, Refusal, Seq, Which};
-use overtake_store::record::SETTLE_LEN_MAX;
+use overtake_lane::{Command, Fact, QueueId, Refusal, Seq, Which};
+use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
 use super::{Core, only_frees};
@@ -109,7 +109,9 @@ impl<T> Core<T> {
     /// Whether the committer should prepare a file.
     #[must_use]
     pub fn wants_file(&self) -> bool {
-        self.is_behind() || self.writer.needs_files() > 0 || self.room() < self.reserve() + 2 * self.options.segment_bytes
+        self.is_behind()
+            || self.writer.needs_files() > 0
+            || self.room() < self.reserve() + 2 * self.options.segment_bytes
     }
 
     /// Whether publishes are refused, or large ones are, because the disk has no room for another file.
@@ -171,17 +173,25 @@ impl<T> Core<T> {
         self.journal_bytes() > 2 * self.live_bytes() + 2 * self.options.segment_bytes
     }
 
-    /// Says once more at the tail what queues and exchanges there are, so that the journal may begin after it was said first.
-    /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
     /// Whether writing all definitions again costs next to nothing beside a journal file.
     fn topology_is_small(&self) -> bool {
         self.broker.topology_len() as u64 * QUEUE_COST < self.options.segment_bytes / 64
     }
 
+    /// Says once more at the tail what queues and exchanges there are, so that the journal may begin after it was said first.
+    /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
     fn rewrite_topology(&mut self) {
         let facts = self.broker.topology_facts();
-        let cost: u64 = facts.len() as u64 * Writer::cost(QUEUE_COST as usize);
-        if self.check_room_for(cost, 0).is_err() {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        let mut cost_of = |fact: &Fact| {
+            bytes.clear();
+            record::encode(fact, record::Content::None, &mut bytes);
+            Writer::cost(bytes.len())
+        };
+        let cost: u64 = facts.iter().map(&mut cost_of).sum();
+        self.scratch = bytes;
+        // What publishes leave free may go into this: else a full disk would not become empty by consuming.
+        if self.is_behind() || self.room() < self.reserve() + cost {
             return;
         }
         self.house.topology_chunk = self.chunk();
@@ -190,10 +200,11 @@ impl<T> Core<T> {
 
     fn clean(&mut self) {
         if self.house.cleaning.is_none() && self.is_long() {
-            self.house.cleaning = self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
-                let before = oldest + ((self.chunk() - oldest) / 4).max(1);
-                Cleaning { before, next: (QueueId(0), Seq(0)) }
-            });
+            self.house.cleaning =
+                self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
+                    let before = oldest + ((self.chunk() - oldest) / 4).max(1);
+                    Cleaning { before, next: (QueueId(0), Seq(0)) }
+                });
         }
         let Some(Cleaning { before, next }) = self.house.cleaning else { return };
         let (found, rest) = self.broker.scan(next, BITE, |place| chunk_of(place) < before);

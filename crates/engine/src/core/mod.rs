@@ -18,15 +18,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, Status, Step, Time, Which,
+    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, Status, Step, Time,
+    Which,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
 pub use recover::{OpenError, Recovered};
 
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage, NewMessage, Page, PublishedCopy,
-    Select,
+    Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage, NewMessage, Page,
+    PublishedCopy, Select,
 };
 use crate::contents::Contents;
 use crate::options::Options;
@@ -199,7 +200,9 @@ impl<T> Core<T> {
                 (Ok(Answer::Done), false)
             }
             Request::Queues => (Ok(Answer::Queues(self.broker.views(now).collect())), false),
-            Request::Queue(name) => (self.broker.view(now, &name).map(|view| Answer::Queues(vec![view])), false),
+            Request::Queue(name) => {
+                (self.broker.view(now, &name).map(|view| Answer::Queues(vec![view])), false)
+            }
             Request::Exchanges => (Ok(Answer::Exchanges(self.exchanges())), false),
             Request::Browse { queue, browse } => (self.browse(&queue, &browse).map(Answer::Page), false),
             Request::Message { queue, id } => (self.message(&queue, &id), false),
@@ -284,7 +287,8 @@ impl<T> Core<T> {
         if !self.is_behind() {
             return outs;
         }
-        let (waiting, outs) = outs.into_iter().partition(|out| matches!(out, Out::Answer { durable: true, .. }));
+        let (waiting, outs) =
+            outs.into_iter().partition(|out| matches!(out, Out::Answer { durable: true, .. }));
         self.outs = waiting;
         outs
     }
@@ -418,7 +422,9 @@ fn may_follow(fact: &Fact) -> bool {
     use overtake_lane::Settled;
     matches!(
         fact,
-        Fact::Leased { .. } | Fact::PutBack { .. } | Fact::Settled { how: Settled::Evicted | Settled::Expired, .. }
+        Fact::Leased { .. }
+            | Fact::PutBack { .. }
+            | Fact::Settled { how: Settled::Evicted | Settled::Expired, .. }
     )
 }
 
@@ -427,7 +433,10 @@ fn only_frees(command: &Command) -> bool {
     match command {
         Command::Settle { outcome, .. } => matches!(outcome, Outcome::Ack | Outcome::Reject),
         Command::Purge { status, .. } => *status != Some(Status::Leased),
-        Command::Remove { .. } | Command::DeleteQueue { .. } | Command::Cancel { .. } | Command::Consume(_) => true,
+        Command::Remove { .. }
+        | Command::DeleteQueue { .. }
+        | Command::Cancel { .. }
+        | Command::Consume(_) => true,
         _ => false,
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, Command, Fact, Outcome, Place, Publish, Published, Receipt, Refusal, Reply, Time, public_id,
 };
-use overtake_store::{StoreError, Writer};
 use overtake_store::record::{self, Content as Recorded};
+use overtake_store::{StoreError, Writer};
 
 use super::{Answer, Core, may_follow};
 use crate::api::{Content, NewMessage, PublishedCopy, Target};
@@ -59,7 +59,11 @@ impl<T> Core<T> {
         if len > self.writer.record_len_max() / 2 {
             return Err(Refusal::MessageTooLarge);
         }
-        if messages.is_empty() { Ok(()) } else { self.check_room_for(Writer::cost(len), messages.len() as u64) }
+        if messages.is_empty() {
+            Ok(())
+        } else {
+            self.check_room_for(Writer::cost(len), messages.len() as u64)
+        }
     }
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
@@ -167,7 +171,8 @@ impl<T> Core<T> {
 
     /// The chunk at or before the one that the next record is in.
     pub(super) fn chunk(&self) -> u32 {
-        u32::try_from(self.writer.tail().0 / self.options.segment_bytes).expect("a journal has fewer than 2^32 chunks")
+        u32::try_from(self.writer.tail().0 / self.options.segment_bytes)
+            .expect("a journal has fewer than 2^32 chunks")
     }
 
     /// Writes a message once more at the tail, as it is now, so that its old record is no longer needed.

@@ -80,10 +80,12 @@ impl<T> Core<T> {
         let mut left_over = 0;
         let first = writer.oldest_lsn();
         while let Some((lsn, payload)) = recovery.next_record()? {
-            let chunk = u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
+            let chunk =
+                u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
             let mut content = None;
             for fact in Decoder::new(payload) {
-                let (mut fact, bytes) = fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
+                let (mut fact, bytes) =
+                    fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
                 if let (Fact::Stored { message, .. }, Some(bytes)) = (&mut fact, bytes) {
                     let said = match &content {
                         Some((same, said)) if *same == bytes.as_ptr() => Arc::clone(said),
@@ -96,15 +98,9 @@ impl<T> Core<T> {
             }
         }
         drop(recovery);
-        let topology_chunk = u32::try_from(first.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
+        let topology_chunk =
+            u32::try_from(first.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
         broker.wake(now, &mut step);
-        let recovered = Recovered {
-            queues: broker.queue_count(),
-            messages: contents.messages(),
-            life,
-            left_over,
-            journal: report,
-        };
         let mut core = Self {
             broker,
             writer,
@@ -119,6 +115,13 @@ impl<T> Core<T> {
             house: house::House::new(topology_chunk),
         };
         core.keep(false);
+        let recovered = Recovered {
+            queues: core.broker.queue_count(),
+            messages: core.contents.messages(),
+            life,
+            left_over,
+            journal: report,
+        };
         Ok((core, committer, recovered))
     }
 }

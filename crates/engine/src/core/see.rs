@@ -45,7 +45,10 @@ impl<T> Core<T> {
         };
         self.broker.browse(queue, &query, &mut |message| {
             let headers = &self.contents.get(message.place).headers;
-            filter.headers.iter().all(|(name, value)| headers.get(name).is_some_and(|header| says(header, value)))
+            filter
+                .headers
+                .iter()
+                .all(|(name, value)| headers.get(name).is_some_and(|header| says(header, value)))
         })
     }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal, Settings, Status,
+    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal,
+    Settings, Status,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Ask, Door, LocalEngine};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure, Health,
-    LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, Select,
+    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure,
+    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, Select,
 };
 use crate::core::{Answer, Request};
 
@@ -32,9 +33,12 @@ impl LocalEngine {
     }
 
     fn each(&self, command: Command) -> Pending<Vec<Result<(), Refusal>>> {
-        self.ask(Request::Do(command), |answer| {
-            if let Answer::Each(results) = answer { Some(results) } else { None }
-        })
+        self.ask(
+            Request::Do(command),
+            |answer| {
+                if let Answer::Each(results) = answer { Some(results) } else { None }
+            },
+        )
     }
 }
 
@@ -129,7 +133,9 @@ impl Engine for LocalEngine {
             let cancel = move || end.post(Request::Do(Command::Cancel { consumer }));
             let held_open = EndOfConsumer(Some(Box::new(cancel)));
             let request = Request::Consume { consumer, consume };
-            door.inbox.send(Ask::Consume { request, messages: to, ticket: Some(ticket) }).map_err(|_| door.unavailable())?;
+            door.inbox
+                .send(Ask::Consume { request, messages: to, ticket: Some(ticket) })
+                .map_err(|_| door.unavailable())?;
             answer.await.unwrap_or_else(|_| Err(door.unavailable()))?;
             Ok(Consumer { messages, _end: held_open })
         })
@@ -177,7 +183,11 @@ impl Engine for LocalEngine {
 }
 
 fn leased(answer: Answer) -> Vec<LeasedMessage> {
-    if let Answer::Leased(messages) = answer { messages } else { unreachable!("a lease answers with messages") }
+    if let Answer::Leased(messages) = answer {
+        messages
+    } else {
+        unreachable!("a lease answers with messages")
+    }
 }
 
 /// A lease that is being waited for. Dropped before its end, it gives back what was on its way.

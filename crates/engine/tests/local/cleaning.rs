@@ -1,9 +1,9 @@
 //! Space: what nobody needs any more is given back, and what somebody needs is still there.
 
+use crate::support::{TINY, bodies, clock, message, open_disk, pull};
 use overtake_engine::Engine;
 use overtake_lane::{Outcome, Settings};
 use overtake_store::MemoryDisk;
-use crate::support::{TINY, bodies, clock, message, open_disk, pull};
 
 #[tokio::test]
 async fn one_message_that_lingers_does_not_keep_the_journal_of_all_that_pass_by() {
@@ -41,7 +41,10 @@ async fn messages_published_before_their_queue_was_last_described_are_kept() {
         engine.publish(mixed).await.expect("published");
         published += 1;
         let leased = engine.lease(pull("q", 9)).await.expect("leased");
-        engine.settle(leased.iter().map(|message| message.receipt).collect(), Outcome::Ack).await.expect("settled");
+        engine
+            .settle(leased.iter().map(|message| message.receipt).collect(), Outcome::Ack)
+            .await
+            .expect("settled");
     }
     engine.close();
 

@@ -49,7 +49,8 @@ async fn who_waits_for_a_lease_is_told_that_it_ends() {
 async fn a_consumer_ends_with_its_engine() {
     let engine = open_disk(&MemoryDisk::new(1), &clock()).expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
-    let request = overtake_engine::ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
+    let request =
+        overtake_engine::ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
     let mut consumer = engine.consume(request).await.expect("consumes");
     engine.close();
     assert!(consumer.next().await.is_none());
@@ -80,7 +81,10 @@ async fn whatever_ended_while_it_was_closed_has_ended_when_it_opens() {
     const MESSAGES: u64 = 20_000;
     let (disk, clock) = (MemoryDisk::new(1), clock());
     let engine = open_disk(&disk, &clock).expect("opens");
-    engine.declare_queue("q", Settings { dead_letter_expired: true, ..Settings::default() }).await.expect("declared");
+    engine
+        .declare_queue("q", Settings { dead_letter_expired: true, ..Settings::default() })
+        .await
+        .expect("declared");
     for _ in 0..MESSAGES / 10 {
         let ten = (0..10).map(|_| overtake_engine::conformance::words::message("q", "a:5,ttl=1000"));
         engine.publish(ten.collect()).await.expect("published");

@@ -100,7 +100,8 @@ async fn a_store_that_was_full_opens_again() {
 
 #[tokio::test]
 async fn on_a_full_disk_everything_may_still_be_leased_and_come_back() {
-    let (_disk, clock, engine, taken) = filled(Settings { visibility_timeout_ms: 1_000, ..Settings::default() }).await;
+    let (_disk, clock, engine, taken) =
+        filled(Settings { visibility_timeout_ms: 1_000, ..Settings::default() }).await;
     let mut out = 0;
     loop {
         let leased = engine.lease(pull("q", 100)).await.expect("leased").len() as u64;

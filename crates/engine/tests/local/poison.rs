@@ -84,7 +84,8 @@ async fn whoever_waits_when_the_store_fails_is_told_why() {
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     let consume = ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
     engine.declare_queue("r", Settings::default()).await.expect("declared");
-    let mut consumer = engine.consume(ConsumeRequest { queue: "r".into(), ..consume }).await.expect("consumes");
+    let mut consumer =
+        engine.consume(ConsumeRequest { queue: "r".into(), ..consume }).await.expect("consumes");
     let waiting = engine.lease(LeaseRequest { wait_ms: 600_000, ..pull("q", 1) });
     let fail = async {
         while engine.queue("q").await.is_ok_and(|queue| queue.waiting == 0) {}
@@ -103,7 +104,9 @@ async fn a_write_that_fails_poisons_as_well() {
     let engine = open_disk(&disk, &clock()).expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     disk.set_hook(|operation| match operation.kind {
-        OperationKind::Write if operation.name.starts_with("journal-") => Fault::Error(std::io::ErrorKind::Other),
+        OperationKind::Write if operation.name.starts_with("journal-") => {
+            Fault::Error(std::io::ErrorKind::Other)
+        }
         _ => Fault::None,
     });
     let published = engine.publish(vec![message("a", 5)]).await;

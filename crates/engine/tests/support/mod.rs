@@ -139,6 +139,7 @@ pub fn pull(queue: &str, max: u32) -> LeaseRequest {
 
 /// What they say.
 pub fn bodies(messages: &[LeasedMessage]) -> String {
-    let bodies: Vec<_> = messages.iter().map(|message| String::from_utf8_lossy(&message.content.body)).collect();
+    let bodies: Vec<_> =
+        messages.iter().map(|message| String::from_utf8_lossy(&message.content.body)).collect();
     bodies.join(" ")
 }

@@ -9,13 +9,19 @@ fn a_dead_letter_keeps_priority_queue_lane_reason_count_and_time() {
     check(
         r#""delivery_limit":2,"dead_letter":{"queue":"r"}"#,
         "declare r · publish a:7 · lease · nack a · +100ms · lease · nack a · +5ms · left · in r · show a",
-        expect!["made · a · a(2) · empty · a 7 is ready in 7, leased 0x, died DeliveryLimit in q/7 after 2, 5ms ago"],
+        expect![
+            "made · a · a(2) · empty · a 7 is ready in 7, leased 0x, died DeliveryLimit in q/7 after 2, 5ms ago"
+        ],
     );
 }
 
 #[test]
 fn dead_letters_stay_in_their_queue_by_default_and_are_in_no_ones_way() {
-    check("", "publish a:9 b:1 · lease · reject a · lease · left · restart · left", expect!["a · b · leased b, dead a · leased b, dead a"]);
+    check(
+        "",
+        "publish a:9 b:1 · lease · reject a · lease · left · restart · left",
+        expect!["a · b · leased b, dead a · leased b, dead a"],
+    );
 }
 
 #[test]
@@ -48,7 +54,11 @@ fn dead_letters_go_to_every_queue_of_an_exchange() {
 
 #[test]
 fn a_dead_letter_that_cannot_be_written_stays() {
-    check(r#""dead_letter":{"queue":"nowhere"}"#, "publish a:6 · lease · reject a · left", expect!["a · dead a"]);
+    check(
+        r#""dead_letter":{"queue":"nowhere"}"#,
+        "publish a:6 · lease · reject a · left",
+        expect!["a · dead a"],
+    );
     check(r#""dead_letter":{"queue":"q"}"#, "publish a:6 · lease · reject a · left", expect!["a · dead a"]);
     check(
         r#""dead_letter":{"queue":"r"}"#,
@@ -76,7 +86,9 @@ fn a_dead_letter_gets_the_time_to_live_of_where_it_is_now() {
     check(
         r#""dead_letter_expired":true,"dead_letter":{"queue":"r"}"#,
         r#"declare r "ttl_ms":50 · publish a,ttl=10 · +10ms · in r · show a · +50ms · left"#,
-        expect!["made · a 4 is ready in 4, leased 0x, expires in 50ms, died Expired in q/4 after 0, 0ms ago · empty"],
+        expect![
+            "made · a 4 is ready in 4, leased 0x, expires in 50ms, died Expired in q/4 after 0, 0ms ago · empty"
+        ],
     );
 }
 
@@ -100,7 +112,11 @@ fn replay_gives_it_a_fresh_count_and_forgives_an_expiry_that_is_over() {
 
 #[test]
 fn promote_is_an_explicit_choice() {
-    check("", "publish a:1 b:5 · lease 2 · reject a b · replay a to=9 · replay b · left · replay b", expect!["b a · ready a b · no: not-dead"]);
+    check(
+        "",
+        "publish a:1 b:5 · lease 2 · reject a b · replay a to=9 · replay b · left · replay b",
+        expect!["b a · ready a b · no: not-dead"],
+    );
 }
 
 #[test]

@@ -50,7 +50,11 @@ fn a_lowered_cap_starts_nothing_and_cancels_nothing() {
 
 #[test]
 fn a_raised_cap_starts_what_waited_at_once() {
-    check(r#""max_active":1"#, r#"consume w · publish a b c · settings "max_active":3"#, expect!["w:a · w:b w:c"]);
+    check(
+        r#""max_active":1"#,
+        r#"consume w · publish a b c · settings "max_active":3"#,
+        expect!["w:a · w:b w:c"],
+    );
 }
 
 #[test]
@@ -73,7 +77,11 @@ fn urgent_credit_lets_an_urgent_message_reach_a_consumer_whose_window_is_full_of
 
 #[test]
 fn urgent_credit_is_for_lanes_at_or_above_its_priority_only() {
-    check("", "consume w window=1 urgent=7+2 · publish a:0 b:6 c:7 d:8 e:9 · left", expect!["w:a · w:c · w:d · ready e b, leased a c d"]);
+    check(
+        "",
+        "consume w window=1 urgent=7+2 · publish a:0 b:6 c:7 d:8 e:9 · left",
+        expect!["w:a · w:c · w:d · ready e b, leased a c d"],
+    );
     // A lane that also takes less than 7 is not above 7.
     check(
         r#""order":{"lanes":[{"name":"hot","from":7},{"name":"warm","from":4},{"name":"cold"}]}"#,
@@ -84,7 +92,11 @@ fn urgent_credit_is_for_lanes_at_or_above_its_priority_only() {
 
 #[test]
 fn urgent_credit_of_one_consumer_waits_while_another_has_window() {
-    check("", "consume v window=1 urgent=5+1 · consume w window=2 · publish a:0 b:0 c:9 d:9 e:9", expect!["v:a · w:b · w:c · v:d"]);
+    check(
+        "",
+        "consume v window=1 urgent=5+1 · consume w window=2 · publish a:0 b:0 c:9 d:9 e:9",
+        expect!["v:a · w:b · w:c · v:d"],
+    );
 }
 
 // ---- 14: full queues ----
@@ -105,12 +117,20 @@ fn when_full_a_message_less_urgent_than_all_is_refused() {
 
 #[test]
 fn when_full_the_most_urgent_never_pays_for_a_lesser_one() {
-    check(r#""max_length":1"#, "publish a:9 · publish b:8 c:0 · left · publish d:9 · left", expect!["no: queue-full · no: queue-full · ready a · ready d"]);
+    check(
+        r#""max_length":1"#,
+        "publish a:9 · publish b:8 c:0 · left · publish d:9 · left",
+        expect!["no: queue-full · no: queue-full · ready a · ready d"],
+    );
 }
 
 #[test]
 fn when_full_publishes_are_refused_if_the_queue_says_so() {
-    check(r#""max_length":1,"overflow":"reject""#, "publish a:1 · publish b:9 · left · lease · publish c:9", expect!["no: queue-full · ready a · a"]);
+    check(
+        r#""max_length":1,"overflow":"reject""#,
+        "publish a:1 · publish b:9 · left · lease · publish c:9",
+        expect!["no: queue-full · ready a · a"],
+    );
 }
 
 #[test]
@@ -134,17 +154,29 @@ fn nobody_pays_for_a_message_that_would_not_fit_all_the_same() {
 
 #[test]
 fn what_is_leased_or_dead_does_not_count_as_waiting() {
-    check(r#""max_length":1,"overflow":"reject""#, "publish a · lease · publish b · lease · reject b · publish c · publish d", expect!["a · b · no: queue-full"]);
+    check(
+        r#""max_length":1,"overflow":"reject""#,
+        "publish a · lease · publish b · lease · reject b · publish c · publish d",
+        expect!["a · b · no: queue-full"],
+    );
 }
 
 #[test]
 fn what_is_put_back_is_never_refused() {
-    check(r#""max_length":1,"overflow":"reject""#, "publish a:5 · lease · publish b:5 · nack a · left", expect!["a · ready a b"]);
+    check(
+        r#""max_length":1,"overflow":"reject""#,
+        "publish a:5 · lease · publish b:5 · nack a · left",
+        expect!["a · ready a b"],
+    );
 }
 
 #[test]
 fn delayed_messages_count_as_waiting_and_do_not_pay() {
-    check(r#""max_length":1"#, "publish a:1,delay=100 · publish b:9 · left", expect!["no: queue-full · delayed a"]);
+    check(
+        r#""max_length":1"#,
+        "publish a:1,delay=100 · publish b:9 · left",
+        expect!["no: queue-full · delayed a"],
+    );
 }
 
 #[test]
@@ -162,7 +194,12 @@ fn a_deep_queue_refuses_only_what_is_under_a_priority() {
 fn a_message_larger_than_the_queue_or_the_broker_allows_is_refused() {
     check(r#""max_message_bytes":10"#, "publish a,bytes=10 b,bytes=11", expect!["no: message-too-large"]);
     let options = Options { max_message_bytes: 5, ..Options::default() };
-    check_with(options, r#""max_message_bytes":10"#, "publish a,bytes=5 b,bytes=6", expect!["no: message-too-large"]);
+    check_with(
+        options,
+        r#""max_message_bytes":10"#,
+        "publish a,bytes=5 b,bytes=6",
+        expect!["no: message-too-large"],
+    );
 }
 
 #[test]
@@ -176,7 +213,11 @@ fn a_last_value_queue_keeps_the_newest_of_each_key_whatever_its_priority() {
 
 #[test]
 fn a_last_value_queue_of_one_keeps_the_newest_in_all() {
-    check(r#""last_value":"one""#, "publish a:9 · publish b:0,key=k · publish c:5 · left", expect!["ready c"]);
+    check(
+        r#""last_value":"one""#,
+        "publish a:9 · publish b:0,key=k · publish c:5 · left",
+        expect!["ready c"],
+    );
 }
 
 #[test]
@@ -200,7 +241,11 @@ fn a_value_that_is_leased_is_left_to_its_consumer_and_does_not_come_back_over_a_
 
 #[test]
 fn a_delayed_value_is_replaced_too() {
-    check(r#""last_value":"key""#, "publish a,key=k,delay=100 · publish b,key=k · +100ms · left", expect!["ready b"]);
+    check(
+        r#""last_value":"key""#,
+        "publish a,key=k,delay=100 · publish b,key=k · +100ms · left",
+        expect!["ready b"],
+    );
 }
 
 #[test]
@@ -257,15 +302,21 @@ fn a_dead_letter_does_not_hold_its_id() {
 
 #[test]
 fn a_full_queue_still_answers_for_what_it_holds() {
-    check(r#""max_length":1,"overflow":"reject""#, "publish a,id=x · publish b,id=x c,id=y · left", expect!["b again@0/0 · no: queue-full · ready a"]);
+    check(
+        r#""max_length":1,"overflow":"reject""#,
+        "publish a,id=x · publish b,id=x c,id=y · left",
+        expect!["b again@0/0 · no: queue-full · ready a"],
+    );
 }
 
 #[test]
 fn ids_and_keys_that_cannot_be_are_refused() {
     let long = "x".repeat(201);
-    check("", &format!("publish a,id=seq-7 b,id= c,id={long} d,key={long} e,id=seq-x f,key="), expect![
-        "no: id-invalid · no: id-invalid · no: id-invalid · no: key-invalid"
-    ]);
+    check(
+        "",
+        &format!("publish a,id=seq-7 b,id= c,id={long} d,key={long} e,id=seq-x f,key="),
+        expect!["no: id-invalid · no: id-invalid · no: id-invalid · no: key-invalid"],
+    );
 }
 
 #[test]
@@ -293,7 +344,11 @@ fn position_follows_the_picker() {
 
 #[test]
 fn position_counts_what_was_put_back() {
-    check("", "publish a b c · lease 2 · nack b · publish? d · position c · position b", expect!["a b · d@2/2 · c@1/1 · b@0/0"]);
+    check(
+        "",
+        "publish a b c · lease 2 · nack b · publish? d · position c · position b",
+        expect!["a b · d@2/2 · c@1/1 · b@0/0"],
+    );
 }
 
 #[test]

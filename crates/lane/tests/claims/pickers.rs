@@ -6,7 +6,11 @@ use crate::story::check;
 
 #[test]
 fn under_strict_a_low_message_waits_for_ever_and_no_timer_hides() {
-    check(r#""visibility_timeout_ms":0"#, "publish a:0 · +86400000ms · publish b:1 · lease · +86400000ms · publish c:1 · lease · lease", expect!["b · c · a"]);
+    check(
+        r#""visibility_timeout_ms":0"#,
+        "publish a:0 · +86400000ms · publish b:1 · lease · +86400000ms · publish c:1 · lease · lease",
+        expect!["b · c · a"],
+    );
 }
 
 #[test]
@@ -21,7 +25,11 @@ fn under_aging_a_message_waits_at_most_a_step_for_each_level() {
 
 #[test]
 fn under_aging_fresh_urgent_work_still_overtakes() {
-    check(r#""picker":{"aging_ms":10000}"#, "publish a:0 b:0 · +5000ms · publish c:9 d:1 · lease 9", expect!["c d a b"]);
+    check(
+        r#""picker":{"aging_ms":10000}"#,
+        "publish a:0 b:0 · +5000ms · publish c:9 d:1 · lease 9",
+        expect!["c d a b"],
+    );
 }
 
 #[test]

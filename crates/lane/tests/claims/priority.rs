@@ -119,9 +119,7 @@ fn a_threshold_makes_two_lanes_and_below_it_is_backfill_strictly() {
     check(
         r#""scheme":"signed","order":{"lanes":[{"name":"primary","from":0},{"name":"backfill"}]}"#,
         "publish a:-1 b:0 c:100 d:-100 · show a · show b · lease 9",
-        expect![
-            "a -1 is ready in backfill, leased 0x · b 0 is ready in primary, leased 0x · b c a d"
-        ],
+        expect!["a -1 is ready in backfill, leased 0x · b 0 is ready in primary, leased 0x · b c a d"],
     );
 }
 
@@ -157,7 +155,11 @@ fn the_257th_priority_in_use_at_once_is_refused_and_a_lane_that_is_empty_makes_r
 
 #[test]
 fn at_each_lease_the_most_urgent_goes_also_when_it_came_last() {
-    check("", "publish a:1 b:1 · lease · publish c:9 · lease · publish d:5 · lease · lease", expect!["a · c · d · b"]);
+    check(
+        "",
+        "publish a:1 b:1 · lease · publish c:9 · lease · publish d:5 · lease · lease",
+        expect!["a · c · d · b"],
+    );
 }
 
 #[test]
@@ -171,7 +173,11 @@ fn a_window_of_one_holds_nothing_in_hand() {
 
 #[test]
 fn only_what_is_inside_the_window_already_can_arrive_before_a_more_urgent_one() {
-    check("", "consume w window=2 · publish a:0 b:0 c:0 d:9 · ack a · ack b", expect!["w:a · w:b · w:d · w:c"]);
+    check(
+        "",
+        "consume w window=2 · publish a:0 b:0 c:0 d:9 · ack a · ack b",
+        expect!["w:a · w:b · w:d · w:c"],
+    );
 }
 
 #[test]
@@ -207,7 +213,11 @@ fn a_returned_message_goes_ahead_of_the_fresh_ones_in_its_lane() {
 
 #[test]
 fn a_returned_message_never_goes_ahead_of_a_more_urgent_one() {
-    check("", "publish a:1 b:5 · lease 2 · publish c:5 d:9 · nack a · nack b · lease 9", expect!["b a · d b(2) c a(2)"]);
+    check(
+        "",
+        "publish a:1 b:5 · lease 2 · publish c:5 d:9 · nack a · nack b · lease 9",
+        expect!["b a · d b(2) c a(2)"],
+    );
 }
 
 #[test]
@@ -226,7 +236,11 @@ fn what_a_lost_consumer_held_returns_to_its_place_in_order() {
 
 #[test]
 fn a_released_message_returns_at_once_without_backoff() {
-    check(r#""backoff":{"initial_ms":500}"#, "publish a:5 b:5 · lease · release a · lease", expect!["a · a(2)"]);
+    check(
+        r#""backoff":{"initial_ms":500}"#,
+        "publish a:5 b:5 · lease · release a · lease",
+        expect!["a · a(2)"],
+    );
 }
 
 #[test]
@@ -274,7 +288,9 @@ fn reprioritising_all_leaves_alone_what_cannot_be() {
     check(
         "",
         "publish a:5 b:1 c:3,delay=100 · lease · reprioritise all 7 · lanes",
-        expect!["a · 7: 1 ready 1 delayed 2 bytes 2 published, 5: 1 leased 1 bytes 1 published 1 delivered, 3: 1 published 1 moved, 1: 1 published 1 moved"],
+        expect![
+            "a · 7: 1 ready 1 delayed 2 bytes 2 published, 5: 1 leased 1 bytes 1 published 1 delivered, 3: 1 published 1 moved, 1: 1 published 1 moved"
+        ],
     );
 }
 
@@ -285,7 +301,11 @@ fn some_are_reprioritised_by_what_a_filter_found() {
 
 #[test]
 fn a_priority_the_scheme_does_not_know_changes_nothing() {
-    check("", "publish a:5 b:6 · reprioritise a -1 · reprioritise a urgent · lease 2", expect!["no: priority-out-of-range · no: priority-unknown · b a"]);
+    check(
+        "",
+        "publish a:5 b:6 · reprioritise a -1 · reprioritise a urgent · lease 2",
+        expect!["no: priority-out-of-range · no: priority-unknown · b a"],
+    );
 }
 
 #[test]
@@ -299,7 +319,11 @@ fn a_message_is_removed_in_every_state() {
 
 #[test]
 fn removing_what_a_consumer_holds_gives_it_room() {
-    check("", "consume w window=1 · publish a:5 b:5 · remove a · ack a · ack b", expect!["w:a · w:b · no: stale-receipt"]);
+    check(
+        "",
+        "consume w window=1 · publish a:5 b:5 · remove a · ack a · ack b",
+        expect!["w:a · w:b · no: stale-receipt"],
+    );
 }
 
 #[test]

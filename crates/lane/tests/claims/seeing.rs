@@ -1,7 +1,10 @@
 //! Points 21 and 22: browsing and gauges.
 
 use expect_test::expect;
-use overtake_lane::{BrowseOrder, Broker, Command, Cursor, Options, Priority, Query, Settings, Status, Step, Time};
+use overtake_lane::{
+    Address, Broker, BrowseOrder, Command, Cursor, MessageView, Options, Place, Priority, Publish, Query,
+    Reply, Settings, Status, Step, Time,
+};
 
 use crate::story::check;
 
@@ -37,27 +40,64 @@ fn every_gauge_of_a_lane_is_what_can_be_counted() {
 
 #[test]
 fn the_oldest_age_is_that_of_the_head() {
-    check("", "publish a:5 · +10ms · publish b:5 · +5ms · lanes · lease · lanes", expect![
-        "5: 2 ready 2 bytes 15 oldest 2 published · a · 5: 1 ready 1 leased 2 bytes 5 oldest 2 published 1 delivered 15 waited"
-    ]);
+    check(
+        "",
+        "publish a:5 · +10ms · publish b:5 · +5ms · lanes · lease · lanes",
+        expect![
+            "5: 2 ready 2 bytes 15 oldest 2 published · a · 5: 1 ready 1 leased 2 bytes 5 oldest 2 published 1 delivered 15 waited"
+        ],
+    );
+}
+
+fn broker() -> Broker {
+    let mut broker = Broker::new(Options::default());
+    let declare = Command::DeclareQueue { name: "q".into(), settings: Box::new(Settings::default()) };
+    broker.apply(Time(1), declare, &mut Step::default()).expect("made");
+    broker
+}
+
+#[test]
+fn a_publish_never_walks_a_deep_lane_for_a_position_and_the_question_for_it_does() {
+    let mut broker = broker();
+    let mut publish = |id: &str| {
+        let publish = Publish {
+            to: Address::Queue("q".into()),
+            priority: 5.into(),
+            id: Some(id.into()),
+            key: None,
+            ttl_ms: 0,
+            delay_ms: 0,
+            bytes: 1,
+            place: Place(0),
+        };
+        match broker.apply(Time(1), Command::Publish(publish), &mut Step::default()) {
+            Ok(Reply::Published(copies)) => copies[0].position,
+            other => panic!("{other:?}"),
+        }
+    };
+    for at in 0..5_000 {
+        assert_eq!(publish(&format!("id{at}")), Some(at), "the newest is last");
+    }
+    assert_eq!(publish("id10"), Some(10), "near the head");
+    assert_eq!(publish("id4990"), Some(4_990), "near the end");
+    assert_eq!(publish("id2500"), None, "in the midst");
+    assert_eq!(broker.message("q", "id2500").expect("it is there").1, Some(2_500));
 }
 
 #[test]
 fn pages_follow_each_other_without_gap_or_overlap() {
-    let mut broker = Broker::new(Options::default());
+    let mut broker = broker();
     let mut step = Step::default();
-    let settings = Box::new(Settings::default());
-    broker.apply(Time(1), Command::DeclareQueue { name: "q".into(), settings }, &mut step).expect("made");
     for at in 0..25_u32 {
-        let publish = overtake_lane::Publish {
-            to: overtake_lane::Address::Queue("q".into()),
+        let publish = Publish {
+            to: Address::Queue("q".into()),
             priority: i64::from(at % 3).into(),
             id: None,
             key: Some(format!("k{}", at % 2).into()),
             ttl_ms: 0,
             delay_ms: u64::from(at % 5 == 0) * 100,
             bytes: 1,
-            place: overtake_lane::Place(u64::from(at)),
+            place: Place(u64::from(at)),
         };
         broker.apply(Time(1), Command::Publish(publish), &mut step).expect("taken");
     }
@@ -68,7 +108,8 @@ fn pages_follow_each_other_without_gap_or_overlap() {
             (Some(Status::Delayed), Some("k0"), None),
             (None, Some("k1"), Some(Priority(2))),
         ] {
-            let query = |limit, cursor| Query { status, priority, key: key.map(String::from), order, limit, cursor };
+            let query =
+                |limit, cursor| Query { status, priority, key: key.map(String::from), order, limit, cursor };
             let all = broker.browse("q", &query(1_000, None), &mut |_| true).expect("there").0;
             assert!(!all.is_empty());
             let (mut pages, mut cursor): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
@@ -80,7 +121,7 @@ fn pages_follow_each_other_without_gap_or_overlap() {
                     break;
                 }
             }
-            let seqs = |views: &[overtake_lane::MessageView]| views.iter().map(|view| view.seq).collect::<Vec<_>>();
+            let seqs = |views: &[MessageView]| views.iter().map(|view| view.seq).collect::<Vec<_>>();
             assert_eq!(seqs(&pages), seqs(&all), "{order:?} {status:?} {key:?} {priority:?}");
         }
     }

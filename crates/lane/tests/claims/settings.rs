@@ -46,7 +46,11 @@ fn the_scheme_and_what_a_last_value_is_of_are_fixed_while_messages_are_there() {
 
 #[test]
 fn settings_survive_a_restart() {
-    check(r#""max_active":1"#, r#"settings "max_active":2 · publish a b c · restart · lease 9"#, expect!["a b"]);
+    check(
+        r#""max_active":1"#,
+        r#"settings "max_active":2 · publish a b c · restart · lease 9"#,
+        expect!["a b"],
+    );
 }
 
 #[test]
@@ -54,7 +58,10 @@ fn more_priorities_than_lanes_cannot_be_spread_out_again() {
     let many: Vec<String> = (0..257).map(|at| format!("p{at}:{at}")).collect();
     check(
         r#""scheme":"signed","order":"fifo""#,
-        &format!(r#"publish {} · settings "scheme":"signed" · remove p0 · settings "scheme":"signed" · lease 2"#, many.join(" ")),
+        &format!(
+            r#"publish {} · settings "scheme":"signed" · remove p0 · settings "scheme":"signed" · lease 2"#,
+            many.join(" ")
+        ),
         expect!["no: too-many-lanes · p256 p255"],
     );
 }
@@ -70,7 +77,11 @@ fn a_queue_is_deleted_only_empty_or_unused_if_so_asked() {
 
 #[test]
 fn a_receipt_of_a_deleted_queue_settles_nothing_in_one_of_its_name() {
-    check("", "publish a · lease · delete q · declare q · publish b · lease · ack a · left", expect!["a · made · b · no: stale-receipt · leased b"]);
+    check(
+        "",
+        "publish a · lease · delete q · declare q · publish b · lease · ack a · left",
+        expect!["a · made · b · no: stale-receipt · leased b"],
+    );
 }
 
 #[test]

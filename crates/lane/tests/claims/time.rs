@@ -1,7 +1,7 @@
 //! Points 9 to 12: expiry, delay, leases, retries.
 
 use expect_test::expect;
-use overtake_lane::Options;
+use overtake_lane::{Address, Broker, Command, Options, Place, Publish, Settings, Step, Time};
 
 use crate::story::{check, check_with};
 
@@ -16,14 +16,23 @@ fn the_least_of_the_own_ttl_the_queues_and_its_longest_counts() {
             "a 4 is ready in 4, leased 0x, expires in 1000ms · b 4 is ready in 4, leased 0x, expires in 500ms · c 4 is ready in 4, leased 0x, expires in 1000ms"
         ],
     );
-    check(r#""max_ttl_ms":5000"#, "publish a · show a", expect!["a 4 is ready in 4, leased 0x, expires in 5000ms"]);
+    check(
+        r#""max_ttl_ms":5000"#,
+        "publish a · show a",
+        expect!["a 4 is ready in 4, leased 0x, expires in 5000ms"],
+    );
 }
 
 #[test]
 fn the_global_ttl_holds_where_the_queue_says_nothing() {
     let options = Options { default_ttl_ms: 700, ..Options::default() };
     check_with(options, "", "publish a · show a", expect!["a 4 is ready in 4, leased 0x, expires in 700ms"]);
-    check_with(options, r#""ttl_ms":900"#, "publish a · show a", expect!["a 4 is ready in 4, leased 0x, expires in 900ms"]);
+    check_with(
+        options,
+        r#""ttl_ms":900"#,
+        "publish a · show a",
+        expect!["a 4 is ready in 4, leased 0x, expires in 900ms"],
+    );
 }
 
 #[test]
@@ -47,16 +56,16 @@ fn nothing_is_delivered_at_or_after_its_expiry() {
 
 #[test]
 fn a_run_of_expired_heads_never_lets_a_lower_message_pass() {
-    check(
-        "",
-        "publish a:9,ttl=10 b:9,ttl=10 c:9,ttl=10 d:9 e:1 · +10ms · lease · lease",
-        expect!["d · e"],
-    );
+    check("", "publish a:9,ttl=10 b:9,ttl=10 c:9,ttl=10 d:9 e:1 · +10ms · lease · lease", expect!["d · e"]);
 }
 
 #[test]
 fn an_expired_low_message_does_not_wait_behind_a_live_urgent_one() {
-    check("", "publish a:9 b:1,ttl=10 · +10ms · left · lanes", expect!["ready a · 9: 1 ready 1 bytes 10 oldest 1 published, 1: 1 published 1 expired"]);
+    check(
+        "",
+        "publish a:9 b:1,ttl=10 · +10ms · left · lanes",
+        expect!["ready a · 9: 1 ready 1 bytes 10 oldest 1 published, 1: 1 published 1 expired"],
+    );
 }
 
 #[test]
@@ -102,7 +111,11 @@ fn time_that_jumps_over_many_deadlines_lets_all_that_is_over_go_first() {
 
 #[test]
 fn a_delayed_message_is_out_of_the_lanes_until_due_then_at_its_place() {
-    check("", "publish a:5,delay=100 b:5 c:5 · left · +100ms · lease 9", expect!["ready b c, delayed a · a b c"]);
+    check(
+        "",
+        "publish a:5,delay=100 b:5 c:5 · left · +100ms · lease 9",
+        expect!["ready b c, delayed a · a b c"],
+    );
 }
 
 #[test]
@@ -112,7 +125,11 @@ fn a_message_that_comes_due_wakes_who_waits() {
 
 #[test]
 fn messages_that_come_due_together_go_by_priority_and_sequence() {
-    check("", "publish a:1,delay=50 b:9,delay=90 c:9,delay=10 d:1,delay=20 · lease 9 wait=900 as=p · +100ms", expect!["p:b p:c p:a p:d"]);
+    check(
+        "",
+        "publish a:1,delay=50 b:9,delay=90 c:9,delay=10 d:1,delay=20 · lease 9 wait=900 as=p · +100ms",
+        expect!["p:b p:c p:a p:d"],
+    );
 }
 
 // ---- 11: leases ----
@@ -126,7 +143,11 @@ fn a_lease_lasts_thirty_seconds_unless_told_otherwise() {
 
 #[test]
 fn a_lease_of_zero_has_no_end_of_its_own() {
-    check(r#""visibility_timeout_ms":0"#, "publish a · lease · +999999999ms · ack a · left", expect!["a · empty"]);
+    check(
+        r#""visibility_timeout_ms":0"#,
+        "publish a · lease · +999999999ms · ack a · left",
+        expect!["a · empty"],
+    );
     check("", "publish a · lease for=0 · +999999999ms · ack a · left", expect!["a · empty"]);
 }
 
@@ -143,12 +164,20 @@ fn a_stale_receipt_is_refused_and_does_nothing() {
 
 #[test]
 fn each_receipt_of_a_request_is_settled_for_itself() {
-    check("", "publish a b c · lease 3 · ack a zzz c c · left", expect!["a b c · no: stale-receipt · no: stale-receipt · leased b"]);
+    check(
+        "",
+        "publish a b c · lease 3 · ack a zzz c c · left",
+        expect!["a b c · no: stale-receipt · no: stale-receipt · leased b"],
+    );
 }
 
 #[test]
 fn extend_lengthens_a_lease_from_now() {
-    check("", "publish a · lease for=100 · +90ms · extend a for=100 · +90ms · left · +10ms · left", expect!["a · leased a · ready a"]);
+    check(
+        "",
+        "publish a · lease for=100 · +90ms · extend a for=100 · +90ms · left · +10ms · left",
+        expect!["a · leased a · ready a"],
+    );
 }
 
 #[test]
@@ -176,7 +205,11 @@ fn a_lease_given_just_before_a_crash_is_never_mistaken_for_one_of_the_next_life(
 
 #[test]
 fn the_leases_of_a_consumer_that_stays_end_with_it_and_not_by_time() {
-    check("", "consume w · publish a · +999999999ms · left · cancel w · left · ack a", expect!["w:a · leased a · ready a · no: stale-receipt"]);
+    check(
+        "",
+        "consume w · publish a · +999999999ms · left · cancel w · left · ack a",
+        expect!["w:a · leased a · ready a · no: stale-receipt"],
+    );
 }
 
 // ---- 12: retry ----
@@ -194,7 +227,11 @@ fn the_first_wait_is_the_initial_one_and_each_further_one_longer_up_to_the_cap()
 
 #[test]
 fn a_delay_with_the_nack_takes_the_place_of_the_backoff() {
-    check(r#""backoff":{"initial_ms":100}"#, "publish a b · lease 2 · nack a delay=7 · nack b delay=0 · left · +7ms · left", expect!["a b · ready b, delayed a · ready a b"]);
+    check(
+        r#""backoff":{"initial_ms":100}"#,
+        "publish a b · lease 2 · nack a delay=7 · nack b delay=0 · left · +7ms · left",
+        expect!["a b · ready b, delayed a · ready a b"],
+    );
 }
 
 #[test]
@@ -202,7 +239,9 @@ fn after_the_delivery_limit_a_message_that_fails_again_is_a_dead_letter() {
     check(
         r#""delivery_limit":2"#,
         "publish a:6 · lease · nack a · lease · nack a · left · show a",
-        expect!["a · a(2) · dead a · a 6 is dead in 6, leased 2x, died DeliveryLimit in q/6 after 2, 0ms ago"],
+        expect![
+            "a · a(2) · dead a · a 6 is dead in 6, leased 2x, died DeliveryLimit in q/6 after 2, 0ms ago"
+        ],
     );
 }
 
@@ -224,10 +263,40 @@ fn the_count_is_durable() {
 
 #[test]
 fn a_limit_of_zero_is_for_ever() {
-    check("", "publish a · lease · nack a · lease · nack a · lease · nack a · left", expect!["a · a(2) · a(3) · ready a"]);
+    check(
+        "",
+        "publish a · lease · nack a · lease · nack a · lease · nack a · left",
+        expect!["a · a(2) · a(3) · ready a"],
+    );
 }
 
 #[test]
 fn reject_is_a_dead_letter_at_once() {
     check(r#""delivery_limit":9"#, "publish a · lease · reject a · left", expect!["a · dead a"]);
+}
+
+// ---- the clock ----
+
+#[test]
+fn time_never_goes_back_when_the_clock_does() {
+    let mut broker = Broker::new(Options::default());
+    let settings = Box::new(Settings { ttl_ms: 100, ..Settings::default() });
+    let declare = Command::DeclareQueue { name: "q".into(), settings };
+    broker.apply(Time(1_000), declare, &mut Step::default()).expect("made");
+    let publish = Publish {
+        to: Address::Queue("q".into()),
+        priority: 5.into(),
+        id: Some("a".into()),
+        key: None,
+        ttl_ms: 0,
+        delay_ms: 0,
+        bytes: 1,
+        place: Place(1),
+    };
+    broker.apply(Time(400), Command::Publish(publish), &mut Step::default()).expect("taken");
+    let (view, ..) = broker.message("q", "a").expect("it is there");
+    assert_eq!((view.since, view.expires, broker.now()), (Time(1_000), Some(Time(1_100)), Time(1_000)));
+    broker.tick(Time(1_100), &mut Step::default());
+    broker.tick(Time(2), &mut Step::default());
+    assert!(broker.message("q", "a").is_err(), "what has expired stays expired");
 }

@@ -6,19 +6,39 @@ use crate::story::check;
 
 #[test]
 fn publishes_and_settlements_happen_together() {
-    check("", "publish a:5 b:5 · lease 2 · [publish c:9 d:1 ; ack a ; nack b] · left", expect!["a b · ready c b d"]);
+    check(
+        "",
+        "publish a:5 b:5 · lease 2 · [publish c:9 d:1 ; ack a ; nack b] · left",
+        expect!["a b · ready c b d"],
+    );
 }
 
 #[test]
 fn one_publish_that_is_refused_undoes_all() {
-    check("", "publish a:5 · lease · [publish c:9 d:-1 ; ack a] · left", expect!["a · no: priority-out-of-range · leased a"]);
-    check("", "publish a:5 · lease · [publish c:9 d:9,to=nowhere/x ; ack a] · left", expect!["a · no: no-such-exchange · leased a"]);
+    check(
+        "",
+        "publish a:5 · lease · [publish c:9 d:-1 ; ack a] · left",
+        expect!["a · no: priority-out-of-range · leased a"],
+    );
+    check(
+        "",
+        "publish a:5 · lease · [publish c:9 d:9,to=nowhere/x ; ack a] · left",
+        expect!["a · no: no-such-exchange · leased a"],
+    );
 }
 
 #[test]
 fn one_stale_receipt_undoes_all() {
-    check("", "publish a:5 · lease for=10 · +10ms · [publish c:9 ; ack a] · left", expect!["a · no: stale-receipt · ready a"]);
-    check("", "publish a:5 · lease · [publish c:9 ; ack a ; ack a] · left", expect!["a · no: stale-receipt · leased a"]);
+    check(
+        "",
+        "publish a:5 · lease for=10 · +10ms · [publish c:9 ; ack a] · left",
+        expect!["a · no: stale-receipt · ready a"],
+    );
+    check(
+        "",
+        "publish a:5 · lease · [publish c:9 ; ack a ; ack a] · left",
+        expect!["a · no: stale-receipt · leased a"],
+    );
 }
 
 #[test]
@@ -33,13 +53,25 @@ fn nothing_is_leased_before_the_whole_transaction_is_in() {
 
 #[test]
 fn the_limit_counts_what_the_transaction_itself_brings() {
-    check(r#""max_length":2,"overflow":"reject""#, "[publish a b c] · left · [publish a b] · left", expect!["no: queue-full · empty · ready a b"]);
-    check(r#""reject_below":{"depth":1,"priority":5}"#, "[publish a:1 b:1] · left", expect!["no: below-priority · empty"]);
+    check(
+        r#""max_length":2,"overflow":"reject""#,
+        "[publish a b c] · left · [publish a b] · left",
+        expect!["no: queue-full · empty · ready a b"],
+    );
+    check(
+        r#""reject_below":{"depth":1,"priority":5}"#,
+        "[publish a:1 b:1] · left",
+        expect!["no: below-priority · empty"],
+    );
 }
 
 #[test]
 fn a_transaction_reaches_over_several_queues() {
-    check("", "declare r · publish a · lease · [publish b ; ack a ; publish c,to=/r] · left · in r · left", expect!["made · a · ready b · ready c"]);
+    check(
+        "",
+        "declare r · publish a · lease · [publish b ; ack a ; publish c,to=/r] · left · in r · left",
+        expect!["made · a · ready b · ready c"],
+    );
 }
 
 #[test]

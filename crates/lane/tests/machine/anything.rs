@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery, Effect, ExchangeKind,
-    Fact, LaneSettings, LastValue, MessageView, Options, Order, Outcome, Overflow, PickerKind, Place, Priority, Publish, Pull,
-    QueueId, Receipt, Refusal, RejectBelow, Reply, Seq, Settings, Status, Step, Time, UrgentCredit, Which,
+    Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery,
+    Effect, Fact, LaneSettings, LastValue, MessageView, Options, Order, Outcome, Overflow, PickerKind, Place,
+    Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq, Settings, Status, Step,
+    Time, UrgentCredit, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -139,10 +140,12 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
     let lanes = (order(), 0..4_u32, prop::option::of((0..3_usize, 1..4_u32)), 1..4_u32);
     let picker = prop_oneof![3 => Just(0_u8), 1 => Just(1), 1 => Just(2)];
     let limits = (prop_oneof![Just(0_u64), 1..12_u64], prop_oneof![Just(0_u64), 20..200_u64], any::<bool>());
-    let refusals = (prop::option::weighted(0.2, (1..8_u64, 0..10_i64)), prop_oneof![3 => Just(0_u64), 1 => 5..40_u64]);
+    let refusals =
+        (prop::option::weighted(0.2, (1..8_u64, 0..10_i64)), prop_oneof![3 => Just(0_u64), 1 => 5..40_u64]);
     let times = (ms(), ms(), prop_oneof![Just(0_u64), 1..40_000_u64], ms());
     let deaths = (0..4_u32, dead_letter(), any::<bool>());
-    let last_value = prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
+    let last_value =
+        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
     (lanes, picker, limits, refusals, times, deaths, last_value).prop_map(
         |(
             (order, max_active, lane, weight),
@@ -160,13 +163,17 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
                     1 => PickerKind::AgingMs(u64::from(weight) * 100),
                     _ => PickerKind::Weighted(BTreeMap::from([(name(0), weight), (name(2), 2)])),
                 },
-                lanes: lane.map(|(at, max_active)| (name(at), LaneSettings { max_active })).into_iter().collect(),
+                lanes: lane
+                    .map(|(at, max_active)| (name(at), LaneSettings { max_active }))
+                    .into_iter()
+                    .collect(),
                 order,
                 max_active,
                 max_length,
                 max_bytes,
                 overflow: if rejects { Overflow::Reject } else { Overflow::Evict },
-                reject_below: reject_below.map(|(depth, priority)| RejectBelow { depth, priority: priority.into() }),
+                reject_below: reject_below
+                    .map(|(depth, priority)| RejectBelow { depth, priority: priority.into() }),
                 max_message_bytes,
                 ttl_ms,
                 max_ttl_ms,
@@ -186,9 +193,14 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let urgent = prop::option::of((0..10, 0..3_u32).prop_map(|(at, extra)| UrgentCredit { at: Priority(at), extra }));
-    let status =
-        prop_oneof![Just(None), Just(Some(Status::Ready)), Just(Some(Status::Delayed)), Just(Some(Status::Dead))];
+    let urgent =
+        prop::option::of((0..10, 0..3_u32).prop_map(|(at, extra)| UrgentCredit { at: Priority(at), extra }));
+    let status = prop_oneof![
+        Just(None),
+        Just(Some(Status::Ready)),
+        Just(Some(Status::Delayed)),
+        Just(Some(Status::Dead))
+    ];
     let settles = prop::collection::vec((any::<Index>(), outcome()), 0..3);
     prop_oneof![
         3 => (queue(), settings()).prop_map(|(queue, settings)| Op::Declare { queue, settings }),
@@ -241,7 +253,6 @@ struct Licence {
     settled: Vec<Receipt>,
     removes: bool,
     publishes: bool,
-    transacts: bool,
     reprioritises: bool,
     replays: bool,
     cancels: Option<ConsumerId>,
@@ -251,7 +262,8 @@ struct Licence {
 
 impl World {
     fn new() -> Self {
-        let options = Options { life: 1, seed: 7, max_message_bytes: 35, default_ttl_ms: 90_000, ..Options::default() };
+        let options =
+            Options { life: 1, seed: 7, max_message_bytes: 35, default_ttl_ms: 90_000, ..Options::default() };
         let watch = Watch::new(options, Time(1_000_000));
         Self { watch, takers: BTreeMap::new(), deliveries: Vec::new(), next: 100, held: false }
     }
@@ -270,7 +282,10 @@ impl World {
         let before = self.snapshot();
         let (reply, step) = self.watch.apply(command);
         if reply.is_err() {
-            assert!(step.facts.is_empty() && step.effects.is_empty(), "refused, but something happened: {step:?}");
+            assert!(
+                step.facts.is_empty() && step.effects.is_empty(),
+                "refused, but something happened: {step:?}"
+            );
         }
         self.judge(&before, &step, licence);
         reply
@@ -315,13 +330,15 @@ impl World {
                     assert!(refused.is_err(), "a consumer is known once");
                 } else if self.watch.broker.id_of(&taker.queue).is_ok() {
                     self.takers.insert(consumer, taker);
-                    self.ask(Command::Consume(consume), &Licence::default()).expect("nothing speaks against it");
+                    self.ask(Command::Consume(consume), &Licence::default())
+                        .expect("nothing speaks against it");
                 }
             }
             Op::Cancel { id } => {
                 let consumer = ConsumerId(*id);
                 let licence = Licence { cancels: Some(consumer), ..Licence::default() };
                 self.takers.remove(&consumer);
+                self.watch.forget(consumer);
                 let _ = self.ask(Command::Cancel { consumer }, &licence);
             }
             Op::Pull { queue, max, visibility_ms, wait_ms } => {
@@ -330,8 +347,13 @@ impl World {
                 let queue: Arc<str> = QUEUES[*queue].into();
                 let until = self.watch.now.after(*wait_ms);
                 if self.watch.broker.id_of(&queue).is_ok() {
-                    let taker =
-                        Taker { queue: Arc::clone(&queue), window: *max, urgent: None, priority: 0, stays: false };
+                    let taker = Taker {
+                        queue: Arc::clone(&queue),
+                        window: *max,
+                        urgent: None,
+                        priority: 0,
+                        stays: false,
+                    };
                     self.takers.insert(consumer, taker);
                     let pull = Pull { consumer, queue, max: *max, visibility_ms: *visibility_ms, until };
                     self.ask(Command::Pull(pull), &Licence::default()).expect("nothing speaks against it");
@@ -341,18 +363,25 @@ impl World {
                 let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
                 let licence = Licence { settled: receipts.clone(), ..Licence::default() };
                 let before = self.snapshot();
-                let held: Vec<bool> = receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
-                let reply = self.ask(Command::Settle { receipts: receipts.clone(), outcome: *outcome }, &licence);
+                let held: Vec<bool> =
+                    receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
+                let reply =
+                    self.ask(Command::Settle { receipts: receipts.clone(), outcome: *outcome }, &licence);
                 let Ok(Reply::Each(results)) = reply else { panic!("{reply:?}") };
                 for (at, (receipt, result)) in receipts.iter().zip(results).enumerate() {
                     let first = !receipts[..at].contains(receipt);
-                    assert_eq!(result.is_ok(), first && held[at], "a receipt holds while its lease does: {receipt:?}");
+                    assert_eq!(
+                        result.is_ok(),
+                        first && held[at],
+                        "a receipt holds while its lease does: {receipt:?}"
+                    );
                 }
             }
             Op::Extend { which, ms } => {
                 if let Some(receipt) = self.receipt(which) {
                     let licence = Licence { extends: true, ..Licence::default() };
-                    let _ = self.ask(Command::Extend { receipts: vec![receipt], visibility_ms: *ms }, &licence);
+                    let _ =
+                        self.ask(Command::Extend { receipts: vec![receipt], visibility_ms: *ms }, &licence);
                 }
             }
             Op::Reprioritise { queue, which, priority } => {
@@ -409,7 +438,7 @@ impl World {
         let settlements: Vec<(Receipt, Outcome)> =
             settles.iter().filter_map(|(index, outcome)| Some((self.receipt(index)?, *outcome))).collect();
         let settled = settlements.iter().map(|(receipt, _)| *receipt).collect();
-        let licence = Licence { settled, publishes: true, transacts: true, ..Licence::default() };
+        let licence = Licence { settled, publishes: true, ..Licence::default() };
         let _ = self.ask(Command::Transact { publishes, settlements }, &licence);
     }
 
@@ -421,7 +450,7 @@ impl World {
                 name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
                 routing_key: message.key_route.into(),
                 headers: Arc::default(),
-                mandatory: message.bytes % 2 == 0,
+                mandatory: message.bytes.is_multiple_of(2),
             },
         };
         Publish {
@@ -447,7 +476,8 @@ impl World {
             (delivery.receipt.queue, delivery.receipt.seq) == (receipt.queue, receipt.seq)
                 && delivery.receipt.lease <= receipt.lease
         });
-        let leased = before.get(&(receipt.queue, receipt.seq)).is_some_and(|view| view.status == Status::Leased);
+        let leased =
+            before.get(&(receipt.queue, receipt.seq)).is_some_and(|view| view.status == Status::Leased);
         let newest = self.deliveries.iter().all(|delivery| {
             (delivery.receipt.queue, delivery.receipt.seq) != (receipt.queue, receipt.seq)
                 || delivery.receipt.lease <= receipt.lease
@@ -498,7 +528,14 @@ impl World {
     }
 
     /// The picture of a message's life: which arrows are there, and what must have happened for each.
-    fn judge_move(&self, view: &MessageView, after: Option<&MessageView>, at: (QueueId, Seq), step: &Step, licence: &Licence) {
+    fn judge_move(
+        &self,
+        view: &MessageView,
+        after: Option<&MessageView>,
+        at: (QueueId, Seq),
+        step: &Step,
+        licence: &Licence,
+    ) {
         let now = self.watch.now;
         let expired = view.expires.is_some_and(|expires| expires <= now);
         let settled = licence.settled.iter().any(|receipt| (receipt.queue, receipt.seq) == at);
@@ -521,7 +558,9 @@ impl World {
         };
         let due = view.due.is_some_and(|due| due <= now);
         let may = match (view.status, after.status) {
-            (Status::Ready | Status::Leased | Status::Dead, same) if same == view.status && !delivered => true,
+            (Status::Ready | Status::Leased | Status::Dead, same) if same == view.status && !delivered => {
+                true
+            }
             (Status::Delayed, Status::Delayed) => true,
             (Status::Ready, Status::Leased) => delivered,
             (Status::Ready, Status::Dead) => expired,
@@ -564,21 +603,34 @@ impl World {
                 lane.max_active > 0 && lane.leased >= u64::from(lane.max_active)
             };
             let full = queue.settings.max_active > 0 && leased >= u64::from(queue.settings.max_active);
-            let given: Vec<&Delivery> = step.effects.iter().filter_map(|effect| match effect {
-                Effect::Deliver(delivery) if delivery.receipt.queue == queue.queue => Some(delivery),
-                _ => None,
-            }).collect();
+            let given: Vec<&Delivery> = step
+                .effects
+                .iter()
+                .filter_map(|effect| match effect {
+                    Effect::Deliver(delivery) if delivery.receipt.queue == queue.queue => Some(delivery),
+                    _ => None,
+                })
+                .collect();
             assert!(!self.held || given.is_empty(), "leases were held");
             for delivery in &given {
                 let Some(view) = after.get(&(queue.queue, delivery.receipt.seq)) else { continue };
                 let cap = u64::from(queue.settings.max_active);
                 assert!(cap == 0 || leased <= cap, "over the cap of {cap}");
-                assert!(lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active), "over a lane's cap");
+                assert!(
+                    lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active),
+                    "over a lane's cap"
+                );
                 for other in here().filter(|other| other.status == Status::Ready) {
-                    assert!(other.lane != view.lane || other.seq > view.seq, "{view:?} went before {other:?} of its lane");
+                    assert!(
+                        other.lane != view.lane || other.seq > view.seq,
+                        "{view:?} went before {other:?} of its lane"
+                    );
                     let outranks = lane(other).level > lane(view).level;
                     let strict = queue.settings.picker == PickerKind::Strict;
-                    assert!(!strict || !outranks || capped(other), "{view:?} went before {other:?}, which outranks it");
+                    assert!(
+                        !strict || !outranks || capped(other),
+                        "{view:?} went before {other:?}, which outranks it"
+                    );
                 }
             }
             if queue.settings.picker == PickerKind::Strict {
@@ -587,31 +639,43 @@ impl World {
                 let sorted = views.is_sorted_by_key(|view| (-lane(view).level, view.seq));
                 assert!(sorted || views.len() < given.len(), "leased out of order: {views:?}");
             }
+            for delivery in &given {
+                let Some(got) = self.takers.get(&delivery.consumer) else { continue };
+                let better = self.takers.iter().find(|(id, taker)| {
+                    taker.priority > got.priority
+                        && taker.queue == got.queue
+                        && (!taker.stays || self.held_by(**id, after) < taker.window)
+                });
+                assert!(better.is_none(), "{got:?} was served and {better:?} had room");
+            }
             // Nothing that somebody has room for is left lying.
-            for view in here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held) {
-                let wanted = self.takers.iter().find(|(id, taker)| self.has_room(**id, taker, &queue.name, view, after));
+            for view in
+                here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held)
+            {
+                let wanted = self
+                    .takers
+                    .iter()
+                    .find(|(id, taker)| self.has_room(**id, taker, &queue.name, view, after));
                 assert!(wanted.is_none(), "{view:?} lies there and {wanted:?} waits");
             }
         }
     }
 
-    fn has_room(&self, id: ConsumerId, taker: &Taker, queue: &str, view: &MessageView, after: &Snapshot) -> bool {
+    fn has_room(
+        &self,
+        id: ConsumerId,
+        taker: &Taker,
+        queue: &str,
+        view: &MessageView,
+        after: &Snapshot,
+    ) -> bool {
         if *taker.queue != *queue {
             return false;
         }
         if !taker.stays {
             return true;
         }
-        let held = self.deliveries.iter().filter(|delivery| {
-            delivery.consumer == id && {
-                let at = (delivery.receipt.queue, delivery.receipt.seq);
-                let newest = self.deliveries.iter().rev().find(|d| (d.receipt.queue, d.receipt.seq) == at);
-                newest.is_some_and(|newest| newest.receipt == delivery.receipt)
-                    && after.get(&at).is_some_and(|view| view.status == Status::Leased)
-            }
-        });
-        let held = held.count() as u32;
-        let _ = taker.priority;
+        let held = self.held_by(id, after);
         held < taker.window
             || taker.urgent.is_some_and(|urgent| {
                 let level = match self.watch.broker.settings(queue).expect("there").order {
@@ -620,6 +684,19 @@ impl World {
                 };
                 level >= urgent.at && held < taker.window + urgent.extra
             })
+    }
+
+    /// How many messages a consumer holds.
+    fn held_by(&self, id: ConsumerId, after: &Snapshot) -> u32 {
+        let held = self.deliveries.iter().filter(|delivery| {
+            delivery.consumer == id && {
+                let at = (delivery.receipt.queue, delivery.receipt.seq);
+                let newest = self.deliveries.iter().rev().find(|d| (d.receipt.queue, d.receipt.seq) == at);
+                newest.is_some_and(|newest| newest.receipt == delivery.receipt)
+                    && after.get(&at).is_some_and(|view| view.status == Status::Leased)
+            }
+        });
+        held.count() as u32
     }
 }
 
@@ -636,8 +713,6 @@ fn binding(queue: usize, key: &str) -> Box<Binding> {
 fn fanout(queue: usize) -> Box<Binding> {
     Box::new(Binding { exchange: "amq.fanout".into(), ..*binding(queue, "") })
 }
-
-const _: ExchangeKind = ExchangeKind::Topic;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 20_000, ..ProptestConfig::default() })]

@@ -72,7 +72,11 @@ fn rules() -> impl Strategy<Value = Rules> {
     let limits = (0..6_usize, lane_cap(), prop_oneof![Just(0_usize), 1..20_usize], any::<bool>());
     let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), ms());
     (prop::option::of(1..3_000_u64), limits, deaths).prop_map(
-        |(aging_ms, (max_active, lane, max_length, rejects), (delivery_limit, wait, drops_dead, dead_letter_expired, ttl))| Rules {
+        |(
+            aging_ms,
+            (max_active, lane, max_length, rejects),
+            (delivery_limit, wait, drops_dead, dead_letter_expired, ttl),
+        )| Rules {
             aging_ms,
             max_active,
             lane_caps: lane.into_iter().collect(),
@@ -102,11 +106,16 @@ fn act(twin: &mut Twin, op: &Op, nth: u64) {
         Op::Pull { max, visibility_ms, wait_ms } => twin.pull(1_000 + nth, max, visibility_ms, wait_ms),
         Op::Settle { index, outcome } => leased(index).into_iter().for_each(|seq| twin.settle(seq, outcome)),
         Op::Stale { outcome } => twin.try_stale(outcome),
-        Op::Extend { index, visibility_ms } => leased(index).into_iter().for_each(|seq| twin.extend(seq, visibility_ms)),
-        Op::Reprioritise { index, priority } => any_seq(index).into_iter().for_each(|seq| twin.reprioritise(seq, priority)),
+        Op::Extend { index, visibility_ms } => {
+            leased(index).into_iter().for_each(|seq| twin.extend(seq, visibility_ms))
+        }
+        Op::Reprioritise { index, priority } => {
+            any_seq(index).into_iter().for_each(|seq| twin.reprioritise(seq, priority))
+        }
         Op::Remove { index } => any_seq(index).into_iter().for_each(|seq| twin.remove(seq)),
         Op::Replay { index, promote } => {
-            let dead = twin.model.messages.iter().filter(|message| message.stand == Stand::Dead).map(|m| m.seq);
+            let dead =
+                twin.model.messages.iter().filter(|message| message.stand == Stand::Dead).map(|m| m.seq);
             let dead: Vec<u64> = dead.collect();
             let chosen = dead.get(index % dead.len().max(1)).copied().or(any_seq(index));
             chosen.into_iter().for_each(|seq| twin.replay(seq, promote));

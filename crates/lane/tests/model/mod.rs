@@ -24,9 +24,10 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn settings(&self) -> Settings {
         use overtake_lane::{DeadLetterTo, LaneSettings, Overflow, PickerKind};
-        let lanes = self.lane_caps.iter().map(|(priority, cap)| {
-            (priority.to_string(), LaneSettings { max_active: *cap as u32 })
-        });
+        let lanes = self
+            .lane_caps
+            .iter()
+            .map(|(priority, cap)| (priority.to_string(), LaneSettings { max_active: *cap as u32 }));
         let settings = Settings {
             picker: self.aging_ms.map_or(PickerKind::Strict, PickerKind::AgingMs),
             lanes: lanes.collect(),
@@ -174,7 +175,13 @@ impl Model {
         pays
     }
 
-    pub(crate) fn consume(&mut self, id: ConsumerId, window: usize, urgent: Option<(i32, usize)>, first: i32) {
+    pub(crate) fn consume(
+        &mut self,
+        id: ConsumerId,
+        window: usize,
+        urgent: Option<(i32, usize)>,
+        first: i32,
+    ) {
         self.turn += 1;
         let (turn, until) = (self.turn, Time::NEVER);
         self.takers.push(Taker { id, first, turn, stays: true, window, urgent, visibility_ms: 0, until });
@@ -183,8 +190,16 @@ impl Model {
 
     pub(crate) fn pull(&mut self, id: ConsumerId, max: usize, visibility_ms: u64, until: Time) {
         self.turn += 1;
-        let taker =
-            Taker { id, first: 0, turn: self.turn, stays: false, window: max, urgent: None, visibility_ms, until };
+        let taker = Taker {
+            id,
+            first: 0,
+            turn: self.turn,
+            stays: false,
+            window: max,
+            urgent: None,
+            visibility_ms,
+            until,
+        };
         self.takers.push(taker);
         self.dispatch();
     }
@@ -232,7 +247,8 @@ impl Model {
 
     /// True if it could be done.
     pub(crate) fn reprioritise(&mut self, seq: u64, priority: i32) -> bool {
-        let at = self.at(seq).filter(|at| matches!(self.messages[*at].stand, Stand::Ready | Stand::Delayed(_)));
+        let at =
+            self.at(seq).filter(|at| matches!(self.messages[*at].stand, Stand::Ready | Stand::Delayed(_)));
         if let Some(at) = at {
             self.move_to(at, priority);
             self.dispatch();
@@ -269,7 +285,9 @@ impl Model {
 
     /// True if it could be done.
     pub(crate) fn replay(&mut self, seq: u64, promote: Option<i32>) -> bool {
-        let Some(at) = self.at(seq).filter(|at| self.messages[*at].stand == Stand::Dead) else { return false };
+        let Some(at) = self.at(seq).filter(|at| self.messages[*at].stand == Stand::Dead) else {
+            return false;
+        };
         if !self.make_room(promote.unwrap_or(self.messages[at].priority)) {
             return false;
         }
@@ -309,7 +327,10 @@ impl Model {
         if message.expires <= self.now {
             return self.expire(seq);
         }
-        if why != Back::Released && self.rules.delivery_limit > 0 && message.count >= self.rules.delivery_limit {
+        if why != Back::Released
+            && self.rules.delivery_limit > 0
+            && message.count >= self.rules.delivery_limit
+        {
             return self.bury(seq);
         }
         let wait_ms = match why {
@@ -366,7 +387,12 @@ impl Model {
             self.given.push((id, message.seq, message.count, deadline));
         }
         let now = self.now;
-        let over: Vec<ConsumerId> = self.takers.iter().filter(|t| !t.stays && (t.until <= now || served.contains(&t.id))).map(|t| t.id).collect();
+        let over: Vec<ConsumerId> = self
+            .takers
+            .iter()
+            .filter(|t| !t.stays && (t.until <= now || served.contains(&t.id)))
+            .map(|t| t.id)
+            .collect();
         self.takers.retain(|taker| !over.contains(&taker.id));
         self.served.extend(over);
     }
@@ -380,7 +406,9 @@ impl Model {
         let ready = self.messages.iter().enumerate().filter(|(_, message)| message.stand == Stand::Ready);
         let open = ready.filter(|(_, message)| {
             let cap = self.rules.lane_caps.get(&message.priority).copied().unwrap_or(0);
-            cap == 0 || self.messages.iter().filter(|m| m.priority == message.priority && m.is_leased()).count() < cap
+            cap == 0
+                || self.messages.iter().filter(|m| m.priority == message.priority && m.is_leased()).count()
+                    < cap
         });
         let wanted = open.filter_map(|(at, message)| Some((at, self.taker_of(message.priority)?)));
         match self.rules.aging_ms {
@@ -397,7 +425,8 @@ impl Model {
     fn taker_of(&self, priority: i32) -> Option<usize> {
         let mut order: Vec<usize> = (0..self.takers.len()).collect();
         order.sort_by_key(|at| (Reverse(self.takers[*at].first), self.takers[*at].turn));
-        let held = |taker: &Taker| self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
+        let held =
+            |taker: &Taker| self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
         let open = |at: &&usize| held(&self.takers[**at]) < self.takers[**at].window;
         let urgent = |at: &&usize| {
             let taker = &self.takers[**at];

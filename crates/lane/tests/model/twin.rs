@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::{
-    Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, LeaseId, Options, Outcome, Place, Priority, Publish,
-    Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time, UrgentCredit, Which,
+    Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, LeaseId, Options, Outcome, Place,
+    Priority, Publish, Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time, UrgentCredit, Which,
 };
 
 use crate::model::{Back, Model, Rules, Stand, Tally};
@@ -16,13 +16,13 @@ pub(crate) struct Twin {
     receipts: BTreeMap<u64, Receipt>,
 }
 
-const QUEUE: QueueId = QueueId(0);
-
 impl Twin {
     pub(crate) fn new(rules: &Rules, now: Time) -> Self {
         let mut broker = Broker::new(Options::default());
         let settings = Box::new(rules.settings());
-        broker.apply(now, Command::DeclareQueue { name: "q".into(), settings }, &mut Step::default()).expect("made");
+        broker
+            .apply(now, Command::DeclareQueue { name: "q".into(), settings }, &mut Step::default())
+            .expect("made");
         Self { model: Model::new(rules.clone(), now), broker, receipts: BTreeMap::new() }
     }
 
@@ -44,7 +44,12 @@ impl Twin {
         for effect in &step.effects {
             match effect {
                 Effect::Deliver(delivery) => {
-                    given.push((delivery.consumer, delivery.receipt.seq.0, delivery.count, delivery.deadline));
+                    given.push((
+                        delivery.consumer,
+                        delivery.receipt.seq.0,
+                        delivery.count,
+                        delivery.deadline,
+                    ));
                     self.receipts.insert(delivery.receipt.seq.0, delivery.receipt);
                 }
                 Effect::Served { consumer } => served.push(*consumer),
@@ -71,12 +76,20 @@ impl Twin {
                 Stand::Leased(_, deadline, _) => (Status::Leased, deadline.some()),
                 Stand::Dead => (Status::Dead, None),
             };
-            assert_eq!((view.seq.0, view.level.0, view.count), (message.seq, message.priority, message.count));
+            assert_eq!(
+                (view.seq.0, view.level.0, view.count),
+                (message.seq, message.priority, message.count)
+            );
             assert_eq!((view.status, view.due.or(view.deadline)), stand, "message {}", message.seq);
             assert_eq!(view.expires, message.expires.some());
             if self.model.rules.aging_ms.is_none() {
                 let (_, position, own) = self.broker.message("q", &view.id).expect("there");
-                assert_eq!(position.zip(own), self.model.position(message.seq), "position of {}", message.seq);
+                assert_eq!(
+                    position.zip(own),
+                    self.model.position(message.seq),
+                    "position of {}",
+                    message.seq
+                );
             }
         }
         let now = self.model.now;
@@ -152,10 +165,13 @@ impl Twin {
         let leased = self.leased();
         for (seq, receipt) in self.receipts.clone() {
             if !leased.contains(&seq) {
-                assert!(!self.ask(Command::Settle { receipts: vec![receipt], outcome }), "a stale receipt holds");
+                assert!(
+                    !self.ask(Command::Settle { receipts: vec![receipt], outcome }),
+                    "a stale receipt holds"
+                );
             }
         }
-        let unknown = Receipt { queue: QUEUE, seq: Seq(1), lease: LeaseId(u64::MAX) };
+        let unknown = Receipt { queue: QueueId(0), seq: Seq(1), lease: LeaseId(u64::MAX) };
         assert!(!self.ask(Command::Settle { receipts: vec![unknown], outcome }));
     }
 

@@ -28,9 +28,9 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use overtake_lane::{
-    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Effect, ExchangeKind, Given, HeaderValue, Headers, MessageView,
-    Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Seq, Settings, Status, Step,
-    Time, UrgentCredit, Which,
+    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Effect, ExchangeKind, Given, HeaderValue,
+    Headers, MessageView, Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt,
+    Refusal, Reply, Seq, Settings, Status, Step, Time, UrgentCredit, Which,
 };
 
 use crate::watch::{Watch, browse};
@@ -132,7 +132,9 @@ impl Stage {
         let words = Words::of(rest.split_whitespace());
         let queue = Arc::clone(&self.queue);
         match verb {
-            "publish" | "publish?" => rest.split_whitespace().for_each(|message| self.publish(message, verb.len() > 7)),
+            "publish" | "publish?" => {
+                rest.split_whitespace().for_each(|message| self.publish(message, verb.len() > 7))
+            }
             "lease" => self.lease(&words),
             "consume" => self.consume(&words),
             "cancel" => {
@@ -172,7 +174,9 @@ impl Stage {
                 if_unused: words.plain.contains(&"if-unused"),
             }),
             "in" => self.queue = rest.into(),
-            "exchange" => self.run(Command::DeclareExchange { name: words.plain[0].into(), kind: kind(words.plain[1]) }),
+            "exchange" => {
+                self.run(Command::DeclareExchange { name: words.plain[0].into(), kind: kind(words.plain[1]) })
+            }
             "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
             "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
             "hold" | "go" => {
@@ -212,7 +216,8 @@ impl Stage {
     fn declare(&mut self, name: &str, settings: &str) {
         let settings = settings.trim();
         let json = if settings.starts_with('{') { settings.to_owned() } else { format!("{{{settings}}}") };
-        let settings: Settings = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
+        let settings: Settings =
+            serde_json::from_str(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
         settings.validate().unwrap_or_else(|bad| panic!("{json}: {bad}"));
         self.run(Command::DeclareQueue { name: name.into(), settings: Box::new(settings) });
     }
@@ -228,8 +233,12 @@ impl Stage {
             None => Address::Queue(Arc::clone(&self.queue)),
             Some(to) => {
                 let (exchange, routing_key) = to.split_once('/').unwrap_or((to, ""));
-                let headers: Headers =
-                    words.keys.get("header").map(|h| ((*h).to_owned(), HeaderValue::Bool(true))).into_iter().collect();
+                let headers: Headers = words
+                    .keys
+                    .get("header")
+                    .map(|h| ((*h).to_owned(), HeaderValue::Bool(true)))
+                    .into_iter()
+                    .collect();
                 let mandatory = words.plain.contains(&"mandatory");
                 let (name, routing_key) = (exchange.into(), routing_key.into());
                 Address::Exchange { name, routing_key, headers: Arc::new(headers), mandatory }
@@ -301,7 +310,10 @@ impl Stage {
     fn consume(&mut self, words: &Words<'_>) {
         let urgent = words.keys.get("urgent").map(|urgent| {
             let (at, extra) = urgent.split_once('+').expect("urgent=PRIORITY+EXTRA");
-            UrgentCredit { at: Priority(at.parse().expect("a priority")), extra: extra.parse().expect("a number") }
+            UrgentCredit {
+                at: Priority(at.parse().expect("a priority")),
+                extra: extra.parse().expect("a number"),
+            }
         });
         let consume = Consume {
             consumer: self.name_consumer(words.plain[0]),
@@ -314,7 +326,8 @@ impl Stage {
     }
 
     fn receipt(&self, name: &str) -> Receipt {
-        let (name, nth) = name.split_once('#').map_or((name, None), |(name, nth)| (name, nth.parse::<usize>().ok()));
+        let (name, nth) =
+            name.split_once('#').map_or((name, None), |(name, nth)| (name, nth.parse::<usize>().ok()));
         let nobody = Receipt { queue: QueueId(0), seq: Seq(0), lease: overtake_lane::LeaseId(0) };
         let Some(receipts) = self.receipts.get(name) else { return nobody };
         nth.map_or(receipts[receipts.len() - 1], |nth| receipts[nth - 1])
@@ -325,7 +338,9 @@ impl Stage {
             return Which::All;
         }
         if name.contains('+') {
-            return Which::Seqs(name.split('+').filter_map(|name| self.find(name)).map(|view| view.seq).collect());
+            return Which::Seqs(
+                name.split('+').filter_map(|name| self.find(name)).map(|view| view.seq).collect(),
+            );
         }
         Which::Id(self.find(name).map_or(name.into(), |view| view.id.into()))
     }
@@ -364,18 +379,24 @@ impl Stage {
 
     fn say_left(&mut self) {
         let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Dispatch);
-        let groups = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead].into_iter().filter_map(|status| {
-            let names = all.iter().filter(|view| view.status == status).map(|view| self.places[&view.place].as_str());
-            let names: Vec<&str> = names.collect();
-            (!names.is_empty()).then(|| format!("{} {}", format!("{status:?}").to_lowercase(), names.join(" ")))
-        });
+        let groups =
+            [Status::Ready, Status::Delayed, Status::Leased, Status::Dead].into_iter().filter_map(|status| {
+                let names = all
+                    .iter()
+                    .filter(|view| view.status == status)
+                    .map(|view| self.places[&view.place].as_str());
+                let names: Vec<&str> = names.collect();
+                (!names.is_empty())
+                    .then(|| format!("{} {}", format!("{status:?}").to_lowercase(), names.join(" ")))
+            });
         let left = groups.collect::<Vec<_>>().join(", ");
         self.said.push(if left.is_empty() { "empty".to_owned() } else { left });
     }
 
     fn say_order(&mut self, order: BrowseOrder) {
         let all = browse(&self.watch.broker, &self.queue, order);
-        self.said.push(all.iter().map(|view| self.places[&view.place].as_str()).collect::<Vec<_>>().join(" "));
+        self.said
+            .push(all.iter().map(|view| self.places[&view.place].as_str()).collect::<Vec<_>>().join(" "));
     }
 
     fn say_lanes(&mut self) {
@@ -399,7 +420,8 @@ impl Stage {
                 ("dead-lettered", lane.dead_lettered),
                 ("waited", lane.wait.sum_ms),
             ];
-            let told = counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
+            let told =
+                counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
             format!("{}: {}", lane.lane, told.collect::<Vec<_>>().join(" "))
         });
         self.said.push(lanes.collect::<Vec<_>>().join(", "));
@@ -425,15 +447,21 @@ impl Stage {
         }
         if let Some(death) = view.death {
             let ago = self.watch.now.since(death.at);
-            write!(text, ", died {:?} in {}/{} after {}, {ago}ms ago", death.reason, death.queue, death.lane, death.count)
-                .expect("a string takes all");
+            write!(
+                text,
+                ", died {:?} in {}/{} after {}, {ago}ms ago",
+                death.reason, death.queue, death.lane, death.count
+            )
+            .expect("a string takes all");
         }
         self.said.push(text);
     }
 }
 
 fn delivered(step: &Step, consumer: ConsumerId) -> bool {
-    step.effects.iter().any(|effect| matches!(effect, Effect::Deliver(delivery) if delivery.consumer == consumer))
+    step.effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Deliver(delivery) if delivery.consumer == consumer))
 }
 
 fn no(refusal: Refusal) -> String {
@@ -484,7 +512,12 @@ fn binding(words: &Words<'_>) -> Binding {
         exchange: words.plain[0].into(),
         queue: words.plain[1].into(),
         routing_key: words.plain.get(2).copied().unwrap_or("").to_owned(),
-        headers: words.keys.get("header").map(|name| ((*name).to_owned(), "true".to_owned())).into_iter().collect(),
+        headers: words
+            .keys
+            .get("header")
+            .map(|name| ((*name).to_owned(), "true".to_owned()))
+            .into_iter()
+            .collect(),
         any: words.plain.contains(&"any"),
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_lane::{
-    BrowseOrder, Broker, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place, Query, QueueId, Refusal,
-    Reply, Seq, State, Status, Step, Time,
+    Broker, BrowseOrder, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place, Query,
+    QueueId, Refusal, Reply, Seq, State, Status, Step, Time,
 };
 
 /// A broker under watch: every step goes through here.
@@ -99,7 +99,8 @@ impl Watch {
         self.check_refold();
         self.check_awake();
         check_lanes(&self.broker, self.now);
-        let outstanding = self.broker.views(self.now).flat_map(|view| view.lanes).map(|lane| lane.leased + lane.delayed);
+        let outstanding =
+            self.broker.views(self.now).flat_map(|view| view.lanes).map(|lane| lane.leased + lane.delayed);
         assert_eq!(self.broker.outstanding(), outstanding.sum::<u64>(), "leased and delayed in all queues");
     }
 
@@ -164,7 +165,11 @@ impl Watch {
     fn check_refold(&self) {
         assert_eq!(self.folded.topology_facts(), self.broker.topology_facts());
         let (live, folded) = (stored(&self.broker), stored(&self.folded));
-        assert_eq!(live.keys().collect::<Vec<_>>(), folded.keys().collect::<Vec<_>>(), "live and folded messages");
+        assert_eq!(
+            live.keys().collect::<Vec<_>>(),
+            folded.keys().collect::<Vec<_>>(),
+            "live and folded messages"
+        );
         let mut may_change = false;
         for (at, message) in &live {
             let mut again = folded[at].clone();
@@ -239,7 +244,13 @@ fn check_lanes(broker: &Broker, now: Time) {
             assert_eq!(lane.bytes, alive.map(|m| u64::from(m.bytes)).sum::<u64>());
             let gone = lane.settled + lane.expired + lane.evicted + lane.removed + lane.moved;
             let here: u64 = stand.iter().sum();
-            assert_eq!(lane.published, here + gone, "lane {} of {} conserves: {lane:?}", lane.lane, view.name);
+            assert_eq!(
+                lane.published,
+                here + gone,
+                "lane {} of {} conserves: {lane:?}",
+                lane.lane,
+                view.name
+            );
         }
     }
 }

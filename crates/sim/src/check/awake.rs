@@ -46,7 +46,10 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
             let floor = lane_name(settings, one.lane).1;
             let waits = takers.iter().find(|(_, taker)| has_room(taker, floor));
             hold(waits.is_none(), Promise::Awake, || {
-                format!("{:?} waits while {} of lane {} of queue {} is ready", waits, one.seq.0, one.lane, queue.0)
+                format!(
+                    "{:?} waits while {} of lane {} of queue {} is ready",
+                    waits, one.seq.0, one.lane, queue.0
+                )
             })?;
         }
     }
@@ -55,6 +58,7 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
 
 fn has_room(taker: &Taker, floor: i64) -> bool {
     let Some(window) = taker.window else { return true };
-    let urgent = window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
+    let urgent =
+        window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
     window.held < window.len.saturating_add(urgent)
 }

@@ -2,11 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::ConsumerId;
+use overtake_engine::core::Request;
+use overtake_lane::{ConsumerId, State};
 
+use crate::audit::Audit;
 use crate::book::{Book, lane_cap, lane_name};
+use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
 use crate::round::Round;
+
+/// A publish leaves no more waiting than the queue allows, or than waited before.
+pub(crate) fn check_length(book: &Book, step: &Step<'_>) -> Checked {
+    let Some(Request::Publish { settlements, .. }) = step.request else { return Ok(()) };
+    if !settlements.is_empty() {
+        return Ok(());
+    }
+    for (queue, settings) in &book.settings {
+        let waits = |audit: &Audit| {
+            let waiting =
+                audit.queues.get(queue).into_iter().flat_map(|seen| &seen.messages).filter(|message| {
+                    matches!(message.state, State::Ready | State::Delayed { .. })
+                        && !book.holds.contains_key(&(*queue, message.seq))
+                });
+            waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
+        };
+        let (before, after) = (waits(step.before), waits(step.after));
+        let over = |most: u64, before: u64, after: u64| most > 0 && after > most.max(before);
+        let is_over =
+            over(settings.max_length, before.0, after.0) || over(settings.max_bytes, before.1, after.1);
+        hold(!is_over, Promise::Cap, || {
+            format!("queue {} holds {after:?} messages and bytes after a publish, {before:?} before", queue.0)
+        })?;
+    }
+    Ok(())
+}
 
 /// What is out may be over a cap that was lowered; but then nothing more goes out.
 pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
@@ -20,14 +49,18 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
         })?;
         let (of_lane, cap) = (lanes.entry(pick.lane).or_default(), lane_cap(settings, pick.lane));
         hold(cap == 0 || *of_lane <= cap, Promise::Cap, || {
-            format!("lane {} of queue {} has {of_lane} leases out, its cap is {cap}", pick.lane, round.queue.0)
+            format!(
+                "lane {} of queue {} has {of_lane} leases out, its cap is {cap}",
+                pick.lane, round.queue.0
+            )
         })?;
         *of_lane = of_lane.saturating_sub(1);
         leased = leased.saturating_sub(1);
         let Some(window) = book.takers.get(&lent.consumer).and_then(|taker| taker.window) else { continue };
         let held = held.entry(lent.consumer).or_insert(window.held);
         let floor = lane_name(settings, pick.lane).1;
-        let urgent = window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
+        let urgent =
+            window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
         hold(*held <= window.len.saturating_add(urgent), Promise::Cap, || {
             format!("consumer {} holds {held} in a window of {} and {urgent}", lent.consumer.0, window.len)
         })?;

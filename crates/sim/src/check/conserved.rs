@@ -1,8 +1,8 @@
 //! *Conserved*: in each lane, what came in is there or has left by a door that counts; and gauges are what stands there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use overtake_lane::{LaneView, QueueView, State};
+use overtake_lane::{LaneView, LastValue, QueueView, State};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
@@ -19,10 +19,39 @@ pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView) -> Checked {
         let shown = [lane.ready, lane.delayed, lane.leased, lane.dead, lane.bytes];
         let counted = standing.remove(&i64::from(lane.level)).unwrap_or_default();
         hold(shown == counted, Promise::Conserved, || {
-            format!("lane {} of {} shows {shown:?} ready, delayed, leased, dead, bytes; there are {counted:?}", lane.lane, view.name)
+            format!(
+                "lane {} of {} shows {shown:?} ready, delayed, leased, dead, bytes; there are {counted:?}",
+                lane.lane, view.name
+            )
         })?;
     }
-    hold(standing.is_empty(), Promise::Conserved, || format!("{} does not show lanes {standing:?}", view.name))
+    hold(standing.is_empty(), Promise::Conserved, || {
+        format!("{} does not show lanes {standing:?}", view.name)
+    })
+}
+
+/// Of an id only one message is pending, and of a key only one waits where the newest value is kept.
+pub(crate) fn check_once(book: &Book, audit: &Audit) -> Checked {
+    for (queue, seen) in &audit.queues {
+        let last_value = book.settings.get(queue).and_then(|settings| settings.last_value);
+        let (mut ids, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        for message in seen.messages.iter().filter(|message| message.state != State::Dead) {
+            let is_new = message.id().is_none_or(|id| ids.insert(id));
+            hold(is_new, Promise::Conserved, || {
+                format!("{:?} is pending twice in {}", message.id(), seen.name)
+            })?;
+            let is_leased = book.holds.contains_key(&(*queue, message.seq));
+            let key = match last_value {
+                Some(LastValue::Key) => message.key().unwrap_or(""),
+                _ => "",
+            };
+            let is_newest = last_value.is_none() || is_leased || keys.insert(key);
+            hold(is_newest, Promise::Conserved, || {
+                format!("two messages of key {key:?} wait in {}", seen.name)
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn check_lane(view: &QueueView, lane: &LaneView) -> Checked {

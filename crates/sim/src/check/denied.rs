@@ -23,9 +23,12 @@ impl Denied {
     pub(crate) fn recovered(&mut self, refold: &Refold, next: u64) -> Checked {
         let shown: BTreeSet<u64> = refold.marks().into_values().collect();
         if let Some(mark) = shown.iter().find(|mark| self.marks.contains(mark)) {
-            hold(false, Promise::Denied, || format!("a recovery shows m/{mark}, which an earlier one did not"))?;
+            hold(false, Promise::Denied, || {
+                format!("a recovery shows m/{mark}, which an earlier one did not")
+            })?;
         }
-        self.marks.extend(self.shown.iter().copied().chain(self.judged..next).filter(|mark| !shown.contains(mark)));
+        self.marks
+            .extend(self.shown.iter().copied().chain(self.judged..next).filter(|mark| !shown.contains(mark)));
         (self.judged, self.shown) = (next, shown);
         Ok(())
     }

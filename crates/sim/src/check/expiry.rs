@@ -4,6 +4,7 @@
 use overtake_engine::NewMessage;
 use overtake_lane::{Settings, State, Time};
 
+use crate::audit::Audit;
 use crate::book::Book;
 use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
@@ -20,12 +21,14 @@ pub(crate) fn check_lent(step: &Step<'_>, lent: &Lent) -> Checked {
         Some(State::Delayed { due }) => due,
         _ => Time(0),
     };
-    hold(due <= step.now, Promise::Expiry, || format!("{receipt} is delivered at {} though it is due at {}", step.now.0, due.0))
+    hold(due <= step.now, Promise::Expiry, || {
+        format!("{receipt} is delivered at {} though it is due at {}", step.now.0, due.0)
+    })
 }
 
 /// What stands in the broker once time has passed.
-pub(crate) fn check_standing(book: &Book, step: &Step<'_>) -> Checked {
-    for (queue, message) in step.after.messages() {
+pub(crate) fn check_standing(book: &Book, now: Time, audit: &Audit) -> Checked {
+    for (queue, message) in audit.messages() {
         let is_held = book.holds.contains_key(&(queue, message.seq));
         let until = match message.state {
             State::Ready if is_held => Time::NEVER,
@@ -34,8 +37,11 @@ pub(crate) fn check_standing(book: &Book, step: &Step<'_>) -> Checked {
             State::Leased { deadline, .. } => deadline,
             State::Dead => Time::NEVER,
         };
-        hold(until > step.now, Promise::Expiry, || {
-            format!("message {} of queue {} is {:?} at {} until {}", message.seq.0, queue.0, message.state, step.now.0, until.0)
+        hold(until > now, Promise::Expiry, || {
+            format!(
+                "message {} of queue {} is {:?} at {} until {}",
+                message.seq.0, queue.0, message.state, now.0, until.0
+            )
         })?;
     }
     Ok(())

@@ -34,7 +34,9 @@ impl Gone {
             }
             _ => return,
         };
-        let named = acked.iter().filter_map(|receipt| Some((receipt.queue, receipt.seq, book.hold_of(receipt)?.mark?)));
+        let named = acked
+            .iter()
+            .filter_map(|receipt| Some((receipt.queue, receipt.seq, book.hold_of(receipt)?.mark?)));
         self.answered.insert(ticket, named.collect());
     }
 
@@ -59,7 +61,10 @@ impl Gone {
     pub(crate) fn check_recovered(&self, refold: &Refold) -> Checked {
         for ((queue, seq), mark) in refold.marks() {
             hold(!self.settled.contains(&(queue, seq, mark)), Promise::Gone, || {
-                format!("message {} of queue {} is there again after its settlement was confirmed", seq.0, queue.0)
+                format!(
+                    "message {} of queue {} is there again after its settlement was confirmed",
+                    seq.0, queue.0
+                )
             })?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use overtake_engine::{PublishedCopy, Target};
 use overtake_lane::{Broker, Command, DeadLetterTo, Message, Outcome, QueueId, Receipt, Seq, State};
 
 use crate::audit::Audit;
-use crate::book::Book;
+use crate::book::{Book, lane_of};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::refold::{Refold, mark_of};
@@ -52,10 +52,15 @@ impl Kept {
         for ((queue, seq), mark) in &self.confirmed {
             let found = marks.get(&(*queue, *seq));
             let is_lost = found.is_none() && last.find(*queue, *seq).is_some();
-            hold(!is_lost, Promise::Kept, || format!("message {} of queue {} was confirmed and is lost", seq.0, queue.0))?;
+            hold(!is_lost, Promise::Kept, || {
+                format!("message {} of queue {} was confirmed and is lost", seq.0, queue.0)
+            })?;
             let is_other = found.zip(mark.as_ref()).is_some_and(|(found, mark)| found != mark);
             hold(!is_other, Promise::Kept, || {
-                format!("message {} of queue {} was confirmed as {mark:?} and is now {found:?}", seq.0, queue.0)
+                format!(
+                    "message {} of queue {} was confirmed as {mark:?} and is now {found:?}",
+                    seq.0, queue.0
+                )
             })?;
         }
         Ok(())
@@ -81,11 +86,39 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         let has_arrivals = after.next_seq > seen.next_seq;
         for message in seen.messages.iter().filter(|message| after.find(message.seq).is_none()) {
             if !may_leave(book, step, &ended, (*queue, &seen.name), message, has_arrivals) {
-                return broken(Promise::Kept, format!("message {message:?} left {} for no reason", seen.name));
+                return broken(
+                    Promise::Kept,
+                    format!("message {message:?} left {} for no reason", seen.name),
+                );
             }
+            check_payer(book, step, (*queue, &seen.name), message)?;
         }
     }
     Ok(())
+}
+
+/// When a queue is full the least urgent pays, and of its lane the oldest: what stayed ready all the time must not be
+/// less urgent than what was dropped.
+fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Message) -> Checked {
+    let settings = &book.settings[&queue.0];
+    let is_free = |message: &Message| {
+        message.state == State::Ready && !book.holds.contains_key(&(queue.0, message.seq))
+    };
+    let is_evicted = is_free(gone)
+        && gone.expires > step.now
+        && settings.last_value.is_none()
+        && matches!(step.request, Some(Request::Publish { .. }));
+    if !is_evicted {
+        return Ok(());
+    }
+    let lane = |message: &Message| (lane_of(settings, message.priority), message.seq);
+    let before = step.before.queues[&queue.0].messages.iter().filter(|message| is_free(message));
+    let cheaper = before.filter(|message| lane(message) < lane(gone)).find(|message| {
+        step.after.find(queue.0, message.seq).is_some_and(|message| message.state == State::Ready)
+    });
+    hold(cheaper.is_none(), Promise::Kept, || {
+        format!("message {} of {} paid although {cheaper:?} is less urgent", gone.seq.0, queue.1)
+    })
 }
 
 /// Leases that the request of a step ended.
@@ -103,7 +136,9 @@ impl Ended {
                 let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
                 settled.extend(done.map(|(receipt, _)| (*receipt, *outcome)));
             }
-            (Some(Request::Publish { settlements, .. }), Some(Ok(_))) => settled.extend(settlements.iter().copied()),
+            (Some(Request::Publish { settlements, .. }), Some(Ok(_))) => {
+                settled.extend(settlements.iter().copied())
+            }
             (Some(Request::Do(Command::Cancel { consumer })), _) => cancelled = Some(*consumer),
             _ => {}
         }
@@ -121,9 +156,11 @@ fn may_leave(
     has_arrivals: bool,
 ) -> bool {
     let named: BTreeSet<&str> = match step.request {
-        Some(Request::Remove { queue, .. } | Request::Replay { queue, .. } | Request::Do(Command::Purge { queue, .. })) => {
-            BTreeSet::from([&**queue])
-        }
+        Some(
+            Request::Remove { queue, .. }
+            | Request::Replay { queue, .. }
+            | Request::Do(Command::Purge { queue, .. }),
+        ) => BTreeSet::from([&**queue]),
         _ => BTreeSet::new(),
     };
     if named.contains(queue.1) {

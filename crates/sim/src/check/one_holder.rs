@@ -11,9 +11,14 @@ use crate::failure::{Checked, Promise, broken, hold};
 pub(crate) fn check_lent(book: &Book, message: &LeasedMessage) -> Checked {
     let Receipt { queue, seq, lease } = message.receipt;
     if let Some(other) = book.holds.get(&(queue, seq)) {
-        return broken(Promise::OneHolder, format!("{} is leased again while {} holds", message.receipt, other.receipt));
+        return broken(
+            Promise::OneHolder,
+            format!("{} is leased again while {} holds", message.receipt, other.receipt),
+        );
     }
-    hold(!book.leases.contains(&lease), Promise::OneHolder, || format!("the lease of {} was given before", message.receipt))
+    hold(!book.leases.contains(&lease), Promise::OneHolder, || {
+        format!("the lease of {} was given before", message.receipt)
+    })
 }
 
 /// Before the book learns of the settlements of a request.

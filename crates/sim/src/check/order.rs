@@ -2,8 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use overtake_engine::PublishedCopy;
+use overtake_lane::{PickerKind, QueueId};
+
+use crate::book::{Book, lane_of};
+use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
-use crate::round::Round;
+use crate::round::{Round, ready};
+
+/// A message that is published alone stands behind everything of its urgency, and says so.
+pub(crate) fn check_position(book: &Book, step: &Step<'_>, queue: QueueId, copy: &PublishedCopy) -> Checked {
+    let settings = &book.settings[&queue];
+    let Some(message) = step.after.find(queue, copy.seq) else { return Ok(()) };
+    let is_simple = settings.max_length == 0 && settings.max_bytes == 0 && settings.last_value.is_none();
+    let Some(told) = copy.position_in_priority.filter(|_| is_simple) else { return Ok(()) };
+    let lane = lane_of(settings, message.priority);
+    let ready = ready(book, step.before, queue);
+    let in_lane = ready.iter().filter(|other| other.lane == lane).count() as u64;
+    let ahead = ready.iter().filter(|other| other.lane >= lane).count() as u64;
+    let is_right = told == in_lane && (settings.picker != PickerKind::Strict || copy.position == Some(ahead));
+    hold(is_right, Promise::Order, || {
+        format!(
+            "message {} of {} stands at {in_lane} and {ahead}, its answer says {told} and {:?}",
+            copy.seq.0, copy.queue, copy.position
+        )
+    })
+}
 
 /// Each message leased was the oldest of its lane.
 pub(crate) fn check(round: &Round<'_>) -> Checked {

@@ -91,7 +91,12 @@ fn urgent_floor(book: &Book, round: &Round<'_>, at: usize) -> Option<i64> {
 }
 
 /// Of the eligible heads none has a lesser key than the one that was picked.
-fn best<K: Ord>(round: &Round<'_>, pick: Candidate, eligible: &[Candidate], key: impl Fn(&Candidate) -> K) -> Checked {
+fn best<K: Ord>(
+    round: &Round<'_>,
+    pick: Candidate,
+    eligible: &[Candidate],
+    key: impl Fn(&Candidate) -> K,
+) -> Checked {
     let better = eligible.iter().find(|head| key(head) < key(&pick));
     hold(better.is_none(), Promise::Pick, || {
         let better = better.expect("there is one");
@@ -118,12 +123,21 @@ impl Passed {
             let lanes = self.lanes.keys().copied().chain(eligible.iter().map(|head| head.lane));
             self.lanes = lanes.map(|lane| (lane, 0)).collect();
         }
-        let weight = |lane: i64| u64::from(weights.get(&*lane_name(round.settings, lane).0).copied().unwrap_or(1));
+        let weight =
+            |lane: i64| u64::from(weights.get(&*lane_name(round.settings, lane).0).copied().unwrap_or(1));
         let sum: u64 = self.lanes.keys().map(|lane| weight(*lane)).sum();
         for (lane, passed) in &mut self.lanes {
-            *passed = if *lane != pick.lane && eligible.iter().any(|head| head.lane == *lane) { *passed + 1 } else { 0 };
+            *passed = if *lane != pick.lane && eligible.iter().any(|head| head.lane == *lane) {
+                *passed + 1
+            } else {
+                0
+            };
             hold(*passed <= sum - weight(*lane), Promise::Pick, || {
-                format!("queue {} passed lane {lane} over {passed} times, the others weigh {}", round.queue.0, sum - weight(*lane))
+                format!(
+                    "queue {} passed lane {lane} over {passed} times, the others weigh {}",
+                    round.queue.0,
+                    sum - weight(*lane)
+                )
             })?;
         }
         Ok(())

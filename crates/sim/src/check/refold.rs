@@ -10,6 +10,9 @@ use crate::book::Book;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::refold::Refold;
 
+/// Where the log ends that does not say all yet.
+const NOWHERE: Lsn = Lsn(u64::MAX);
+
 /// The broker after each step that may not be durable yet, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
@@ -31,8 +34,15 @@ impl Snapshots {
         self.told = true;
     }
 
+    /// The broker is ahead of its log: records wait for room.
+    pub(crate) fn take_none(&mut self) {
+        if self.taken.back().is_none_or(|last| last.tail != NOWHERE) {
+            self.taken.push_back(Snapshot { tail: NOWHERE, digest: 0, audit: None });
+        }
+    }
+
     pub(crate) fn take(&mut self, tail: Lsn, audit: &Audit) {
-        if self.taken.back().is_some_and(|last| last.tail == tail) {
+        if self.taken.back().is_some_and(|last| last.tail == tail || last.tail == NOWHERE) {
             self.taken.pop_back();
         }
         let kept = self.told.then(|| audit.clone());
@@ -53,7 +63,9 @@ impl Snapshots {
     /// A recovery shows the broker as it was after one of the steps, not before the durable one. `false`: the log ends
     /// within a step, so nothing can be compared.
     pub(crate) fn check(&self, refold: &Refold) -> Checked<bool> {
-        hold(refold.unfounded == 0 || !self.taken.is_empty(), Promise::Refold, || "facts about nothing".to_owned())?;
+        hold(refold.unfounded == 0 || !self.taken.is_empty(), Promise::Refold, || {
+            "facts about nothing".to_owned()
+        })?;
         let Some(first) = self.taken.front() else { return Ok(true) };
         hold(refold.tail() >= first.tail, Promise::Refold, || {
             format!("the log ends at {}, {} was durable", refold.tail(), first.tail)
@@ -68,7 +80,10 @@ impl Snapshots {
             return Ok(true);
         }
         let what = snapshot.audit.as_ref().map_or_else(String::new, |audit| difference(audit, &refold.audit));
-        broken(Promise::Refold, format!("the log up to {} does not make the broker of then{what}", refold.tail()))
+        broken(
+            Promise::Refold,
+            format!("the log up to {} does not make the broker of then{what}", refold.tail()),
+        )
     }
 }
 
@@ -76,12 +91,18 @@ impl Snapshots {
 pub(crate) fn check_counts(book: &Book, live: &Audit, refold: &Refold) -> Checked {
     for (queue, message) in live.messages() {
         let Some(folded) = refold.audit.find(queue, message.seq) else {
-            return broken(Promise::Refold, format!("message {} of queue {} is not in the log", message.seq.0, queue.0));
+            return broken(
+                Promise::Refold,
+                format!("message {} of queue {} is not in the log", message.seq.0, queue.0),
+            );
         };
         let is_pushed = message.state == State::Ready && book.holds.contains_key(&(queue, message.seq));
         let fits = if is_pushed { folded.count <= message.count } else { folded.count == message.count };
         hold(fits, Promise::Refold, || {
-            format!("message {} of queue {} was leased {} times, the log says {}", message.seq.0, queue.0, message.count, folded.count)
+            format!(
+                "message {} of queue {} was leased {} times, the log says {}",
+                message.seq.0, queue.0, message.count, folded.count
+            )
         })?;
     }
     Ok(())
@@ -93,7 +114,10 @@ pub(crate) fn check_same(live: &Audit, folded: &Audit) -> Checked {
     if live.digest == folded.digest && counts(live) == counts(folded) {
         return Ok(());
     }
-    broken(Promise::Refold, format!("the engine recovered something else than its log says{}", difference(live, folded)))
+    broken(
+        Promise::Refold,
+        format!("the engine recovered something else than its log says{}", difference(live, folded)),
+    )
 }
 
 /// The first difference, for a reader.
