@@ -301,11 +301,11 @@ impl World {
     // ---- planted bugs ----
 
     fn confirms_early(&self, request: &Option<Request>) -> bool {
-        match (self.config.sabotage, request) {
-            (Some(Sabotage::ConfirmsEarly), Some(Request::Publish { .. })) => true,
-            (Some(Sabotage::SettlesEarly), Some(Request::Do(Command::Settle { .. }))) => true,
-            _ => false,
-        }
+        matches!(
+            (self.config.sabotage, request),
+            (Some(Sabotage::ConfirmsEarly), Some(Request::Publish { .. }))
+                | (Some(Sabotage::SettlesEarly), Some(Request::Do(Command::Settle { .. })))
+        )
     }
 
     fn sabotaged_request(&self, request: &Request) -> Request {
@@ -319,7 +319,7 @@ impl World {
         request
     }
 
-    fn sabotage_outs(&self, outs: &mut Vec<Out<u64>>) {
+    fn sabotage_outs(&self, outs: &mut [Out<u64>]) {
         let messages = outs.iter_mut().find_map(|out| match out {
             Out::Answer { result: Ok(Answer::Leased(messages)), .. } if messages.len() > 1 => Some(messages),
             _ => None,
@@ -329,12 +329,15 @@ impl World {
             (1..messages.len())
                 .find(|at| (messages[*at].message.lane == messages[at - 1].message.lane) == same)
         };
-        match self.config.sabotage {
-            Some(Sabotage::SwapsInLane) => pair(true).map(|at| messages.swap(at, at - 1)),
-            Some(Sabotage::SwapsLanes) => pair(false).map(|at| messages.swap(at, at - 1)),
-            Some(Sabotage::DeliversTwice) => Some(messages.push(messages[0].clone())),
+        let swapped = match self.config.sabotage {
+            Some(Sabotage::SwapsInLane) => pair(true),
+            Some(Sabotage::SwapsLanes) => pair(false),
+            Some(Sabotage::DeliversTwice) => return messages.push(messages[0].clone()),
             _ => None,
         };
+        if let Some(at) = swapped {
+            messages.swap(at, at - 1);
+        }
     }
 }
 
