@@ -353,17 +353,18 @@ impl Queue {
             return false;
         }
         let (Ok(rank) | Err(rank)) = self.lanes.find(priority);
-        for payer in self.lanes.ready().iter().filter(|payer| *payer >= rank) {
-            let lane = self.lanes.at_rank(payer);
-            messages -= lane.ready;
-            bytes -= lane.ready_bytes;
-        }
+        // It has been taken off already, and its lane counts it still.
         if let Some(Entry { message, lane, .. }) = except.map(|slot| &self.entries[slot])
             && message.state == State::Ready
             && self.lanes.rank_of(*lane) >= rank
         {
             messages += 1;
             bytes += u64::from(message.bytes);
+        }
+        for payer in self.lanes.ready().iter().filter(|payer| *payer >= rank) {
+            let lane = self.lanes.at_rank(payer);
+            messages -= lane.ready;
+            bytes -= lane.ready_bytes;
         }
         !self.is_over(messages, bytes)
     }

@@ -38,12 +38,11 @@ pub(crate) struct Life {
     pub(crate) due: Time,
     /// Where the next record went after the last step.
     pub(crate) tail: Lsn,
-    /// Bites of cleaning since the journal was too long.
-    pub(crate) long_for: u32,
+    /// While the journal is too long: how short it has been since, and bites of cleaning since then.
+    pub(crate) long: Option<(u64, u32)>,
     is_committing: bool,
-    is_preparing: bool,
-    /// The last file could not be prepared.
-    pub(crate) has_no_room: bool,
+    /// A file is on its way, or cannot be made for now.
+    pub(crate) is_preparing: bool,
     /// Why it cannot go on.
     ended: Option<String>,
 }
@@ -141,10 +140,9 @@ impl World {
             seen: self.true_clock(),
             due: Time::NEVER,
             tail,
-            long_for: 0,
+            long: None,
             is_committing: false,
             is_preparing: false,
-            has_no_room: false,
             ended: None,
         });
         self.excused_until = self.now_us + GRACE_US;
@@ -261,14 +259,13 @@ impl World {
         let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
         match life.committer.prepare_file() {
             Ok(news) => {
-                (life.is_preparing, life.has_no_room) = (false, false);
+                life.is_preparing = false;
                 self.step(Act::File(news))?;
                 self.turn_soon(1);
             }
             Err(StoreError::Full) => {
                 life.core.disk_full();
                 // Asked again later, as long as it lasts.
-                life.has_no_room = true;
                 self.tally.full += 1;
                 self.tell(|| "no room for a file".to_owned());
                 self.at(if self.is_calm { 1_000 } else { 30_000 }, Event::Prepare(number));

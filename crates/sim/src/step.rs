@@ -14,8 +14,8 @@ use crate::round::{Lent, Round};
 use crate::sabotage::Sabotage;
 use crate::world::World;
 
-/// Bites of cleaning after which a journal that was too long is not.
-const BITES_MAX: u32 = 30;
+/// Bites of cleaning after which a journal that is too long is shorter.
+const BITES_MAX: u32 = 60;
 
 /// What the engine is made to do.
 #[derive(Debug)]
@@ -246,19 +246,20 @@ impl World {
         bounded::check_memory(&self.audit, life.core.kept())
     }
 
-    /// The journal may be long for a while: cleaning goes in bites, and a queue may be emptied at once.
+    /// The journal may be long for a while: a queue may be emptied at once, and cleaning goes in bites for which there
+    /// must be room. But it gets shorter.
     fn judge_length(&self, life: &mut Life) -> Checked {
         let topology = life.core.broker().topology_len() as u64;
-        let length = bounded::check_journal(
-            &self.audit,
-            topology,
-            life.core.journal_bytes(),
-            self.plan.segment_bytes,
-            4,
-        );
-        let is_excused = length.is_ok() || life.has_no_room || life.core.is_held();
-        life.long_for = if is_excused { 0 } else { life.long_for + 1 };
-        if life.long_for > BITES_MAX { length } else { Ok(()) }
+        let bytes = life.core.journal_bytes();
+        let length = bounded::check_journal(&self.audit, topology, bytes, self.plan.segment_bytes, 4);
+        let is_excused = length.is_ok() || life.is_preparing || life.core.is_held();
+        if is_excused || life.long.is_none_or(|(shortest, _)| bytes < shortest) {
+            life.long = length.is_err().then_some((bytes, 0));
+            return Ok(());
+        }
+        let (shortest, bites) = life.long.expect("it was long before");
+        life.long = Some((shortest, bites + 1));
+        if bites < BITES_MAX { Ok(()) } else { length }
     }
 
     /// What came of a step goes out: at once, or when the log is durable up to `tail`.
@@ -345,8 +346,10 @@ impl World {
 fn check_taken(request: &Request, result: &Result<Answer, Refusal>) -> Checked {
     let only_frees = matches!(
         request,
-        Request::Do(Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. } | Command::Purge { .. })
-            | Request::Remove { .. }
+        Request::Do(
+            Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. }
+                | Command::Purge { status: None, .. }
+        ) | Request::Remove { .. }
     );
     hold(!only_frees || !matches!(result, Err(Refusal::StoreFull)), Promise::Alive, || {
         format!("a full store refuses to {}", crate::tell::kind(request))

@@ -365,3 +365,12 @@ fn a_position_is_the_place_in_the_order_of_browsing_under_every_picker() {
         }
     }
 }
+
+#[test]
+fn a_smaller_value_takes_the_place_of_a_larger_one_in_a_queue_that_is_over_full() {
+    check(
+        r#""last_value":"key","max_length":1"#,
+        "publish x,key=x,bytes=1 · lease · publish a,key=k,bytes=60 · nack x · left · publish b,key=k,bytes=1 · left",
+        expect!["x · ready x a · ready b"],
+    );
+}
