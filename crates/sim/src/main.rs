@@ -109,7 +109,21 @@ fn close(seed: u64, outcome: &Outcome, tally: &Tally, out: &mut impl Write) -> s
         }
         Some(failure) => {
             writeln!(out, "seed {seed} failed: {failure}\nreplay it: cargo xtask sim --seed {seed}")?;
+            if let Some(steps) = fewer_steps(seed, failure) {
+                writeln!(out, "as a short story: cargo xtask sim --seed {seed} --steps {steps} --trace")?;
+            }
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// How many acts of clients are enough to break the same promise.
+fn fewer_steps(seed: u64, failure: &overtake_sim::Failure) -> Option<u64> {
+    let mut tried =
+        std::iter::successors(Some(4), |steps| Some(steps + steps / 4)).take_while(|steps| *steps < 500);
+    tried.find(|steps| {
+        let config = Config { steps: Some(*steps), ..Config::default() };
+        let again = std::panic::catch_unwind(|| run(seed, config)).map(|outcome| outcome.failure);
+        again.is_ok_and(|again| again.is_some_and(|again| again.promise == failure.promise))
+    })
 }

@@ -75,14 +75,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn draw(rng: &mut Rng, steps: Option<u64>) -> Self {
+    pub(crate) fn draw(seed: u64, steps: Option<u64>) -> Self {
+        let rng = &mut Rng::new(seed, "plan");
+        // What was thought of later draws from a stream of its own, so that the kept seeds stay what they were.
+        let later = &mut Rng::new(seed, "many queues");
+        let many_queues = later.once_in(12).then(|| later.within(8, 24));
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
         // Some worlds last longer, so that much of the journal is given back.
         let drawn = if rng.once_in(16) { rng.within(1_000, 2_500) } else { rng.within(60, 420) };
         let pace_us = rng.one_of(&[500, 2_000, 8_000, 30_000]);
+        let few_queues = rng.within(1, 4);
         Self {
             steps: steps.unwrap_or(drawn),
-            queues: rng.within(1, 4),
+            queues: many_queues.unwrap_or(few_queues),
             exchanges: rng.below(3),
             publishers: rng.within(1, 4),
             pullers: rng.below(4),

@@ -164,7 +164,7 @@ pub fn run(seed: u64, config: Config) -> Outcome {
 impl World {
     fn new(seed: u64, config: Config) -> Self {
         let mut workload = Rng::new(seed, "workload");
-        let plan = Plan::draw(&mut Rng::new(seed, "plan"), config.steps);
+        let plan = Plan::draw(seed, config.steps);
         let named = |prefix: &str, count: u64| -> Vec<Arc<str>> {
             (0..count).map(|n| format!("{prefix}{n}").into()).collect()
         };

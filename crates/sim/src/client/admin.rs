@@ -1,0 +1,120 @@
+//! Administrators: other settings, other priorities, removing, replaying, looking.
+
+use std::sync::Arc;
+
+use overtake_engine::core::Request;
+use overtake_engine::{Browse, Filter, Select};
+use overtake_lane::{Binding, BrowseOrder, Command, Given, Status};
+
+use crate::draw;
+use crate::world::World;
+
+impl World {
+    pub(super) fn admin(&mut self, at: usize) {
+        let queue = self.some_queue();
+        let request = match self.rng().below(16) {
+            0..=2 => self.redeclares(&queue),
+            3 if self.rng().once_in(6) => {
+                let (if_empty, if_unused) = (self.rng().once_in(2), self.rng().once_in(2));
+                Some(Request::Do(Command::DeleteQueue { name: queue, if_empty, if_unused }))
+            }
+            4 | 5 => {
+                let select = self.selects(&queue);
+                let scheme = self.settings_of(&queue).map(|settings| settings.scheme).unwrap_or_default();
+                let priority = draw::priority(self.rng(), scheme);
+                Some(Request::Reprioritise { queue, select, priority })
+            }
+            6 => {
+                let select = self.selects(&queue);
+                Some(Request::Remove { queue, select })
+            }
+            7 if self.rng().once_in(3) => {
+                let status = self.rng().one_of(&[
+                    None,
+                    Some(Status::Dead),
+                    Some(Status::Delayed),
+                    Some(Status::Leased),
+                ]);
+                Some(Request::Do(Command::Purge { queue, status }))
+            }
+            8..=10 => {
+                let select = self.selects(&queue);
+                let promote = self.rng().once_in(3).then_some(Given::Number(3));
+                Some(Request::Replay { queue, select, promote })
+            }
+            11 => {
+                let browse = Browse {
+                    filter: self.filter(),
+                    order: self.rng().one_of(&[BrowseOrder::Dispatch, BrowseOrder::Published]),
+                    limit: 50,
+                    cursor: None,
+                };
+                Some(Request::Browse { queue, browse })
+            }
+            12 => Some(Request::Queues),
+            13 => Some(Request::Message { queue, id: format!("id{}", self.rng().below(12)) }),
+            14 => self.rebinds(queue),
+            _ => None,
+        };
+        if let Some(request) = request {
+            self.asks(at, request);
+        }
+    }
+
+    fn redeclares(&mut self, queue: &Arc<str>) -> Option<Request> {
+        let mut settings = self.settings_of(queue)?.clone();
+        let names = &self.names;
+        if self.chance.workload.once_in(4) {
+            settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        } else {
+            draw::vary(&mut self.chance.workload, &mut settings, &names.queues, &names.exchanges);
+        }
+        Some(Request::Do(Command::DeclareQueue { name: Arc::clone(queue), settings: Box::new(settings) }))
+    }
+
+    fn rebinds(&mut self, queue: Arc<str>) -> Option<Request> {
+        let exchanges = self.names.exchanges.clone();
+        let exchange = exchanges.first()?.clone();
+        let rng = self.rng();
+        let binding = Box::new(Binding {
+            exchange,
+            queue,
+            routing_key: draw::pattern(rng),
+            headers: vec![("n".to_owned(), rng.below(3).to_string())],
+            any: false,
+        });
+        Some(Request::Do(if rng.once_in(2) { Command::Bind(binding) } else { Command::Unbind(binding) }))
+    }
+
+    fn selects(&mut self, queue: &str) -> Select {
+        let some_seq = self.some_seq(queue);
+        match self.rng().below(4) {
+            0 => Select::Id(format!("id{}", self.rng().below(12))),
+            1 | 2 => some_seq.map_or(Select::Id("seq-1".to_owned()), |seq| Select::Id(format!("seq-{seq}"))),
+            _ => Select::Matching(self.filter()),
+        }
+    }
+
+    fn some_seq(&mut self, queue: &str) -> Option<u64> {
+        let seen = self.audit.queues.values().find(|seen| &*seen.name == queue)?;
+        let count = seen.messages.len() as u64;
+        let at = self.chance.workload.below(count.max(1)) as usize;
+        seen.messages.get(at).map(|message| message.seq.0)
+    }
+
+    fn filter(&mut self) -> Filter {
+        let rng = self.rng();
+        Filter {
+            status: rng
+                .once_in(4)
+                .then(|| rng.one_of(&[Status::Ready, Status::Delayed, Status::Leased, Status::Dead])),
+            priority: rng.once_in(4).then(|| Given::Number(rng.below(10) as i64)),
+            key: rng.once_in(3).then(|| format!("k{}", rng.below(4))),
+            headers: if rng.once_in(2) {
+                vec![("n".to_owned(), rng.below(3).to_string())]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+}

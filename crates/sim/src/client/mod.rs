@@ -1,0 +1,212 @@
+//! Clients: little machines that publish, take, settle, forget, resend and misbehave.
+
+mod admin;
+mod publisher;
+mod taker;
+
+use std::sync::Arc;
+
+use overtake_engine::NewMessage;
+use overtake_engine::core::{Answer, Request};
+use overtake_lane::{Binding, Command, ConsumerId, ExchangeKind, Receipt, Refusal, Settings};
+
+use crate::draw;
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::world::{Event, World};
+
+/// What a client is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Publisher,
+    Puller,
+    Consumer,
+    Admin,
+}
+
+/// How a client settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manners {
+    /// Mostly acknowledges.
+    Good,
+    /// Mostly fails.
+    Nacks,
+    /// Settles late or never.
+    Slow,
+    /// Never settles.
+    Dead,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    role: Role,
+    manners: Manners,
+    /// Requests that are not answered.
+    open: u32,
+    /// Publishes of which it does not know whether they were done.
+    doubts: Vec<NewMessage>,
+    pub(crate) holds: Vec<Receipt>,
+    /// Leases it has settled, or thinks it has lost.
+    old: Vec<Receipt>,
+    /// The consumer it is, when it stays.
+    pub(crate) consumer: Option<ConsumerId>,
+    /// The lease it waits for.
+    waits: Option<(u64, ConsumerId)>,
+}
+
+impl Client {
+    pub(crate) fn all(plan: &Plan, rng: &mut Rng) -> Vec<Self> {
+        let mut client = |role| Self {
+            role,
+            manners: rng.one_of(&[
+                Manners::Good,
+                Manners::Good,
+                Manners::Good,
+                Manners::Nacks,
+                Manners::Slow,
+                Manners::Dead,
+            ]),
+            open: 0,
+            doubts: Vec::new(),
+            holds: Vec::new(),
+            old: Vec::new(),
+            consumer: None,
+            waits: None,
+        };
+        let mut all = Vec::new();
+        for (role, count) in [
+            (Role::Publisher, plan.publishers),
+            (Role::Puller, plan.pullers),
+            (Role::Consumer, plan.consumers),
+            (Role::Admin, plan.admins),
+        ] {
+            all.extend((0..count).map(|_| client(role)));
+        }
+        all
+    }
+
+    // ---- what it hears ----
+
+    pub(crate) fn answered(&mut self, ticket: u64, request: Request, result: Result<Answer, Refusal>) {
+        self.no_longer_waits(ticket);
+        match (request, result) {
+            (Request::Lease { .. }, Ok(Answer::Leased(messages))) => {
+                self.holds.extend(messages.iter().map(|message| message.receipt));
+            }
+            (Request::Consume { .. }, Err(_)) => self.consumer = None,
+            _ => {}
+        }
+    }
+
+    /// The answer will never come.
+    pub(crate) fn left_in_doubt(&mut self, ticket: u64, request: &Request) {
+        self.no_longer_waits(ticket);
+        match request {
+            Request::Publish { messages, settlements } if settlements.is_empty() => {
+                self.doubts.extend(messages.clone())
+            }
+            Request::Do(Command::Settle { receipts, .. }) => self.old.extend(receipts),
+            _ => {}
+        }
+    }
+
+    /// Nobody listens.
+    pub(crate) fn refused_connection(&mut self, ticket: u64, request: &Request) {
+        self.open += 1;
+        self.left_in_doubt(ticket, request);
+    }
+
+    /// Its connection is gone, and with it what was pushed to it.
+    pub(crate) fn disconnected(&mut self) {
+        if self.consumer.take().is_some() {
+            self.old.append(&mut self.holds);
+        }
+        self.old.truncate(20);
+    }
+
+    fn no_longer_waits(&mut self, ticket: u64) {
+        self.open = self.open.saturating_sub(1);
+        if self.waits.is_some_and(|(waited, _)| waited == ticket) {
+            self.waits = None;
+        }
+    }
+}
+
+impl World {
+    // ---- what it does ----
+
+    /// A client does something, and will again.
+    pub(crate) fn act(&mut self, at: usize) {
+        if self.is_calm {
+            return;
+        }
+        self.acts += 1;
+        let after = self.chance.schedule.heavy(self.plan.pace_us);
+        self.at(after, Event::Act(at));
+        if self.makes_queue(at) {
+            return;
+        }
+        match self.clients[at].role {
+            Role::Publisher => self.publisher(at),
+            Role::Puller => self.puller(at),
+            Role::Consumer => self.consumer(at),
+            Role::Admin => self.admin(at),
+        }
+    }
+
+    fn asks(&mut self, at: usize, request: Request) -> u64 {
+        self.clients[at].open += 1;
+        self.ask(at, request)
+    }
+
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.chance.workload
+    }
+
+    /// Whoever misses a queue makes it.
+    fn makes_queue(&mut self, at: usize) -> bool {
+        let known = |world: &Self, name: &Arc<str>| world.settings_of(name).is_some();
+        let missing: Vec<Arc<str>> =
+            self.names.queues.iter().filter(|name| !known(self, name)).cloned().collect();
+        if missing.is_empty() || self.life.is_none() || !self.rng().once_in(2) {
+            return false;
+        }
+        let name = self.rng().one_of(&missing);
+        let names = &self.names;
+        let settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        self.asks(
+            at,
+            Request::Do(Command::DeclareQueue { name: Arc::clone(&name), settings: Box::new(settings) }),
+        );
+        let exchanges = self.names.exchanges.clone();
+        for exchange in exchanges {
+            let kind = self.kind_of(&exchange);
+            self.asks(at, Request::Do(Command::DeclareExchange { name: Arc::clone(&exchange), kind }));
+            self.binds(at, exchange, Arc::clone(&name));
+        }
+        true
+    }
+
+    fn kind_of(&self, exchange: &str) -> ExchangeKind {
+        let kinds = [ExchangeKind::Topic, ExchangeKind::Fanout, ExchangeKind::Direct, ExchangeKind::Headers];
+        kinds[exchange.bytes().map(usize::from).sum::<usize>() % kinds.len()]
+    }
+
+    fn binds(&mut self, at: usize, exchange: Arc<str>, queue: Arc<str>) {
+        let routing_key = draw::pattern(self.rng());
+        let headers = vec![("n".to_owned(), self.rng().below(3).to_string())];
+        let binding = Binding { exchange, queue, routing_key, headers, any: false };
+        self.asks(at, Request::Do(Command::Bind(Box::new(binding))));
+    }
+
+    pub(crate) fn settings_of(&self, name: &str) -> Option<&Settings> {
+        let (id, _) = self.audit.queues.iter().find(|(_, seen)| &*seen.name == name)?;
+        self.book.settings.get(id)
+    }
+
+    fn some_queue(&mut self) -> Arc<str> {
+        let names = &self.names.queues;
+        self.chance.workload.one_of(names)
+    }
+}

@@ -1,0 +1,85 @@
+//! Publishers: new messages, and the old ones again when it is in doubt whether they arrived.
+
+use bytes::Bytes;
+use overtake_engine::core::Request;
+use overtake_engine::{Content, NewMessage, Target};
+use overtake_lane::HeaderValue;
+
+use crate::book::Letter;
+use crate::draw;
+use crate::world::World;
+
+impl World {
+    pub(super) fn publisher(&mut self, at: usize) {
+        if self.clients[at].open > 8 {
+            return;
+        }
+        if !self.clients[at].doubts.is_empty() && self.rng().below(3) < 2 {
+            let message = self.clients[at].doubts.remove(0);
+            let messages = vec![self.stamp(message)];
+            self.asks(at, Request::Publish { messages, settlements: Vec::new() });
+            return;
+        }
+        let messages = self.new_messages();
+        self.asks(at, Request::Publish { messages, settlements: Vec::new() });
+    }
+
+    pub(super) fn new_messages(&mut self) -> Vec<NewMessage> {
+        let exchanges = self.names.exchanges.clone();
+        if !exchanges.is_empty() && self.rng().once_in(5) {
+            let name = self.rng().one_of(&exchanges);
+            let routing_key = draw::routing_key(self.rng()).into();
+            let mandatory = self.rng().once_in(2);
+            return vec![self.new_message(Target::Exchange { name, routing_key, mandatory })];
+        }
+        let count = if self.rng().once_in(4) { self.rng().within(2, 6) } else { 1 };
+        (0..count)
+            .map(|_| {
+                let queue = self.some_queue();
+                self.new_message(Target::Queue(queue))
+            })
+            .collect()
+    }
+
+    fn new_message(&mut self, to: Target) -> NewMessage {
+        let scheme = match &to {
+            Target::Queue(name) => self.settings_of(name).map(|settings| settings.scheme).unwrap_or_default(),
+            Target::Exchange { .. } => overtake_lane::Scheme::TenLevel,
+        };
+        let body_max = self.plan.body_max;
+        let rng = self.rng();
+        let priority = if rng.once_in(40) { draw::wrong_priority(rng) } else { draw::priority(rng, scheme) };
+        let id = match rng.below(5) {
+            0 => Some(format!("id{}", rng.below(12))),
+            1 => Some(format!("u{}", rng.next())),
+            _ => None,
+        };
+        let key = (!rng.once_in(3)).then(|| format!("k{}", rng.below(4)));
+        let len = match rng.below(60) {
+            0 => 15_000,
+            1 => 40_000,
+            2..=9 => 0,
+            _ => rng.below(body_max),
+        };
+        let fill = rng.next() as u8;
+        let headers = [("n".to_owned(), HeaderValue::Int(rng.below(3) as i64))].into();
+        let message = NewMessage {
+            to,
+            priority,
+            id,
+            key,
+            ttl_ms: if rng.once_in(6) { rng.one_of(&[1, 30, 200, 2_000]) } else { 0 },
+            delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
+            content: Content { headers, content_type: None, body: Bytes::from(vec![fill; len as usize]) },
+        };
+        self.stamp(message)
+    }
+
+    /// Gives a message a mark of its own.
+    fn stamp(&mut self, mut message: NewMessage) -> NewMessage {
+        let mark = self.book.letters.len();
+        message.content.content_type = Some(format!("m/{mark}"));
+        self.book.letters.push(Letter { message: message.clone() });
+        message
+    }
+}
