@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Whoever drives it commits the batches in order, and tells an answer that is marked durable only when everything handed
-//! out before it is committed. Invariant: every fact of the broker goes through [`Core::keep`], and every place it
+//! out before it is committed. Invariant: every fact of the broker goes through `Core::keep`, and every place it
 //! releases comes back to the contents there.
 
 mod house;
