@@ -295,6 +295,16 @@ mod tests {
     }
 
     #[test]
+    fn no_two_priorities_share_a_name_though_one_came_from_a_queue_of_another_scheme() {
+        for scheme in [Scheme::TenLevel, Scheme::Signed, Scheme::Named, Scheme::Route, Scheme::Max(3)] {
+            let all = (-200..200).chain([i32::MIN, i32::MAX]);
+            let names: std::collections::BTreeSet<_> =
+                all.map(|level| scheme.name(Priority(level))).collect();
+            assert_eq!(names.len(), 402, "{scheme}");
+        }
+    }
+
+    #[test]
     fn max_n_takes_more_than_n_as_n() {
         check("max-5", "9", "5 shown 9");
         check("max-5", "", "0 shown 0");
