@@ -147,7 +147,7 @@ mod tests {
             for (at, step) in steps.into_iter().enumerate() {
                 if let Some(after) = whens.next() {
                     let when = now.saturating_add(after);
-                    let slot = entries.insert(message(when));
+                    let slot = entries.insert(message(when), 0);
                     alarms.set(&mut entries, slot, Time(when));
                     if cleared[at] { alarms.clear(&mut entries, slot); } else { pending.push((when, slot)); }
                 }

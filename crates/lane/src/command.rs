@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time};
 use crate::message::Status;
@@ -217,6 +219,9 @@ pub struct Pull {
     pub until: Time,
 }
 
+/// Mostly one, which then needs no memory of its own: a reply is made for every message.
+pub type Few<T> = SmallVec<[T; 1]>;
+
 /// What a command answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -230,9 +235,9 @@ pub enum Reply {
         made: bool,
     },
     /// The copies a publish made, in the order of the queues' names; for several publishes in their order.
-    Published(Vec<Published>),
+    Published(Few<Published>),
     /// One result per receipt.
-    Each(Vec<Result<(), Refusal>>),
+    Each(Few<Result<(), Refusal>>),
     /// The command touched so many messages.
     Count(u64),
 }

@@ -2,8 +2,9 @@
 //!
 //! A slot is in exactly one [`List`] or in the returned part of its lane, and in at most one bucket of the alarms.
 
-use crate::ids::{ConsumerId, Time};
+use crate::ids::{ConsumerId, Place, Seq, Time};
 use crate::message::{Message, State};
+use crate::priority::{Original, Priority};
 
 /// Names a slot.
 pub(crate) type Slot = u32;
@@ -32,6 +33,32 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    fn vacant() -> Self {
+        let message = Message {
+            seq: Seq(0),
+            priority: Priority(0),
+            original: Original::Missing,
+            since: Time(0),
+            expires: Time::NEVER,
+            bytes: 0,
+            count: 0,
+            place: Place(0),
+            state: State::Dead,
+            extras: None,
+        };
+        Self {
+            message,
+            holder: None,
+            outdated: false,
+            lane: 0,
+            bucket: NO_BUCKET,
+            alarm_prev: NONE,
+            alarm_next: NONE,
+            prev: NONE,
+            next: NONE,
+        }
+    }
+
     /// When something happens to it by itself: it expires, is due, or its lease ends.
     pub(crate) fn alarm(&self) -> Time {
         match self.message.state {
@@ -105,18 +132,32 @@ impl List {
     }
 }
 
-/// All slots of a queue. A vacant one is on the free list and used again first.
-#[derive(Clone, Debug)]
+/// Slots that lie together: as many as a mask has bits.
+const BLOCK_LEN: Slot = u32::BITS;
+/// A block with so many messages left, or fewer, is filled again: no more than three of four slots are vacant for long.
+const SPARSE: u32 = BLOCK_LEN / 4;
+
+/// All slots of a queue, a block at a time.
+///
+/// A lane fills its own block, so what is leased one after the other lies one after the other in memory, where the
+/// processor finds it before it is asked for. That makes a lease nearly twice as fast as slots taken from anywhere.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     slots: Vec<Entry>,
-    free: Slot,
+    blocks: Vec<Block>,
+    /// Blocks with room that no lane fills, the last one found first.
+    sparse: Vec<u32>,
+    /// By lane, the block it fills, else [`NONE`].
+    filling: Vec<u32>,
     len: usize,
 }
 
-impl Default for Entries {
-    fn default() -> Self {
-        Self { slots: Vec::new(), free: NONE, len: 0 }
-    }
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// Slots in use, a bit each.
+    used: u32,
+    /// A lane fills it, or it is among the sparse ones.
+    claimed: bool,
 }
 
 impl Entries {
@@ -124,39 +165,51 @@ impl Entries {
         self.len
     }
 
-    pub(crate) fn insert(&mut self, message: Message) -> Slot {
-        let entry = Entry {
-            message,
-            holder: None,
-            outdated: false,
-            lane: 0,
-            bucket: NO_BUCKET,
-            alarm_prev: NONE,
-            alarm_next: NONE,
-            prev: NONE,
-            next: NONE,
-        };
+    pub(crate) fn insert(&mut self, message: Message, lane: u16) -> Slot {
         self.len += 1;
-        if self.free == NONE {
-            self.slots.push(entry);
-            let slot = Slot::try_from(self.slots.len() - 1).expect("a queue holds fewer than 2^32 messages");
-            assert!(slot != NONE, "a queue holds fewer than 2^32 messages");
-            return slot;
-        }
-        let slot = self.free;
-        self.free = self[slot].next;
-        self[slot] = entry;
+        let slot = self.next_slot(usize::from(lane));
+        self[slot] = Entry { message, lane, ..Entry::vacant() };
         slot
+    }
+
+    fn next_slot(&mut self, lane: usize) -> Slot {
+        if lane >= self.filling.len() {
+            self.filling.resize(lane + 1, NONE);
+        }
+        let number = match self.filling[lane] {
+            NONE => self.claim_block(),
+            number => number,
+        };
+        let block = &mut self.blocks[number as usize];
+        let at = block.used.trailing_ones();
+        block.used |= 1 << at;
+        block.claimed = block.used != u32::MAX;
+        self.filling[lane] = if block.claimed { number } else { NONE };
+        number * BLOCK_LEN + at
+    }
+
+    fn claim_block(&mut self) -> u32 {
+        self.sparse.pop().unwrap_or_else(|| {
+            let number = self.blocks.len() as u32;
+            assert!(number < NONE / BLOCK_LEN, "a queue holds fewer than 2^32 messages");
+            self.blocks.push(Block::default());
+            self.slots.resize_with(self.slots.len() + BLOCK_LEN as usize, Entry::vacant);
+            number
+        })
     }
 
     /// Vacates a slot that is in no list any more.
     pub(crate) fn remove(&mut self, slot: Slot) -> Message {
-        let free = self.free;
         let entry = &mut self[slot];
-        entry.next = free;
         let extras = entry.message.extras.take();
         let message = Message { extras, ..entry.message };
-        self.free = slot;
+        let number = slot / BLOCK_LEN;
+        let block = &mut self.blocks[number as usize];
+        block.used &= !(1 << (slot % BLOCK_LEN));
+        if !block.claimed && block.used.count_ones() <= SPARSE {
+            block.claimed = true;
+            self.sparse.push(number);
+        }
         self.len -= 1;
         message
     }
@@ -178,3 +231,34 @@ impl std::ops::IndexMut<Slot> for Entries {
 
 /// An entry that grows by a byte costs every waiting message a third and a fourth cache line.
 const _: () = assert!(size_of::<Entry>() == 128, "an entry is two cache lines");
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_slot_is_given_once_and_few_are_vacant(
+            ops in prop::collection::vec((0..5_u16, any::<prop::sample::Index>(), 0..3_u8), 1..600),
+        ) {
+            let (mut entries, mut there) = (Entries::default(), Vec::new());
+            let mut most = 0;
+            for (nth, (lane, at, what)) in ops.into_iter().enumerate() {
+                if what < 2 || there.is_empty() {
+                    let slot = entries.insert(Message { seq: Seq(nth as u64), ..Entry::vacant().message }, lane);
+                    there.push((slot, Seq(nth as u64)));
+                } else {
+                    let (slot, seq) = there.swap_remove(at.index(there.len()));
+                    prop_assert_eq!(entries.remove(slot).seq, seq);
+                }
+                most = most.max(there.len());
+                prop_assert_eq!(entries.len(), there.len());
+                prop_assert!(there.iter().all(|(slot, seq)| entries[*slot].message.seq == *seq));
+                // Each of the five lanes may have a block that it has only begun.
+                prop_assert!(entries.slots.len() <= 4 * most + 5 * BLOCK_LEN as usize);
+            }
+        }
+    }
+}

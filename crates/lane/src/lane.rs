@@ -119,6 +119,9 @@ impl Lane {
 
     /// Ready messages younger than this one. None are younger than the newest, which is what nearly everybody asks for.
     fn behind(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
+        if self.fresh.tail() == Some(slot) && self.returned.is_empty() {
+            return Some(0);
+        }
         let seq = entries[slot].message.seq;
         let returned = self.returned.range(seq..).take(walk_max).count();
         if returned == walk_max || self.returned.contains_key(&seq) {
@@ -243,8 +246,8 @@ impl Lanes {
     /// # Errors
     /// [`Refusal::TooManyLanes`].
     pub(crate) fn check(&self, priority: Priority) -> Result<(), Refusal> {
-        let fits = self.find(priority).is_ok()
-            || self.lanes.len() < LANES_MAX
+        let fits = self.lanes.len() < LANES_MAX
+            || self.find(priority).is_ok()
             || self.lanes.iter().any(Lane::is_vacant);
         fits.then_some(()).ok_or(Refusal::TooManyLanes)
     }

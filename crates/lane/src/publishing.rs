@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::broker::Broker;
-use crate::command::{Address, Effect, Outcome, Publish, Published, Reply, Step};
+use crate::command::{Address, Effect, Few, Outcome, Publish, Published, Reply, Step};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted};
@@ -34,7 +34,7 @@ impl Broker {
         for id in targets.as_slice() {
             self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
         }
-        let mut copies = Vec::with_capacity(targets.as_slice().len());
+        let mut copies = Few::with_capacity(targets.as_slice().len());
         self.store_copies(0, &publish, &targets, &mut copies, step);
         for id in targets.as_slice() {
             self.dispatch(*id, step);
@@ -56,7 +56,7 @@ impl Broker {
         };
         let copy = queue.published(0, copied);
         self.dispatch(id, step);
-        Ok(Reply::Published(vec![copy]))
+        Ok(Reply::Published(Few::from_buf([copy])))
     }
 
     /// Publishes and settles, all or none: everything is checked before anything is done.
@@ -91,7 +91,7 @@ impl Broker {
         }
         self.check_settlements(settlements)?;
 
-        let mut copies = Vec::with_capacity(routed.len());
+        let mut copies = Few::with_capacity(routed.len());
         for (at, (publish, targets)) in routed.iter().enumerate() {
             self.store_copies(at, publish, targets, &mut copies, step);
         }
@@ -141,7 +141,7 @@ impl Broker {
         at: usize,
         publish: &Publish,
         targets: &Targets,
-        copies: &mut Vec<Published>,
+        copies: &mut Few<Published>,
         step: &mut Step,
     ) {
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);

@@ -131,39 +131,36 @@ impl Queue {
 
     /// Links a message into where its state says, and counts it there.
     fn attach(&mut self, slot: Slot) {
-        let Entry { message, lane, holder, .. } = &self.entries[slot];
-        let (index, holder, bytes, state) = (*lane, *holder, u64::from(message.bytes), message.state);
+        let entries = &mut self.entries;
+        let Entry { message, lane: index, holder, .. } = &entries[slot];
+        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
         let lane = self.lanes.lane_mut(index);
-        match state {
-            State::Ready | State::Delayed { .. } => {
-                self.waiting += 1;
-                self.waiting_bytes += bytes;
+        match message.state {
+            State::Ready => {
+                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                lane.bytes += bytes;
+                self.lanes.push_ready(entries, slot);
             }
-            State::Leased { .. } => self.leased += 1,
-            State::Dead => {}
-        }
-        if state != State::Dead {
-            lane.bytes += bytes;
-        }
-        match state {
-            State::Ready => self.lanes.push_ready(&mut self.entries, slot),
             State::Delayed { .. } => {
+                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                lane.bytes += bytes;
                 lane.delayed += 1;
-                self.delayed.push_back(&mut self.entries, slot);
-            }
-            State::Dead => {
-                lane.dead += 1;
-                self.dead.push_back(&mut self.entries, slot);
+                self.delayed.push_back(entries, slot);
             }
             State::Leased { .. } => {
+                self.leased += 1;
+                lane.bytes += bytes;
                 self.lanes.count_leased(index, true);
-                let entries = &mut self.entries;
                 match holder {
                     None => self.pulled.push_back(entries, slot),
                     Some(consumer) => {
                         self.roster.change(consumer, true, |kind| held(kind).push_back(entries, slot));
                     }
                 }
+            }
+            State::Dead => {
+                lane.dead += 1;
+                self.dead.push_back(entries, slot);
             }
         }
         let when = self.entries[slot].alarm();
@@ -174,40 +171,37 @@ impl Queue {
 
     /// Undoes [`Queue::attach`].
     fn detach(&mut self, slot: Slot) {
-        self.alarms.clear(&mut self.entries, slot);
-        let Entry { message, lane, holder, .. } = &self.entries[slot];
-        let (index, holder, bytes, state) = (*lane, *holder, u64::from(message.bytes), message.state);
+        let entries = &mut self.entries;
+        self.alarms.clear(entries, slot);
+        let Entry { message, lane: index, holder, .. } = &entries[slot];
+        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
         let lane = self.lanes.lane_mut(index);
-        match state {
-            State::Ready | State::Delayed { .. } => {
-                self.waiting -= 1;
-                self.waiting_bytes -= bytes;
+        match message.state {
+            State::Ready => {
+                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                lane.bytes -= bytes;
+                self.lanes.take_ready(entries, slot);
             }
-            State::Leased { .. } => self.leased -= 1,
-            State::Dead => {}
-        }
-        if state != State::Dead {
-            lane.bytes -= bytes;
-        }
-        match state {
-            State::Ready => self.lanes.take_ready(&mut self.entries, slot),
             State::Delayed { .. } => {
+                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                lane.bytes -= bytes;
                 lane.delayed -= 1;
-                self.delayed.remove(&mut self.entries, slot);
-            }
-            State::Dead => {
-                lane.dead -= 1;
-                self.dead.remove(&mut self.entries, slot);
+                self.delayed.remove(entries, slot);
             }
             State::Leased { .. } => {
+                self.leased -= 1;
+                lane.bytes -= bytes;
                 self.lanes.count_leased(index, false);
-                let entries = &mut self.entries;
                 match holder {
                     None => self.pulled.remove(entries, slot),
                     Some(consumer) => {
                         self.roster.change(consumer, false, |kind| held(kind).remove(entries, slot));
                     }
                 }
+            }
+            State::Dead => {
+                lane.dead -= 1;
+                self.dead.remove(entries, slot);
             }
         }
     }
@@ -219,21 +213,25 @@ impl Queue {
     }
 
     fn enter_lane(&mut self, slot: Slot) {
+        self.entries[slot].lane = self.open_lane(self.entries[slot].message.priority);
+    }
+
+    fn open_lane(&mut self, priority: Priority) -> u16 {
         let turn = self.picker.turn().map(|rank| self.lanes.index_at(rank));
-        let (lane, reranked) = self.lanes.open(self.entries[slot].message.priority, &self.settings);
+        let (lane, reranked) = self.lanes.open(priority, &self.settings);
         if reranked {
             self.picker.ranks_changed(turn.map(|index| self.lanes.rank_of(index)));
         }
-        self.entries[slot].lane = lane;
+        lane
     }
 
     /// Puts a message in, exactly as it says.
     pub(crate) fn insert(&mut self, message: Message) -> Slot {
         let seq = message.seq;
         self.next_seq = self.next_seq.max(seq.next());
-        let slot = self.entries.insert(message);
-        self.enter_lane(slot);
-        self.lanes.lane_mut(self.entries[slot].lane).stats.published += 1;
+        let lane = self.open_lane(message.priority);
+        let slot = self.entries.insert(message, lane);
+        self.lanes.lane_mut(lane).stats.published += 1;
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
         self.attach(slot);

@@ -411,7 +411,7 @@ fn answer_of(reply: Reply) -> Answer {
     match reply {
         Reply::Done => Answer::Done,
         Reply::Declared { made, .. } => Answer::Declared(Declared { made }),
-        Reply::Each(results) => Answer::Each(results),
+        Reply::Each(results) => Answer::Each(results.into_vec()),
         Reply::Count(count) => Answer::Count(count),
         Reply::Published(_) => unreachable!("publishes are answered where their ids are known"),
     }
