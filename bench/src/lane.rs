@@ -165,6 +165,7 @@ impl Bench {
                     consumer: ConsumerId(pull as u64),
                     queue: Arc::clone(&self.queue),
                     max,
+                    max_bytes: 0,
                     visibility_ms: None,
                     until: Time(self.now),
                 }));

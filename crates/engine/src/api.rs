@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, QueueView,
-    Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
+    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, Part,
+    QueueView, Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
 };
 use tokio::sync::mpsc;
 
@@ -24,8 +24,8 @@ pub trait Engine: Send + Sync + 'static {
     fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared>;
     /// Deletes a queue with what is in it.
     fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()>;
-    /// Every queue, by name.
-    fn queues(&self) -> Pending<Vec<QueueView>>;
+    /// At most so many queues, 1 or more, by name: those after a name, which need not be one of a queue.
+    fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage>;
     /// One queue.
     fn queue(&self, name: &str) -> Pending<QueueView>;
 
@@ -48,7 +48,7 @@ pub trait Engine: Send + Sync + 'static {
         messages: Vec<NewMessage>,
         settlements: Vec<(Receipt, Outcome)>,
     ) -> Pending<Vec<PublishedCopy>>;
-    /// Leases what is there, or waits for the first.
+    /// Leases what is there, or waits for the first: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
     /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.
     fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer>;
@@ -57,7 +57,7 @@ pub trait Engine: Send + Sync + 'static {
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
 
-    /// A page of the messages of a queue.
+    /// A page of the messages of a queue: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn browse(&self, queue: &str, browse: Browse) -> Pending<Page>;
     /// One message, by its id.
     fn message(&self, queue: &str, id: &str) -> Pending<BrowsedMessage>;
@@ -78,7 +78,7 @@ pub trait Engine: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The broker declines.
-    Refused(Refusal),
+    Refused(Refused),
     /// The broker cannot: its store failed, or it is stopping. Whether the change was made is not known.
     Unavailable(Arc<str>),
 }
@@ -86,7 +86,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Refused(refused) => refused.refusal.fmt(f),
             Self::Unavailable(why) => write!(f, "the broker is not available: {why}"),
         }
     }
@@ -96,8 +96,35 @@ impl std::error::Error for Failure {}
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+        Self::Refused(refusal.into())
     }
+}
+
+/// The broker declines: why, and at what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub refusal: Refusal,
+    /// Of several publishes and settlements, the one that cannot be done; `None`: all of them together.
+    pub part: Option<Part>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, part: None }
+    }
+}
+
+/// Most bytes of content in one answer, unless its only message has more.
+pub const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// A page of queues.
+#[derive(Clone, Debug, Default)]
+pub struct QueuePage {
+    /// The queues.
+    pub queues: Vec<QueueView>,
+    /// After which name to go on; `None` at the end.
+    pub next: Option<Arc<str>>,
 }
 
 /// What declaring a queue did.

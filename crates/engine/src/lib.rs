@@ -64,9 +64,9 @@ mod local;
 mod options;
 
 pub use api::{
-    BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared, DeleteOnly,
-    Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy,
-    Select, Target,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
+    DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending,
+    PublishedCopy, QueuePage, Refused, Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;

@@ -4,10 +4,10 @@ mod support;
 
 /// A real directory.
 mod on_a_directory {
-    use crate::support::Directory;
+    use crate::support::{Directory, Running};
 
-    async fn fixture() -> Directory {
-        Directory::open(1 << 20)
+    async fn fixture() -> Running<Directory> {
+        Running::on(Directory::new(1 << 20))
     }
 
     overtake_engine::conformance_tests!(fixture);
@@ -15,10 +15,10 @@ mod on_a_directory {
 
 /// A real directory with files so small that they are sealed, given back and used again all the time.
 mod on_tiny_files {
-    use crate::support::Directory;
+    use crate::support::{Directory, Running};
 
-    async fn fixture() -> Directory {
-        Directory::open(64 << 10)
+    async fn fixture() -> Running<Directory> {
+        Running::on(Directory::new(64 << 10))
     }
 
     overtake_engine::conformance_tests!(fixture);
@@ -26,10 +26,12 @@ mod on_tiny_files {
 
 /// A disk in memory that loses, at each crash, what was not synced.
 mod through_power_cuts {
-    use crate::support::PowerCuts;
+    use overtake_store::MemoryDisk;
 
-    async fn fixture() -> PowerCuts {
-        PowerCuts::open(1)
+    use crate::support::Running;
+
+    async fn fixture() -> Running<MemoryDisk> {
+        Running::on(MemoryDisk::new(1))
     }
 
     overtake_engine::conformance_tests!(fixture);

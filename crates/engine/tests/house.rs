@@ -34,7 +34,7 @@ impl Engine {
             }
         }
         match self.core.take_outs().pop() {
-            Some(Out::Answer { result, .. }) => result,
+            Some(Out::Answer { result, .. }) => result.map_err(|refused| refused.refusal),
             other => panic!("an answer, not {other:?}"),
         }
     }

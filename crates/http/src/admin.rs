@@ -87,8 +87,9 @@ fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
     responses((status = 200, description = "Text format 0.0.4", body = String, content_type = "text/plain"))
 )]
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let queues = app.engine.queues().await.ok();
-    let text = metrics::render(&app.options.version, &app.engine.health(), queues.as_deref(), &app.requests);
+    let page = app.engine.queues(None, usize::MAX).await.ok();
+    let queues = page.as_ref().map(|page| &page.queues[..]);
+    let text = metrics::render(&app.options.version, &app.engine.health(), queues, &app.requests);
     let mut response = text.into_response();
     let text_format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, text_format);

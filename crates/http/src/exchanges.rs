@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 
 use crate::answer::PublishedList;
 use crate::app::{Answer, App, done, json};
+use crate::batch;
 use crate::decode::{self, Json};
 use crate::messages::limits;
 use crate::path::ExchangeName;
@@ -177,8 +178,9 @@ async fn unbind(
 
 /// Publishes through an exchange; answers once every copy is durable.
 ///
-/// A message that no queue is bound for is dropped and missing in the answer, unless it is `mandatory`. Raw bodies as for
-/// a queue, with the headers `Overtake-Routing-Key` and `Overtake-Mandatory`.
+/// A message that no queue is bound for is dropped and missing in the answer, unless it is `mandatory`. Many are published
+/// all or none; of a refusal `key` says which message is at fault, as in `messages[3]`. Raw bodies as for a queue, with the
+/// headers `Overtake-Routing-Key` and `Overtake-Mandatory`.
 #[utoipa::path(
     post, path = "/v1/exchanges/{exchange}/messages", tag = "exchanges",
     params(("exchange" = String, Path, description = "Name, percent-encoded")),
@@ -200,5 +202,5 @@ async fn publish_to_exchange(
         message.to = to_exchange(name, &routing.routing_key, routing.mandatory)?;
         vec![message]
     };
-    json(StatusCode::CREATED, &PublishedList::with_queues(app.engine.publish(messages).await?))
+    json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&*app.engine, messages).await?))
 }

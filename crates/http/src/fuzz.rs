@@ -41,6 +41,7 @@ pub fn body(bytes: &[u8]) {
     read(bytes, |binding: BindingIn| binding.into_binding(Arc::clone(&name)));
     if let Ok(query) = std::str::from_utf8(bytes) {
         told(Params::parse(query).and_then(Params::into_browse));
+        told(Params::parse(query).and_then(Params::into_queue_page));
         told(Params::parse(query).and_then(Params::into_delete_only));
     }
     raw_message(bytes);

@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 
 use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
 use crate::app::{Answer, App, json};
+use crate::batch;
 use crate::decode::Json;
 use crate::messages::limits;
 use crate::path::QueueName;
@@ -28,7 +29,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// Leases messages: at once what is there, else the first that comes within `wait_ms`.
 ///
-/// A client that goes away while it waits takes no message with it.
+/// No more than 16 MiB of content (bodies and headers, before they are encoded), but one message at least. A client that
+/// goes away while it waits takes no message with it.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/leases", tag = "leases",
     params(("queue" = String, Path, description = "Name, percent-encoded")),
@@ -110,13 +112,16 @@ fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
 }
 
 /// Publishes and settles over any queues: all of it happens or none.
+///
+/// Of a refusal `key` says which part is at fault, as in `publish[3].priority` or `settle[0].receipts[2]`.
 #[utoipa::path(
     post, path = "/v1/transactions", tag = "leases",
     request_body = TransactionIn,
     responses((status = 200, description = "Durable: what was published", body = PublishedList))
 )]
 async fn transact(State(app): State<Arc<App>>, Json(ask): Json<TransactionIn>) -> Answer {
+    let receipts = ask.receipt_counts();
     let (messages, settlements) = ask.into_parts(limits(&app))?;
-    let copies = app.engine.transact(messages, settlements).await?;
+    let copies = batch::transact(&*app.engine, messages, settlements, &receipts).await?;
     json(StatusCode::OK, &PublishedList::with_queues(copies))
 }

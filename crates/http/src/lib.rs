@@ -12,6 +12,7 @@
 mod admin;
 mod answer;
 mod app;
+mod batch;
 mod browser;
 mod bulk;
 mod decode;

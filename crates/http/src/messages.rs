@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use overtake_engine::{Select, Target};
+
+use overtake_engine::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Engine, Failure, Page, Select, Target};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer::{BrowsedOut, CountOut, PageOut, PublishedList};
 use crate::app::{Answer, App, done, json};
+use crate::batch;
 use crate::decode::{self, Json};
 use crate::params::Params;
 use crate::path::{MessageId, QueueName};
@@ -32,6 +34,8 @@ pub(crate) fn limits(app: &App) -> Limits {
 
 /// Publishes messages; answers once they are durable.
 ///
+/// Many are published all or none; of a refusal `key` says which message is at fault, as in `messages[3]`.
+///
 /// As `application/json` a message or many. As anything else the body of the request is the body of the message, and
 /// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms` and `-Header-NAME` say the rest.
 #[utoipa::path(
@@ -49,10 +53,13 @@ async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, reque
     } else {
         vec![raw::for_queue(&headers, body, Target::Queue(queue), limits(&app))?]
     };
-    json(StatusCode::CREATED, &PublishedList::in_one_queue(app.engine.publish(messages).await?))
+    json(StatusCode::CREATED, &PublishedList::in_one_queue(batch::publish(&*app.engine, messages).await?))
 }
 
 /// A page of messages, left where they are.
+///
+/// A page ends early, with a `next_cursor`, where it has 16 MiB of content (bodies and headers, before they are encoded), but
+/// not before its first message. Bodies that are not asked for do not count.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/messages", tag = "messages",
     params(
@@ -71,8 +78,32 @@ async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, reque
 async fn browse(State(app): State<Arc<App>>, QueueName(queue): QueueName, params: Params) -> Answer {
     let (browse, with_bodies) = params.into_browse()?;
     let order = browse.order;
-    let page = app.engine.browse(&queue, browse).await?;
+    let page = if with_bodies {
+        app.engine.browse(&queue, browse).await?
+    } else {
+        bare_page(&*app.engine, &queue, browse).await?
+    };
     json(StatusCode::OK, &PageOut::of(&page, order, with_bodies))
+}
+
+/// A page whose bodies are not shown. The engine counts them, so it takes as many of its pages as make one.
+async fn bare_page(engine: &dyn Engine, queue: &str, mut browse: Browse) -> Result<Page, Failure> {
+    let (mut all, mut bytes) = (Page::default(), 0);
+    loop {
+        let page = engine.browse(queue, browse.clone()).await?;
+        let bare = |message: &BrowsedMessage| message.content.size() - message.content.body.len();
+        bytes += page.messages.iter().map(bare).sum::<usize>() as u64;
+        if bytes > ANSWER_BYTES_MAX && !all.messages.is_empty() {
+            return Ok(all);
+        }
+        browse.limit -= page.messages.len();
+        browse.cursor = page.next;
+        all.messages.extend(page.messages);
+        all.next = page.next;
+        if all.next.is_none() || browse.limit == 0 {
+            return Ok(all);
+        }
+    }
 }
 
 /// One message, with its positions.

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use overtake_engine::{BROWSE_LIMIT_MAX, Browse, DeleteOnly, Filter};
 use overtake_lane::{BrowseOrder, Cursor, Status};
 use percent_encoding::percent_decode_str;
@@ -13,8 +15,8 @@ use crate::problem::Problem;
 
 /// Most parameters of one request.
 const PARAMS_MAX: usize = 100;
-/// Messages of a page, if the request does not say.
-const BROWSE_LIMIT: usize = 50;
+/// Messages or queues of a page, if the request does not say.
+const PAGE_LIMIT: usize = 50;
 
 /// Query parameters that were not looked at yet.
 #[derive(Debug)]
@@ -116,11 +118,26 @@ impl Params {
             headers: self.take_all(|name| name.strip_prefix("header.").map(ToOwned::to_owned)),
         };
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
-        let limit = self.take("limit")?.map_or(Ok(BROWSE_LIMIT), |word| limit(&word))?;
+        let limit = self.take_limit()?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
         let with_bodies = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
         self.finish("status, priority, key, header.NAME, order, limit, cursor and body")?;
         Ok((Browse { filter, order, limit, cursor }, with_bodies))
+    }
+
+    /// After which name to list queues, and how many.
+    ///
+    /// # Errors
+    /// 422 for a parameter that is not known, or a value that cannot be.
+    pub(crate) fn into_queue_page(mut self) -> Result<(Option<String>, usize), Problem> {
+        let limit = self.take_limit()?;
+        let after = self.take("cursor")?.map(|word| queue_cursor(&word)).transpose()?;
+        self.finish("limit and cursor")?;
+        Ok((after, limit))
+    }
+
+    fn take_limit(&mut self) -> Result<usize, Problem> {
+        self.take("limit")?.map_or(Ok(PAGE_LIMIT), |word| limit(&word))
     }
 
     /// Whether to show the body of a message.
@@ -139,6 +156,9 @@ pub(crate) fn cursor_text(cursor: Cursor, order: BrowseOrder) -> String {
     format!("{}{}", prefix(order), cursor.0)
 }
 
+/// Before the name in a cursor of queues, so that it is never taken for one of messages.
+const QUEUE_PREFIX: char = 'q';
+
 fn prefix(order: BrowseOrder) -> char {
     match order {
         BrowseOrder::Dispatch => 'd',
@@ -151,6 +171,18 @@ fn cursor(text: &str, order: BrowseOrder) -> Result<Cursor, Problem> {
     number.map(Cursor).ok_or_else(|| {
         Problem::bad_value("cursor", "must be the `next_cursor` of the page before, in the same order")
     })
+}
+
+/// After which queue the next page begins, as text that stands in an address as it is.
+pub(crate) fn queue_cursor_text(name: &str) -> String {
+    format!("{QUEUE_PREFIX}{}", URL_SAFE_NO_PAD.encode(name))
+}
+
+fn queue_cursor(text: &str) -> Result<String, Problem> {
+    let bytes = text.strip_prefix(QUEUE_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+    let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    name.filter(|name| overtake_lane::check_name(name).is_ok())
+        .ok_or_else(|| Problem::bad_value("cursor", "must be the `next_cursor` of the page before"))
 }
 
 fn status(word: &str) -> Result<Status, Problem> {
@@ -203,9 +235,38 @@ fn text(encoded: &str) -> Result<String, Problem> {
 mod tests {
     use super::*;
 
+    fn seen<T>(
+        query: &str,
+        mean: impl FnOnce(Params) -> Result<T, Problem>,
+        tell: impl FnOnce(T) -> String,
+    ) -> String {
+        Params::parse(query)
+            .and_then(mean)
+            .map_or_else(|problem| format!("{} {:?}", problem.body().code(), problem.body().about()), tell)
+    }
+
+    #[test]
+    fn a_cursor_of_queues_is_a_name() {
+        let check = |query: &str, expect: &str| {
+            let told = seen(query, Params::into_queue_page, |(after, limit)| format!("{after:?} {limit}"));
+            assert_eq!(told, expect, "{query}");
+        };
+        check("", "None 50");
+        for name in ["a", "team/jobs ü", "~~?>", &"n".repeat(200)] {
+            check(&format!("limit=7&cursor={}", queue_cursor_text(name)), &format!("{:?} 7", Some(name)));
+        }
+        check("cursor=", "None 50");
+        for cursor in ["q", "d5", "YQ", "qYQ==", "qYR", "q*", "q_w", "qCg"] {
+            check(&format!("cursor={cursor}"), r#"value-invalid Some("cursor")"#);
+        }
+        check(&format!("cursor={}", queue_cursor_text(&"n".repeat(201))), r#"value-invalid Some("cursor")"#);
+        check("limit=1001", r#"value-invalid Some("limit")"#);
+        check("order=published", r#"parameter-unknown Some("order")"#);
+    }
+
     fn check(query: &str, expect: &str) {
-        let seen = match Params::parse(query).and_then(Params::into_browse) {
-            Ok((browse, with_bodies)) => format!(
+        let told = seen(query, Params::into_browse, |(browse, with_bodies)| {
+            format!(
                 "{:?} {:?} {:?} {:?} {:?} {} {:?} {with_bodies}",
                 browse.filter.status,
                 browse.filter.priority,
@@ -214,10 +275,9 @@ mod tests {
                 browse.order,
                 browse.limit,
                 browse.cursor,
-            ),
-            Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
-        };
-        assert_eq!(seen, expect, "{query}");
+            )
+        });
+        assert_eq!(told, expect, "{query}");
     }
 
     #[test]

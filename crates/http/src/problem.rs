@@ -35,7 +35,8 @@ pub(crate) struct ProblemBody {
     code: &'static str,
     /// What to do.
     hint: Cow<'static, str>,
-    /// The field, parameter or header it is about, as far as it is known.
+    /// The field, parameter or header it is about, as far as it is known. In a batch it begins with the part that is at
+    /// fault, counted from 0: `messages[3].priority`, `publish[0]`, `settle[1].receipts[2]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// Where in the body, as far as it is known.
@@ -226,7 +227,7 @@ impl From<Refusal> for Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(refusal) => refusal.into(),
+            Failure::Refused(refused) => refused.refusal.into(),
             Failure::Unavailable(why) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "unavailable",

@@ -22,12 +22,15 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(declare_queue, show_queue, delete_queue))
 }
 
-/// Every queue.
+/// A page of queues.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Queues)]
 struct QueueList<'a> {
     /// By name.
     queues: Vec<QueueOut<'a>>,
+    /// The `cursor` of the next page; missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
 }
 
 /// A queue as it is now.
@@ -143,11 +146,22 @@ async fn declare_queue(
     json(status, &QueueOut::of(&app.engine.queue(&name).await?))
 }
 
-/// Every queue, by name.
-#[utoipa::path(get, path = "/v1/queues", tag = "queues", responses((status = 200, description = "All", body = QueueList)))]
-async fn list_queues(State(app): State<Arc<App>>) -> Answer {
-    let views = app.engine.queues().await?;
-    json(StatusCode::OK, &QueueList { queues: views.iter().map(QueueOut::of).collect() })
+/// A page of queues, by name.
+///
+/// A queue that is made or deleted between two pages moves no other one from page to page.
+#[utoipa::path(
+    get, path = "/v1/queues", tag = "queues",
+    params(
+        ("limit" = Option<u64>, Query, description = "1 to 1000, else 50"),
+        ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before"),
+    ),
+    responses((status = 200, description = "A page", body = QueueList))
+)]
+async fn list_queues(State(app): State<Arc<App>>, params: Params) -> Answer {
+    let (after, limit) = params.into_queue_page()?;
+    let page = app.engine.queues(after.as_deref(), limit).await?;
+    let next_cursor = page.next.as_deref().map(crate::params::queue_cursor_text);
+    json(StatusCode::OK, &QueueList { queues: page.queues.iter().map(QueueOut::of).collect(), next_cursor })
 }
 
 /// One queue: settings, totals, lanes.

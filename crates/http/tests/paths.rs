@@ -2,6 +2,9 @@
 
 mod world;
 
+use std::collections::BTreeSet;
+
+use overtake_http::HttpOptions;
 use serde_json::json;
 use world::World;
 
@@ -20,6 +23,37 @@ async fn a_queue_is_made_changed_shown_and_deleted() {
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&json!("empty-body"), &json!("q")));
     world.delete("/v1/queues/q?if=empty,unused").await.expect(204);
     assert_eq!(world.get("/v1/queues/q").await.code(), "404 no-such-queue");
+}
+
+#[tokio::test]
+async fn queues_are_listed_in_pages() {
+    let world = World::new();
+    for name in ["a%2Fb", "c", "d%20%C3%BC", "e", "f"] {
+        world.put(&format!("/v1/queues/{name}"), "").await.expect(201);
+    }
+    let names = |page: &serde_json::Value| -> Vec<String> {
+        let queues = page["queues"].as_array().expect("queues");
+        queues.iter().map(|queue| queue["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let mut path = "/v1/queues?limit=2".to_owned();
+    let mut pages = Vec::new();
+    loop {
+        let page = world.get(&path).await.expect(200).json;
+        pages.push(names(&page).join(" "));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        // A queue that is gone is still a place in the order of names.
+        world.delete("/v1/queues/c").await;
+        path = format!("/v1/queues?limit=2&cursor={cursor}");
+    }
+    assert_eq!(pages, ["a/b c", "d \u{fc} e", "f"]);
+    let all = world.get("/v1/queues").await.expect(200).json;
+    assert_eq!((names(&all).len(), all.get("next_cursor")), (4, None));
+    for name in 0..47 {
+        world.put(&format!("/v1/queues/n{name}"), "").await.expect(201);
+    }
+    let first = world.get("/v1/queues").await.expect(200).json;
+    assert_eq!(names(&first).len(), 50, "the documented limit");
+    assert!(first["next_cursor"].is_string());
 }
 
 #[tokio::test]
@@ -190,6 +224,50 @@ async fn messages_are_browsed_in_pages() {
     let bare = world.get("/v1/queues/q/messages?body=none&limit=1").await.expect(200);
     assert!(bare.json["messages"][0].get("body").is_none());
     assert_eq!(bare.all("id"), ["b"]);
+}
+
+/// With 70 messages of 250,000 bytes, of which 67 fit into 16 MiB.
+async fn world_of_large_messages(body: &str, headers: &serde_json::Value) -> World {
+    let options =
+        HttpOptions { max_message_bytes: 1 << 18, max_request_bytes: 1 << 20, ..HttpOptions::default() };
+    let world = World::with(options);
+    world.put("/v1/queues/q", "").await.expect(201);
+    for id in 0..70 {
+        let message = json!({"id": format!("m{id}"), "body": body, "headers": headers, "priority": id % 2});
+        world.post("/v1/queues/q/messages", &message.to_string()).await.expect(201);
+    }
+    world
+}
+
+#[tokio::test]
+async fn a_page_of_large_messages_ends_early() {
+    let world = world_of_large_messages(&"x".repeat(250_000), &json!({})).await;
+    for order in ["dispatch", "published"] {
+        let path = format!("/v1/queues/q/messages?limit=1000&order={order}");
+        let first = world.get(&path).await.expect(200);
+        let cursor = first.json["next_cursor"].as_str().expect("there are more");
+        let second = world.get(&format!("{path}&cursor={cursor}")).await.expect(200);
+        assert_eq!((first.all("id").len(), second.all("id").len()), (67, 3), "{order}");
+        assert!(second.json.get("next_cursor").is_none());
+        let seen: BTreeSet<_> = first.all("id").into_iter().chain(second.all("id")).collect();
+        assert_eq!(seen.len(), 70, "{order}");
+    }
+    let bare = world.get("/v1/queues/q/messages?limit=1000&body=none").await.expect(200);
+    assert_eq!(bare.all("id").len(), 70, "bodies that are not shown do not count");
+    let filtered = world.get("/v1/queues/q/messages?limit=69&body=none&priority=1").await.expect(200);
+    assert_eq!((filtered.all("id").len(), filtered.json.get("next_cursor")), (35, None));
+}
+
+#[tokio::test]
+async fn headers_count_also_where_bodies_are_not_shown() {
+    let name = |at: usize| format!("{at:02}{}", "h".repeat(98));
+    let headers: serde_json::Map<_, _> = (0..50).map(|at| (name(at), "x".repeat(4_900).into())).collect();
+    let world = world_of_large_messages("", &headers.into()).await;
+    let path = "/v1/queues/q/messages?limit=1000&body=none";
+    let first = world.get(path).await.expect(200);
+    let cursor = first.json["next_cursor"].as_str().expect("there are more");
+    let second = world.get(&format!("{path}&cursor={cursor}")).await.expect(200);
+    assert_eq!((first.all("id").len(), second.all("id").len()), (67, 3));
 }
 
 #[tokio::test]

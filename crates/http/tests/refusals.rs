@@ -122,13 +122,24 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("POST", "/v1/queues/q/purge", r#"{"status":"leased"}"#, "422 value-invalid", "status"),
     ("POST", "/v1/queues/q/replay", "{}", "422 value-invalid", "id"),
     ("POST", "/v1/transactions", "{}", "422 value-invalid", "publish"),
-    ("POST", "/v1/transactions", r#"{"publish":[{"queue":"nope","body":""}]}"#, "404 no-such-queue", ""),
+    (
+        "POST",
+        "/v1/transactions",
+        r#"{"publish":[{"queue":"nope","body":""}]}"#,
+        "404 no-such-queue",
+        "publish[0]",
+    ),
     ("PUT", "/v1/exchanges/x", r#"{"kind":"quick"}"#, "422 value-invalid", "kind"),
     ("PUT", "/v1/exchanges/x", "{}", "422 field-missing", "kind"),
     ("POST", "/v1/exchanges/amq.topic/bindings", "{}", "422 field-missing", "queue"),
     // Parameters.
     ("DELETE", "/v1/queues/q?if=full", "", "422 value-invalid", "if"),
     ("DELETE", "/v1/queues/q?iff=empty", "", "422 parameter-unknown", "iff"),
+    ("GET", "/v1/queues?limit=0", "", "422 value-invalid", "limit"),
+    ("GET", "/v1/queues?limit=1001", "", "422 value-invalid", "limit"),
+    ("GET", "/v1/queues?cursor=q", "", "422 value-invalid", "cursor"),
+    ("GET", "/v1/queues?cursor=d5", "", "422 value-invalid", "cursor"),
+    ("GET", "/v1/queues?name=a", "", "422 parameter-unknown", "name"),
     ("GET", "/v1/queues/q/messages?limit=1001", "", "422 value-invalid", "limit"),
     ("GET", "/v1/queues/q/messages?cursor=x", "", "422 value-invalid", "cursor"),
     ("GET", "/v1/queues/q/messages?priority=high", "", "422 priority-unknown", "priority"),
@@ -302,4 +313,113 @@ async fn a_full_queue_asks_to_come_again() {
     let below = world.post("/v1/queues/q/messages", r#"{"body":"b","priority":4}"#).await;
     assert_eq!((below.code().as_str(), below.header("retry-after")), ("429 below-priority", "1"));
     world.post("/v1/queues/q/messages", r#"{"body":"b","priority":5}"#).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_refused_batch_says_which_message_is_at_fault() {
+    let world = World::with_queue(r#"{"max_length":2,"overflow":"reject"}"#).await;
+    let check = async |path: &str, body: &str, code: &str, key: &str, detail: &str| {
+        let reply = world.post(path, body).await;
+        let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
+        assert_eq!(reply.json["detail"], detail, "{body}");
+        check_problem(&reply, body);
+    };
+    let queue = "/v1/queues/q/messages";
+    check(
+        queue,
+        r#"{"messages":[{"body":"a"},{"body":"b","priority":-1},{"body":"c","priority":-2}]}"#,
+        "422 priority-out-of-range",
+        "messages[1].priority",
+        "message 2 of 3 is refused: the priority is out of range for the queue's scheme; nothing was done",
+    )
+    .await;
+    check(
+        queue,
+        r#"{"messages":[{"body":"a"},{"body":"b"},{"body":"c"},{"body":"d"}]}"#,
+        "429 queue-full",
+        "messages[2]",
+        "message 3 of 4 is refused: the queue is full and this message is not the more urgent one; nothing was done",
+    )
+    .await;
+    // One message is known without being counted.
+    check(
+        queue,
+        r#"{"messages":[{"body":"a","id":"seq-1"}]}"#,
+        "422 id-invalid",
+        "id",
+        "the id cannot be used",
+    )
+    .await;
+    check(
+        "/v1/exchanges/amq.direct/messages",
+        r#"{"messages":[{"body":"a"},{"body":"b","routing_key":"k","mandatory":true}]}"#,
+        "422 unroutable",
+        "messages[1]",
+        "message 2 of 2 is refused: no queue is bound for this message; nothing was done",
+    )
+    .await;
+    assert_eq!(world.get("/v1/queues/q").await.json["totals"]["published"], 0);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_as_a_whole_is_told_so() {
+    let options =
+        HttpOptions { max_message_bytes: 1 << 18, max_request_bytes: 1 << 22, ..HttpOptions::default() };
+    let world = World::with(options);
+    world.put("/v1/queues/q", "").await.expect(201);
+    let messages = vec![json!({"body": "x".repeat(200_000)}); 8];
+    let reply = world.post("/v1/queues/q/messages", &json!({"messages": messages}).to_string()).await;
+    assert_eq!((reply.code().as_str(), reply.json.get("key")), ("413 message-too-large", None));
+    assert_eq!(
+        reply.json["detail"],
+        "the 8 messages are too large to be published at once; nothing was done"
+    );
+    assert_eq!(reply.json["hint"], "send fewer messages at once");
+    check_problem(&reply, "together");
+}
+
+#[tokio::test]
+async fn a_refused_transaction_says_which_part_is_at_fault() {
+    let world = World::with_queue("").await;
+    world.publish("a b c").await;
+    let (_, receipts) = world.lease(3).await;
+    let ack = |receipts: &[String]| json!({"receipts": receipts, "how": "ack"});
+    world.post("/v1/queues/q/settle", &ack(&receipts[2..]).to_string()).await.expect(200);
+    let check = async |body: serde_json::Value, code: &str, key: &str, detail: &str| {
+        let reply = world.post("/v1/transactions", &body.to_string()).await;
+        let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
+        assert_eq!(reply.json["detail"], detail, "{body}");
+        check_problem(&reply, &body.to_string());
+    };
+    check(
+        json!({"publish": [{"queue": "q", "body": ""}, {"queue": "nope", "body": ""}], "settle": [ack(&receipts)]}),
+        "404 no-such-queue",
+        "publish[1]",
+        "message 2 of 2 is refused: no such queue; nothing was done",
+    )
+    .await;
+    check(
+        json!({"publish": [{"queue": "q", "body": "", "priority": "urgent"}]}),
+        "422 priority-unknown",
+        "publish[0].priority",
+        "message 1 of 1 is refused: the priority is none the queue's scheme knows; nothing was done",
+    )
+    .await;
+    check(
+        json!({"publish": [{"queue": "q", "body": ""}], "settle": [ack(&receipts[..1]), ack(&receipts[1..])]}),
+        "409 stale-receipt",
+        "settle[1].receipts[1]",
+        "receipt 2 of 2 in settlement 2 is refused: the lease is over; nothing was done",
+    )
+    .await;
+    check(
+        json!({"settle": [ack(&receipts[..2]), {"receipts": [receipts[0]], "how": "nack"}]}),
+        "409 stale-receipt",
+        "settle[1].receipts[0]",
+        "receipt 1 of 1 in settlement 2 is refused: the lease is over; nothing was done",
+    )
+    .await;
+    assert_eq!(world.get("/v1/queues/q/messages?status=leased").await.bodies(), "a b", "nothing was done");
 }

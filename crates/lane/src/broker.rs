@@ -2,6 +2,7 @@
 //! change it; none fails half-way, and none says "later".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
@@ -359,9 +360,11 @@ impl Broker {
 
     // ---- seeing ----
 
-    /// Every queue as it is now, by name.
-    pub fn views(&self, now: Time) -> impl Iterator<Item = QueueView> + '_ {
-        self.names.values().map(move |id| self.queue_ref(*id).view(now))
+    /// Queues as they are now, by name: those after a name, which need not be one of a queue.
+    pub fn views(&self, now: Time, after: Option<&str>) -> impl Iterator<Item = QueueView> + '_ {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let ids = self.names.range::<str, _>((from, Bound::Unbounded)).map(|(_, id)| *id);
+        ids.map(move |id| self.queue_ref(id).view(now))
     }
 
     /// A queue as it is now.

@@ -213,6 +213,8 @@ pub struct Pull {
     pub queue: Arc<str>,
     /// Most messages.
     pub max: u32,
+    /// Most bytes of content, but one message at least; 0: no limit.
+    pub max_bytes: u64,
     /// How long the leases last, ms; `None`: the queue's `visibility_timeout_ms`; 0: no end by itself.
     pub visibility_ms: Option<u64>,
     /// Wait until then if there is nothing.
@@ -308,6 +310,15 @@ impl Delivery {
     }
 }
 
+/// A part of a transaction, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One of its publishes.
+    Publish(usize),
+    /// One of its settlements.
+    Settlement(usize),
+}
+
 /// Where the broker leaves what a step brings about: facts to make durable, effects to carry out.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
@@ -315,6 +326,8 @@ pub struct Step {
     pub facts: Vec<Fact>,
     /// In order.
     pub effects: Vec<Effect>,
+    /// The part for which a transaction was declined; `None`: it was not, or for all of it together.
+    pub at_fault: Option<Part>,
 }
 
 impl Step {
@@ -322,5 +335,6 @@ impl Step {
     pub fn clear(&mut self) {
         self.facts.clear();
         self.effects.clear();
+        self.at_fault = None;
     }
 }

@@ -314,7 +314,14 @@ mod tests {
         apply(Command::DeclareQueue { name: "q".into(), settings: Box::new(settings) });
         apply(publish("q"));
         let consumer = crate::ConsumerId(1);
-        let pull = crate::Pull { consumer, queue: "q".into(), max: 1, visibility_ms: None, until: Time(1) };
+        let pull = crate::Pull {
+            consumer,
+            queue: "q".into(),
+            max: 1,
+            max_bytes: 0,
+            visibility_ms: None,
+            until: Time(1),
+        };
         apply(Command::Pull(pull));
         let receipt = step.effects.iter().find_map(|effect| match effect {
             Effect::Deliver(delivery) => Some(delivery.receipt),

@@ -29,7 +29,7 @@ mod view;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Few, Outcome, Publish, Published, Pull, Reply, Step,
+    Address, Command, Consume, Delivery, Effect, Few, Outcome, Part, Publish, Published, Pull, Reply, Step,
     UrgentCredit, Which,
 };
 pub use fact::Fact;

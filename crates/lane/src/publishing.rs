@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::broker::Broker;
-use crate::command::{Address, Effect, Few, Outcome, Publish, Published, Reply, Step};
+use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Reply, Step};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted};
@@ -69,7 +69,8 @@ impl Broker {
         let mut before: BTreeMap<QueueId, (Admitted, BTreeSet<Priority>)> = BTreeMap::new();
         let mut routed = Vec::with_capacity(publishes.len());
         let mut copies = 0;
-        for publish in publishes {
+        for (at, publish) in publishes.into_iter().enumerate() {
+            step.at_fault = Some(Part::Publish(at));
             let targets = self.targets(&publish.to)?;
             for id in targets.as_slice() {
                 let (tally, priorities) = before.entry(*id).or_default();
@@ -79,17 +80,17 @@ impl Broker {
                 if pending.is_none() {
                     tally.messages += 1;
                     tally.bytes += u64::from(publish.bytes);
-                    priorities.insert(priority);
+                    if priorities.insert(priority) {
+                        queue.lanes.check_all(priorities)?;
+                    }
                 }
             }
             copies += targets.as_slice().len();
             self.check_copies(copies)?;
             routed.push((publish, targets));
         }
-        for (id, (_, priorities)) in &before {
-            self.queue_ref(*id).lanes.check_all(priorities)?;
-        }
-        self.check_settlements(settlements)?;
+        self.check_settlements(settlements, step)?;
+        step.at_fault = None;
 
         let mut copies = Few::with_capacity(routed.len());
         for (at, (publish, targets)) in routed.iter().enumerate() {
@@ -110,9 +111,10 @@ impl Broker {
         if most > 0 && copies > most { Err(Refusal::TooManyCopies) } else { Ok(()) }
     }
 
-    fn check_settlements(&self, settlements: &[(Receipt, Outcome)]) -> Result<(), Refusal> {
+    fn check_settlements(&self, settlements: &[(Receipt, Outcome)], step: &mut Step) -> Result<(), Refusal> {
         let mut seen = BTreeSet::new();
-        for (receipt, _) in settlements {
+        for (at, (receipt, _)) in settlements.iter().enumerate() {
+            step.at_fault = Some(Part::Settlement(at));
             self.check_receipt(receipt)?;
             if !seen.insert(*receipt) {
                 return Err(Refusal::StaleReceipt);

@@ -493,6 +493,9 @@ impl Queue {
             let (floor, weight) = (lane.floor, lane.weight);
             let slot = lane.head(&self.entries).expect("a picked lane has a head");
             let consumer = self.roster.next(floor).expect("somebody has room for what was picked");
+            if self.roster.has_enough(consumer, self.entries[slot].message.bytes) {
+                continue;
+            }
             *leases = leases.next();
             let pulled = self.lease(now, slot, consumer, *leases, step);
             // Charged after the lease: a pick may come to nothing.
@@ -531,8 +534,7 @@ impl Queue {
         entry.message.count = entry.message.count.saturating_add(1);
         entry.message.state = State::Leased { lease, deadline };
         entry.holder = (!pulls).then_some(consumer);
-        let (seq, place, priority, count) =
-            (entry.message.seq, entry.message.place, entry.message.priority, entry.message.count);
+        let Message { seq, place, priority, count, bytes, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
         self.lanes.lane_mut(lane).stats.delivered(waited, count);
         self.attach(slot);
@@ -541,8 +543,9 @@ impl Queue {
         if pulls {
             step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline, count });
             self.roster.change(consumer, true, |kind| {
-                if let Kind::Pulls { left, taken, .. } = kind {
+                if let Kind::Pulls { left, left_bytes, taken, .. } = kind {
                     (*left, *taken) = (*left - 1, *taken + 1);
+                    *left_bytes = left_bytes.saturating_sub(u64::from(bytes));
                 }
             });
         }

@@ -60,7 +60,7 @@ pub(crate) struct Taker {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Stays { window: u32, urgent: Option<UrgentCredit>, held: List },
-    Pulls { left: u32, taken: u32, visibility_ms: Option<u64>, until: Time },
+    Pulls { left: u32, left_bytes: u64, taken: u32, visibility_ms: Option<u64>, until: Time },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +117,9 @@ impl Roster {
     }
 
     pub(crate) fn pull(&mut self, pull: &Pull) {
-        let kind =
-            Kind::Pulls { left: pull.max, taken: 0, visibility_ms: pull.visibility_ms, until: pull.until };
+        let Pull { max, max_bytes, visibility_ms, until, .. } = *pull;
+        let left_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
+        let kind = Kind::Pulls { left: max, left_bytes, taken: 0, visibility_ms, until };
         self.waits.insert((pull.until, pull.consumer));
         self.insert(pull.consumer, 0, kind);
     }
@@ -167,6 +168,22 @@ impl Roster {
     pub(crate) fn next(&self, floor: i32) -> Option<ConsumerId> {
         let urgent = || self.urgent.0.iter().find(|(_, id)| self.takers[id].urgent_floor() <= floor);
         self.open.0.front().or_else(urgent).map(|(_, consumer)| *consumer)
+    }
+
+    /// Whether a message of so many bytes is too much for a taker that has some already. Then it takes no more.
+    pub(crate) fn has_enough(&mut self, consumer: ConsumerId, bytes: u32) -> bool {
+        let has_enough = matches!(
+            self.takers[&consumer].kind,
+            Kind::Pulls { left_bytes, taken, .. } if taken > 0 && u64::from(bytes) > left_bytes
+        );
+        if has_enough {
+            self.change(consumer, false, |kind| {
+                if let Kind::Pulls { left, .. } = kind {
+                    *left = 0;
+                }
+            });
+        }
+        has_enough
     }
 
     /// Changes a taker and puts it where its room says; `served` gives up its turn.

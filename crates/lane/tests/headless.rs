@@ -65,7 +65,7 @@ fn a_queue_that_is_never_described_gets_a_name_if_it_holds_a_message() {
         stored(5, 1, State::Ready),
         Fact::QueueDeleted { queue: QueueId(5) },
     ]);
-    let names: Vec<_> = broker.views(Time(2)).map(|view| view.name.to_string()).collect();
+    let names: Vec<_> = broker.views(Time(2), None).map(|view| view.name.to_string()).collect();
     assert_eq!(names, ["recovered-4"]);
     assert!(
         matches!(&step.facts[..], [Fact::QueueStored { queue: QueueId(4), .. }]),

@@ -1,6 +1,6 @@
 //! Queues of the configuration, declared at start.
 
-use overtake_engine::{Engine, Failure};
+use overtake_engine::{Engine, Failure, Refused};
 
 use crate::ServeError;
 use crate::config::ConfiguredQueue;
@@ -11,7 +11,7 @@ pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> 
         match engine.declare_queue(&queue.name, queue.settings.clone()).await {
             Ok(declared) if declared.made => tracing::info!(queue = queue.name, "declared"),
             Ok(_) => {}
-            Err(Failure::Refused(refusal)) => {
+            Err(Failure::Refused(Refused { refusal, .. })) => {
                 return Err(ServeError::Queue {
                     queue: queue.name.clone(),
                     place: queue.origin.clone(),

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
+use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Core, OpenError};
-use overtake_lane::{Refusal, Time};
+use overtake_lane::Time;
 use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
 
 use crate::audit::Audit;
@@ -28,7 +29,7 @@ pub(crate) struct Life {
     pub(crate) committer: Committer<MemoryDisk>,
     pub(crate) flight: VecDeque<Batch>,
     /// Answers that wait for their place in the log to be durable.
-    pub(crate) waiting: VecDeque<(Lsn, u64, Result<Answer, Refusal>)>,
+    pub(crate) waiting: VecDeque<(Lsn, u64, Result<Answer, Refused>)>,
     pub(crate) durable: Lsn,
     /// What was durable before the last commit.
     pub(crate) proven: Lsn,

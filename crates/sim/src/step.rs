@@ -1,7 +1,7 @@
 //! One step of the engine, and what the checkers say of it.
 
 use overtake_engine::core::{Answer, Out, Request};
-use overtake_engine::{LeasedMessage, Target};
+use overtake_engine::{LeasedMessage, Refused, Target};
 use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
@@ -234,7 +234,7 @@ impl World {
 
     fn judge_gauges(&self, life: &Life) -> Checked {
         let broker = life.core.broker();
-        for mut view in broker.views(life.seen) {
+        for mut view in broker.views(life.seen, None) {
             if self.config.sabotage == Some(Sabotage::Miscounts)
                 && let Some(lane) = view.lanes.iter_mut().find(|lane| lane.settled > 2)
             {
@@ -343,7 +343,7 @@ impl World {
 }
 
 /// A full store still takes acknowledgements.
-fn check_taken(request: &Request, result: &Result<Answer, Refusal>) -> Checked {
+fn check_taken(request: &Request, result: &Result<Answer, Refused>) -> Checked {
     let only_frees = matches!(
         request,
         Request::Do(
@@ -351,7 +351,9 @@ fn check_taken(request: &Request, result: &Result<Answer, Refusal>) -> Checked {
                 | Command::Purge { status: None, .. }
         ) | Request::Remove { .. }
     );
-    hold(!only_frees || !matches!(result, Err(Refusal::StoreFull)), Promise::Alive, || {
-        format!("a full store refuses to {}", crate::tell::kind(request))
-    })
+    hold(
+        !only_frees || !matches!(result, Err(Refused { refusal: Refusal::StoreFull, .. })),
+        Promise::Alive,
+        || format!("a full store refuses to {}", crate::tell::kind(request)),
+    )
 }

@@ -1,8 +1,8 @@
 //! Requests and answers in a few words, for the story and for the counts.
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{LeasedMessage, NewMessage, Target};
-use overtake_lane::{Command, Refusal};
+use overtake_engine::{LeasedMessage, NewMessage, Refused, Target};
+use overtake_lane::Command;
 
 use crate::rng::mix;
 
@@ -26,7 +26,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Reprioritise { .. } => "reprioritise",
         Request::Remove { .. } => "remove",
         Request::Replay { .. } => "replay",
-        Request::Queues
+        Request::Queues { .. }
         | Request::Queue(_)
         | Request::Exchanges
         | Request::Browse { .. }
@@ -67,7 +67,7 @@ pub(crate) fn leased(message: &LeasedMessage) -> String {
     )
 }
 
-pub(crate) fn result(result: &Result<Answer, Refusal>) -> String {
+pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
     match result {
         Ok(Answer::Leased(messages)) => {
             format!("leased {:?}", messages.iter().map(leased).collect::<Vec<_>>())
@@ -77,15 +77,19 @@ pub(crate) fn result(result: &Result<Answer, Refusal>) -> String {
                 copies.iter().map(|copy| format!("{}:{} dup {}", copy.queue, copy.seq.0, copy.duplicate));
             format!("copies {}", copies.collect::<Vec<_>>().join(" "))
         }
-        Ok(Answer::Queues(_) | Answer::Page(_) | Answer::Message(_) | Answer::Exchanges(_)) => {
-            "shown".to_owned()
-        }
+        Ok(
+            Answer::Queues(_)
+            | Answer::Queue(_)
+            | Answer::Page(_)
+            | Answer::Message(_)
+            | Answer::Exchanges(_),
+        ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }
 }
 
 /// An answer as a number.
-pub(crate) fn result_code(result: &Result<Answer, Refusal>) -> u64 {
+pub(crate) fn result_code(result: &Result<Answer, Refused>) -> u64 {
     match result {
         Ok(Answer::Leased(messages)) => {
             messages.iter().fold(1, |hash, message| mix(hash ^ message.receipt.lease.0))
@@ -95,6 +99,6 @@ pub(crate) fn result_code(result: &Result<Answer, Refusal>) -> u64 {
         Ok(Answer::Each(each)) => each.iter().fold(4, |hash, one| mix(hash ^ u64::from(one.is_ok()))),
         Ok(Answer::Page(page)) => page.messages.iter().fold(5, |hash, one| mix(hash ^ one.message.seq.0)),
         Ok(_) => 6,
-        Err(refusal) => refusal.code().bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte))),
+        Err(refused) => refused.refusal.code().bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte))),
     }
 }

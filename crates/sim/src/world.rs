@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use overtake_engine::Options;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Refusal, Time};
+use overtake_engine::{Options, Refused};
+use overtake_lane::Time;
 use overtake_store::{MemoryDisk, OnDamage};
 
 use crate::audit::Audit;
@@ -326,7 +326,7 @@ impl World {
     }
 
     /// An answer reaches its client, or is lost on its way.
-    pub(crate) fn told(&mut self, ticket: u64, result: Result<Answer, Refusal>) {
+    pub(crate) fn told(&mut self, ticket: u64, result: Result<Answer, Refused>) {
         self.tally.answers += 1;
         self.trace.mix(&[ticket, crate::tell::result_code(&result)]);
         self.tell(|| format!("answer to {ticket}: {}", crate::tell::result(&result)));
@@ -343,7 +343,7 @@ impl World {
                 self.checks.kept.told(ticket);
                 self.checks.gone.told(ticket);
             }
-            Err(refusal) => self.tally.refuse(*refusal),
+            Err(refused) => self.tally.refuse(refused.refusal),
         }
         self.clients[asked.client].answered(ticket, asked.request, result);
     }

@@ -14,6 +14,9 @@ use crate::out::{HEAD, RESET};
 use crate::table::{Side, Table, count, duration, number};
 use crate::words;
 
+/// Queues of one page: as many as the broker gives.
+const PAGE: u64 = 1_000;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
     /// Make a queue, or change the settings of the one that is there.
@@ -114,9 +117,26 @@ fn read_settings(file: &Path) -> Result<Map<String, Value>, Failure> {
     parsed.map_err(|why| Failure::new(Exit::Error, format!("{}: {}", file.display(), why.trim_end())))
 }
 
+/// Every queue, page by page.
+async fn all(session: &Session) -> Result<Vec<Value>, Failure> {
+    let (mut queues, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let mut pairs = vec![("limit".to_owned(), PAGE.to_string())];
+        pairs.extend(cursor.take().map(|cursor| ("cursor".to_owned(), cursor)));
+        let mut page = session.client.get(&(path(&["v1", "queues"]) + &query(&pairs))).await?;
+        if let Value::Array(more) = page["queues"].take() {
+            queues.extend(more);
+        }
+        cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
+        if cursor.is_none() {
+            return Ok(queues);
+        }
+    }
+}
+
 async fn list(session: &Session) -> Ended {
-    let answer = session.client.get("/v1/queues").await?;
-    session.out.answer(&answer, |answer| {
+    let queues = all(session).await?;
+    session.out.answer(&json!({ "queues": queues }), |answer| {
         let queues = answer["queues"].as_array().map(Vec::as_slice).unwrap_or_default();
         if queues.is_empty() {
             return "no queues\n".to_owned();

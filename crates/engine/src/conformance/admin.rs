@@ -149,9 +149,33 @@ pub async fn every_queue_is_listed_with_its_settings<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.max_active = 7)).await;
     story.declare("b", overtake_lane::Settings::default()).await;
     story.declare("a", overtake_lane::Settings::default()).await;
-    let queues = story.engine().queues().await.expect("listed");
+    let queues = story.engine().queues(None, usize::MAX).await.expect("listed").queues;
     let names: Vec<_> = queues.iter().map(|queue| &*queue.name).collect();
     assert_eq!((&names[..], queues[2].settings.max_active), (&["a", "b", "q"][..], 7));
+}
+
+/// By name, however the queues come and go between two pages.
+pub async fn queues_are_listed_in_pages<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    for queue in ["b", "d", "a", "c"] {
+        story.declare(queue, overtake_lane::Settings::default()).await;
+    }
+    let page = async |after, limit| {
+        let page = story.engine().queues(after, limit).await.expect("listed");
+        let names: Vec<_> = page.queues.iter().map(|queue| queue.name.to_string()).collect();
+        (names.join(" "), page.next.map(|next| next.to_string()))
+    };
+    let check = |seen: (String, Option<String>), names: &str, next: Option<&str>| {
+        assert_eq!((&*seen.0, seen.1.as_deref()), (names, next));
+    };
+    check(page(None, 2).await, "a b", Some("b"));
+    story.engine().delete_queue("b", crate::api::DeleteOnly::default()).await.expect("deleted");
+    story.declare("bb", overtake_lane::Settings::default()).await;
+    check(page(Some("b"), 2).await, "bb c", Some("c"));
+    check(page(Some("c"), 2).await, "d q", None);
+    check(page(Some("q"), 2).await, "", None);
+    check(page(None, 5).await, "a bb c d q", None);
+    check(page(None, 4).await, "a bb c d", Some("d"));
 }
 
 /// New, or as before.

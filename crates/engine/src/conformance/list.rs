@@ -168,6 +168,7 @@ macro_rules! conformance_tests {
                 a_queue_is_deleted_with_what_is_in_it,
                 a_lease_that_waits_hears_that_its_queue_is_gone,
                 every_queue_is_listed_with_its_settings,
+                queues_are_listed_in_pages,
                 declaring_a_queue_again_makes_no_second_one,
             ;
             browse:
@@ -198,6 +199,11 @@ macro_rules! conformance_tests {
                 a_transaction_that_is_refused_does_none_of_it,
                 a_transaction_with_a_stale_receipt_publishes_nothing,
                 the_messages_of_a_transaction_count_together_against_limits,
+                a_refused_batch_names_its_message_at_fault,
+                a_message_that_is_one_too_many_is_named,
+                a_message_that_would_open_a_lane_too_many_is_named,
+                a_refused_transaction_names_its_settlement_at_fault,
+                a_batch_that_is_too_large_in_all_names_no_part,
                 a_transaction_stands_in_order_like_everything_else,
                 nobody_is_served_in_the_middle_of_a_transaction,
                 a_publish_of_many_is_all_or_none,

@@ -13,7 +13,7 @@ use super::fixture::Fixture;
 use super::words::{filter, given, message, name, name_of};
 use crate::api::{
     Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
-    NewMessage, PublishedCopy, Select,
+    NewMessage, PublishedCopy, Refused, Select,
 };
 
 /// How an engine ends before it is started again: as planned, or without warning.
@@ -98,8 +98,16 @@ impl<F: Fixture> Story<F> {
 
     /// Publishes and settles, all or none: `a b`, and how each of the others ends.
     pub async fn transact(&self, messages: &str, ends: &[(&str, Outcome)]) -> Result<(), Refusal> {
+        self.batch(messages, ends).await.map_err(|refused| refused.refusal)
+    }
+
+    /// As [`Story::transact`], and what is at fault when it is refused.
+    pub async fn batch(&self, messages: &str, ends: &[(&str, Outcome)]) -> Result<(), Refused> {
         let settlements = ends.iter().map(|(text, outcome)| (self.receipt(text), *outcome)).collect();
-        answered(self.engine().transact(self.messages(messages), settlements).await).map(drop)
+        match self.engine().transact(self.messages(messages), settlements).await {
+            Err(Failure::Refused(refused)) => Err(refused),
+            done => Ok(drop(done.expect("a transaction is answered"))),
+        }
     }
 
     // ---- lease ----
@@ -406,7 +414,7 @@ fn select(which: &str) -> Select {
 pub fn answered<T>(result: Result<T, Failure>) -> Result<T, Refusal> {
     match result {
         Ok(answer) => Ok(answer),
-        Err(Failure::Refused(refusal)) => Err(refusal),
+        Err(Failure::Refused(refused)) => Err(refused.refusal),
         Err(Failure::Unavailable(why)) => panic!("the engine is available: {why}"),
     }
 }

@@ -26,8 +26,8 @@ use overtake_store::{Batch, Lsn, Writer};
 pub use recover::{OpenError, Recovered};
 
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage, NewMessage, Page,
-    PublishedCopy, Select,
+    ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage,
+    NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
 };
 use crate::contents::Contents;
 use crate::options::Options;
@@ -89,8 +89,13 @@ pub enum Request {
         /// Another priority.
         promote: Option<Given>,
     },
-    /// Shows every queue.
-    Queues,
+    /// Shows queues, by name.
+    Queues {
+        /// Those after this name.
+        after: Option<Arc<str>>,
+        /// At most so many.
+        limit: usize,
+    },
     /// Shows one queue.
     Queue(Arc<str>),
     /// Shows every exchange.
@@ -127,7 +132,9 @@ pub enum Answer {
     /// So many messages.
     Count(u64),
     /// Queues.
-    Queues(Vec<QueueView>),
+    Queues(QueuePage),
+    /// A queue.
+    Queue(Box<QueueView>),
     /// Exchanges.
     Exchanges(Vec<(Arc<str>, Exchange)>),
     /// A page.
@@ -144,7 +151,7 @@ pub enum Out<T> {
         /// What came with the request.
         ticket: T,
         /// The answer.
-        result: Result<Answer, Refusal>,
+        result: Result<Answer, Refused>,
         /// Whether it may be told only when all that was asked before is durable.
         durable: bool,
     },
@@ -199,30 +206,29 @@ impl<T> Core<T> {
                 self.give_up(now, consumer);
                 (Ok(Answer::Done), false)
             }
-            Request::Queues => (Ok(Answer::Queues(self.broker.views(now).collect())), false),
-            Request::Queue(name) => {
-                (self.broker.view(now, &name).map(|view| Answer::Queues(vec![view])), false)
-            }
-            Request::Exchanges => (Ok(Answer::Exchanges(self.exchanges())), false),
-            Request::Browse { queue, browse } => (self.browse(&queue, &browse).map(Answer::Page), false),
-            Request::Message { queue, id } => (self.message(&queue, &id), false),
-            change => (self.change(now, change), true),
+            change @ (Request::Do(_)
+            | Request::Publish { .. }
+            | Request::Consume { .. }
+            | Request::Reprioritise { .. }
+            | Request::Remove { .. }
+            | Request::Replay { .. }) => (self.change(now, change), true),
+            look => (self.look(now, look).map_err(Refused::from), false),
         };
         self.outs.push(Out::Answer { ticket, result, durable });
     }
 
     /// Everything that changes something durable and is answered at once.
-    fn change(&mut self, now: Time, request: Request) -> Result<Answer, Refusal> {
+    fn change(&mut self, now: Time, request: Request) -> Result<Answer, Refused> {
         match request {
             Request::Do(command) => {
                 self.check_room(&command)?;
-                self.apply(now, command).map(answer_of)
+                Ok(self.apply(now, command).map(answer_of)?)
             }
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
             Request::Consume { consumer, consume } => {
                 let ConsumeRequest { queue, window, urgent, priority } = consume;
                 let consume = overtake_lane::Consume { consumer, queue, window, urgent, priority };
-                self.apply(now, Command::Consume(consume)).map(answer_of)
+                Ok(self.apply(now, Command::Consume(consume)).map(answer_of)?)
             }
             Request::Reprioritise { queue, select, priority } => {
                 let which = self.choose(&queue, select)?;
@@ -230,19 +236,13 @@ impl<T> Core<T> {
             }
             Request::Remove { queue, select } => {
                 let which = self.choose(&queue, select)?;
-                self.apply(now, Command::Remove { queue, which }).map(answer_of)
+                Ok(self.apply(now, Command::Remove { queue, which }).map(answer_of)?)
             }
             Request::Replay { queue, select, promote } => {
                 let which = self.choose(&queue, select)?;
                 self.change(now, Request::Do(Command::Replay { queue, which, promote }))
             }
-            Request::Lease { .. }
-            | Request::GiveUp { .. }
-            | Request::Queues
-            | Request::Queue(_)
-            | Request::Exchanges
-            | Request::Browse { .. }
-            | Request::Message { .. } => unreachable!("answered before"),
+            _ => unreachable!("everything else changes nothing durable, or is answered later"),
         }
     }
 
@@ -250,10 +250,11 @@ impl<T> Core<T> {
         let LeaseRequest { queue, max, wait_ms, visibility_ms } = lease;
         self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new() });
         let until = now.max(self.broker.now()).after(wait_ms);
-        let pull = Pull { consumer, queue, max: max.max(1), visibility_ms, until };
+        let (max, max_bytes) = (max.max(1), ANSWER_BYTES_MAX);
+        let pull = Pull { consumer, queue, max, max_bytes, visibility_ms, until };
         if let Err(refusal) = self.apply(now, Command::Pull(pull)) {
             let pull = self.pulls.remove(&consumer).expect("it was just inserted");
-            self.outs.push(Out::Answer { ticket: pull.ticket, result: Err(refusal), durable: false });
+            self.outs.push(Out::Answer { ticket: pull.ticket, result: Err(refusal.into()), durable: false });
         }
     }
 
@@ -338,11 +339,8 @@ impl<T> Core<T> {
     }
 
     fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
-        let atomic = matches!(command, Command::Publish(_) | Command::Transact { .. });
-        let mut step = std::mem::take(&mut self.step);
-        let result = self.broker.apply(now, command, &mut step);
-        self.step = step;
-        self.keep(atomic);
+        let result = self.broker.apply(now, command, &mut self.step);
+        self.keep(false);
         self.hold_or_go();
         result
     }
@@ -357,7 +355,7 @@ impl<T> Core<T> {
                 Effect::Served { consumer } => self.serve(consumer),
                 Effect::Cancelled { consumer } => match self.pulls.remove(&consumer) {
                     Some(pull) => {
-                        let result = Err(Refusal::NoSuchQueue);
+                        let result = Err(Refusal::NoSuchQueue.into());
                         self.outs.push(Out::Answer { ticket: pull.ticket, result, durable: false });
                     }
                     None => self.outs.push(Out::Ended { consumer }),

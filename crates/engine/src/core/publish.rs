@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Command, Fact, Outcome, Place, Publish, Published, Receipt, Refusal, Reply, Time, public_id,
+    Address, Command, Fact, Outcome, Part, Place, Publish, Published, Receipt, Refusal, Reply, Time,
+    public_id,
 };
 use overtake_store::record::{self, Content as Recorded};
 use overtake_store::{StoreError, Writer};
 
 use super::{Answer, Core, may_follow};
-use crate::api::{Content, NewMessage, PublishedCopy, Target};
+use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
 use crate::contents::chunk_of;
 
 /// Bytes of a record beside the content of a message, at most, without its id and key.
@@ -23,7 +24,7 @@ impl<T> Core<T> {
         now: Time,
         messages: Vec<NewMessage>,
         settlements: Vec<(Receipt, Outcome)>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, Refused> {
         self.check_size(&messages, settlements.len())?;
         let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
         let mut publishes: Vec<Publish> = messages.into_iter().map(|message| self.place(message)).collect();
@@ -35,7 +36,11 @@ impl<T> Core<T> {
                 Command::Transact { publishes, settlements }
             }
         };
-        match self.apply(now, command) {
+        let result = self.broker.apply(now, command, &mut self.step);
+        let part = self.step.at_fault;
+        self.keep(true);
+        self.hold_or_go();
+        match result {
             Ok(Reply::Published(copies)) => {
                 Ok(Answer::Copies(copies.iter().map(|copy| self.describe(copy, &ids)).collect()))
             }
@@ -44,26 +49,27 @@ impl<T> Core<T> {
                 for place in places {
                     self.contents.release(place);
                 }
-                Err(refusal)
+                Err(Refused { refusal, part })
             }
         }
     }
 
-    fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refusal> {
+    fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refused> {
         let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let size = |message: &NewMessage| {
             message.content.size() + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
         };
         let len = messages.iter().map(size).sum::<usize>() + settlements * SETTLEMENT_LEN;
         // Half of what fits: copies for several queues, and leases that follow at once, stand in the same record.
-        if len > self.writer.record_len_max() / 2 {
-            return Err(Refusal::MessageTooLarge);
+        let most = self.writer.record_len_max() / 2;
+        if len > most {
+            let alone = messages.iter().position(|message| size(message) > most);
+            return Err(Refused { refusal: Refusal::MessageTooLarge, part: alone.map(Part::Publish) });
         }
         if messages.is_empty() {
-            Ok(())
-        } else {
-            self.check_room_for(Writer::cost(len), messages.len() as u64)
+            return Ok(());
         }
+        Ok(self.check_room_for(Writer::cost(len), messages.len() as u64)?)
     }
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.

@@ -2,19 +2,43 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Cursor, Exchange, HeaderValue, MessageView, Query, Refusal};
+use overtake_lane::{Cursor, Exchange, HeaderValue, MessageView, Query, QueueView, Refusal, Time};
 
-use super::{Answer, Core};
-use crate::api::{Browse, BrowsedMessage, Page};
+use super::{Answer, Core, Request};
+use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, QueuePage};
 
 impl<T> Core<T> {
-    pub(super) fn exchanges(&self) -> Vec<(Arc<str>, Exchange)> {
+    /// Everything that changes nothing.
+    pub(super) fn look(&self, now: Time, request: Request) -> Result<Answer, Refusal> {
+        Ok(match request {
+            Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)),
+            Request::Queue(name) => Answer::Queue(Box::new(self.broker.view(now, &name)?)),
+            Request::Exchanges => Answer::Exchanges(self.exchanges()),
+            Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
+            Request::Message { queue, id } => self.message(&queue, &id)?,
+            _ => unreachable!("everything else changes something"),
+        })
+    }
+
+    fn queues(&self, now: Time, after: Option<&str>, limit: usize) -> QueuePage {
+        let mut views = self.broker.views(now, after);
+        let queues: Vec<QueueView> = views.by_ref().take(limit).collect();
+        let last = queues.last().map(|view| Arc::clone(&view.name));
+        QueuePage { queues, next: last.filter(|_| views.next().is_some()) }
+    }
+
+    fn exchanges(&self) -> Vec<(Arc<str>, Exchange)> {
         let all = self.broker.topology().exchanges();
         all.map(|(name, exchange)| (Arc::clone(name), exchange.clone())).collect()
     }
 
-    pub(super) fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {
-        let (messages, next) = self.find(queue, browse)?;
+    fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {
+        let (mut messages, mut next) = self.find(queue, browse)?;
+        let fitting = fitting(messages.iter().map(|message| u64::from(message.bytes)));
+        if fitting < messages.len() {
+            // Looked for again, and not cut off: only where the broker ends a page it says where the next one begins.
+            (messages, next) = self.find(queue, &Browse { limit: fitting, ..browse.clone() })?;
+        }
         let messages = messages.into_iter().map(|message| BrowsedMessage {
             content: Arc::clone(self.contents.get(message.place)),
             message,
@@ -52,11 +76,21 @@ impl<T> Core<T> {
         })
     }
 
-    pub(super) fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
+    fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
         let (message, position, position_in_priority) = self.broker.message(queue, id)?;
         let content = Arc::clone(self.contents.get(message.place));
         Ok(Answer::Message(Box::new(BrowsedMessage { message, content, position, position_in_priority })))
     }
+}
+
+/// How many of these sizes a page holds.
+fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
+    let mut bytes = 0;
+    let fits = |size: u64| {
+        bytes += size;
+        bytes <= ANSWER_BYTES_MAX
+    };
+    sizes.map(fits).take_while(|fits| *fits).count().max(1)
 }
 
 fn says(header: &HeaderValue, text: &str) -> bool {
@@ -64,5 +98,23 @@ fn says(header: &HeaderValue, text: &str) -> bool {
         HeaderValue::Text(value) => value == text,
         HeaderValue::Int(value) => text.parse() == Ok(*value),
         HeaderValue::Bool(value) => text.parse() == Ok(*value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_holds_what_fits_and_one_message_at_least() {
+        const MIB: u64 = 1 << 20;
+        let check =
+            |sizes: &[u64], expect: usize| assert_eq!(fitting(sizes.iter().copied()), expect, "{sizes:?}");
+        check(&[1, 2, 3], 3);
+        check(&[8 * MIB, 8 * MIB], 2);
+        check(&[8 * MIB, 8 * MIB, 0], 3);
+        check(&[8 * MIB, 8 * MIB + 1, 1], 1);
+        check(&[17 * MIB, 1], 1);
+        check(&[1, 17 * MIB, 1], 1);
     }
 }

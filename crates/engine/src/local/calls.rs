@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Ask, Door, LocalEngine};
 use crate::api::{
     Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure,
-    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, Select,
+    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
 
@@ -55,18 +55,15 @@ impl Engine for LocalEngine {
         self.do_it(Command::DeleteQueue { name: name.into(), if_empty, if_unused })
     }
 
-    fn queues(&self) -> Pending<Vec<QueueView>> {
-        self.ask(
-            Request::Queues,
-            |answer| {
-                if let Answer::Queues(queues) = answer { Some(queues) } else { None }
-            },
-        )
+    fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage> {
+        self.ask(Request::Queues { after: after.map(Into::into), limit }, |answer| {
+            if let Answer::Queues(page) = answer { Some(page) } else { None }
+        })
     }
 
     fn queue(&self, name: &str) -> Pending<QueueView> {
         self.ask(Request::Queue(name.into()), |answer| {
-            if let Answer::Queues(mut queues) = answer { queues.pop() } else { None }
+            if let Answer::Queue(queue) = answer { Some(*queue) } else { None }
         })
     }
 

@@ -61,7 +61,9 @@ async fn a_closed_engine_answers_that_it_is() {
     let engine = open_disk(&MemoryDisk::new(1), &clock()).expect("opens");
     engine.close();
     engine.close();
-    assert!(matches!(engine.queues().await, Err(Failure::Unavailable(why)) if why.contains("stopping")));
+    assert!(
+        matches!(engine.queues(None, 9).await, Err(Failure::Unavailable(why)) if why.contains("stopping"))
+    );
     assert!(engine.failed().await.contains("stopping"));
     assert!(engine.health().down.is_some());
 }
@@ -73,7 +75,7 @@ async fn an_engine_that_is_dropped_is_closed() {
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     drop(engine);
     let engine = open_disk(&disk, &clock).expect("opens again");
-    assert_eq!(engine.queues().await.expect("listed").len(), 1);
+    assert_eq!(engine.queues(None, 9).await.expect("listed").queues.len(), 1);
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ async fn a_queue_whose_description_is_damaged_keeps_its_messages() {
     disk.flip(&name, 4_096 + 150, 0xff);
     let options = Options { on_damage: OnDamage::Skip, ..options(TINY) };
     let engine = overtake_engine::LocalEngine::open_on(disk.clone(), options, clock()).expect("opens");
-    let queues = engine.queues().await.expect("listed");
+    let queues = engine.queues(None, usize::MAX).await.expect("listed").queues;
     assert_eq!(queues.iter().map(|queue| &*queue.name).collect::<Vec<_>>(), ["recovered-0"]);
     let lanes = &queues[0].lanes;
     assert_eq!(lanes.iter().map(|lane| lane.ready + lane.leased + lane.dead).sum::<u64>(), KEPT);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Engine, Failure, LeasedMessage, LocalEngine, ManualClock};
+use overtake_engine::{Engine, LeasedMessage, LocalEngine, ManualClock};
 use overtake_lane::{Outcome, Refusal, Settings};
 use overtake_store::MemoryDisk;
 
@@ -20,7 +20,7 @@ async fn filled(settings: Settings) -> (MemoryDisk, Arc<ManualClock>, LocalEngin
         match engine.publish(vec![message(&format!("{taken:0>200}"), taken % 10)]).await {
             Ok(_) => {}
             Err(failure) => {
-                assert_eq!(failure, Failure::Refused(Refusal::StoreFull));
+                assert_eq!(failure, Refusal::StoreFull.into());
                 assert!(taken > 100, "only {taken} messages in {FILES} files");
                 return (disk, clock, engine, taken);
             }
@@ -34,7 +34,7 @@ async fn publish_in_time(engine: &LocalEngine, clock: &ManualClock) {
     for _ in 0..1_000 {
         match engine.publish(vec![message("after", 5)]).await {
             Ok(_) => return,
-            Err(failure) => assert_eq!(failure, Failure::Refused(Refusal::StoreFull)),
+            Err(failure) => assert_eq!(failure, Refusal::StoreFull.into()),
         }
         clock.advance(1_000);
     }

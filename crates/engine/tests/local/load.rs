@@ -7,7 +7,7 @@ use overtake_engine::LeaseRequest;
 use overtake_lane::{Outcome, Settings};
 use tokio::task::JoinSet;
 
-use crate::support::{Directory, message};
+use crate::support::{Directory, Running, message};
 use overtake_engine::conformance::Fixture;
 
 const TASKS: u64 = 64;
@@ -16,7 +16,7 @@ const CAP: i64 = 10;
 
 #[tokio::test]
 async fn sixty_four_tasks_never_hold_more_than_the_cap() {
-    let fixture = Directory::open(1 << 20);
+    let fixture = Running::on(Directory::new(1 << 20));
     let engine = fixture.engine();
     let settings = Settings { max_active: CAP as u32, visibility_timeout_ms: 0, ..Settings::default() };
     engine.declare_queue("q", settings).await.expect("declared");

@@ -31,24 +31,6 @@ fn a_file_is_no_directory() {
     assert!(named.contains(&*file.path().to_string_lossy()), "the message names the path: {error}");
 }
 
-#[cfg(unix)]
-#[test]
-fn a_directory_that_may_not_be_written_is_named() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o555)).expect("permissions change");
-    // Whoever may write everywhere (root) cannot see this; the test of a file in place of a directory stands for it.
-    if std::fs::write(dir.path().join("probe"), b"").is_ok() {
-        #[expect(clippy::print_stdout, reason = "a skipped test says why")]
-        {
-            println!("skipped: this user may write everywhere");
-        }
-        return;
-    }
-    let error = store_error(open_dir(dir.path(), &clock()));
-    assert!(matches!(&error, StoreError::Io { .. }), "{error}");
-}
-
 #[test]
 fn files_of_a_length_that_cannot_be_are_refused() {
     for segment_bytes in [0, 1, 65_535, 65_537, 2 << 30] {

@@ -39,7 +39,7 @@ async fn after_a_failed_sync_every_call_is_answered_unavailable() {
     let answers = [
         engine.declare_queue("r", Settings::default()).await.err(),
         engine.delete_queue("q", DeleteOnly::default()).await.err(),
-        engine.queues().await.err(),
+        engine.queues(None, 9).await.err(),
         engine.queue("q").await.err(),
         engine.declare_exchange("x", ExchangeKind::Topic).await.err(),
         engine.delete_exchange("x").await.err(),

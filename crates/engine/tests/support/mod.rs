@@ -38,69 +38,65 @@ pub fn open_disk(disk: &MemoryDisk, clock: &Arc<ManualClock>) -> Result<LocalEng
     LocalEngine::open_on(disk.clone(), options(TINY), clock.clone())
 }
 
-/// An engine on a real directory.
+/// Where a store lies: what is left when its engine has ended, and what the next one opens.
+pub trait Ground {
+    /// Opens what is there.
+    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError>;
+
+    /// The power fails, if it can: what was not synced may be lost.
+    fn power_cut(&self) {}
+}
+
+/// A real directory.
 pub struct Directory {
     dir: TempDir,
-    clock: Arc<ManualClock>,
-    options: Options,
-    engine: Option<Arc<LocalEngine>>,
+    segment_bytes: u64,
 }
 
 impl Directory {
-    /// A new one, with journal files of this length.
-    pub fn open(segment_bytes: u64) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let mut fixture = Self { dir, clock: clock(), options: options(segment_bytes), engine: None };
-        fixture.start();
-        fixture
-    }
-
-    fn start(&mut self) {
-        let engine = LocalEngine::open_with(self.dir.path(), self.options.clone(), self.clock.clone());
-        self.engine = Some(Arc::new(engine.expect("the store opens")));
+    /// A new one, for journal files of this length.
+    pub fn new(segment_bytes: u64) -> Self {
+        Self { dir: tempfile::tempdir().expect("a directory"), segment_bytes }
     }
 }
 
-impl Fixture for Directory {
-    fn engine(&self) -> Arc<dyn Engine> {
-        self.engine.clone().expect("it runs")
-    }
-
-    fn now(&self) -> Time {
-        self.clock.now()
-    }
-
-    async fn advance(&self, ms: u64) {
-        self.clock.advance(ms);
-    }
-
-    async fn restart(&mut self) {
-        self.engine.take().expect("it runs").close();
-        self.start();
+impl Ground for Directory {
+    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
+        LocalEngine::open_with(self.dir.path(), options(self.segment_bytes), clock.clone())
     }
 }
 
-/// An engine on a memory disk, whose crash is a power cut.
-pub struct PowerCuts {
-    disk: MemoryDisk,
+impl Ground for MemoryDisk {
+    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
+        open_disk(self, clock)
+    }
+
+    fn power_cut(&self) {
+        Self::power_cut(self);
+    }
+}
+
+/// An engine that runs on its ground.
+pub struct Running<G> {
+    ground: G,
     clock: Arc<ManualClock>,
     engine: Option<Arc<LocalEngine>>,
 }
 
-impl PowerCuts {
-    /// A new one; the seed draws what the power cuts do.
-    pub fn open(seed: u64) -> Self {
-        let mut fixture = Self { disk: MemoryDisk::new(seed), clock: clock(), engine: None };
-        fixture.start();
-        fixture
+impl<G: Ground> Running<G> {
+    /// A new one.
+    pub fn on(ground: G) -> Self {
+        let mut running = Self { ground, clock: clock(), engine: None };
+        running.start();
+        running
     }
 
     fn start(&mut self) {
-        self.engine = Some(Arc::new(open_disk(&self.disk, &self.clock).expect("the store opens")));
+        self.engine = Some(Arc::new(self.ground.open(&self.clock).expect("the store opens")));
     }
 }
 
-impl Fixture for PowerCuts {
+impl<G: Ground + Send + Sync> Fixture for Running<G> {
     fn engine(&self) -> Arc<dyn Engine> {
         self.engine.clone().expect("it runs")
     }
@@ -119,11 +115,9 @@ impl Fixture for PowerCuts {
     }
 
     async fn crash(&mut self) {
-        let engine = self.engine.take().expect("it runs");
-        self.disk.power_cut();
-        // Its threads find their files gone, and stop.
-        engine.close();
-        self.start();
+        self.ground.power_cut();
+        // After a power cut its threads find their files gone, and stop.
+        self.restart().await;
     }
 }
 

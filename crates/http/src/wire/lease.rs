@@ -108,6 +108,12 @@ impl SettleIn {
 }
 
 impl TransactionIn {
+    /// How many receipts each settlement has.
+    pub(crate) fn receipt_counts(&self) -> Vec<usize> {
+        let settle = self.settle.iter().flat_map(|list| &list.0);
+        settle.map(|settle| settle.receipts.0.len()).collect()
+    }
+
     /// What to publish and what to settle.
     ///
     /// # Errors

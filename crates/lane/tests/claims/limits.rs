@@ -17,6 +17,22 @@ fn max_active_caps_leases_over_all_consumers() {
 }
 
 #[test]
+fn a_pull_takes_no_more_bytes_than_it_may_and_one_message_at_least() {
+    check(
+        "",
+        "publish a:9,bytes=4 b:9,bytes=4 c:5,bytes=4 d:5,bytes=2 e:5,bytes=99 · lease 9 bytes=10 · lease 9 bytes=10 · left · \
+         lease bytes=10 · lease 9 bytes=1",
+        expect!["a b · c d · ready e, leased a b c d · e · nothing"],
+    );
+    // What is too much for one is for the next, and the one that has something does not wait for more.
+    check(
+        "",
+        "lease 9 bytes=6 wait=500 as=p · lease 9 bytes=6 wait=500 as=q · [publish a:5,bytes=4 ; publish b:5,bytes=4 ; publish c:5,bytes=4] · left",
+        expect!["p:a q:b · ready c, leased a b"],
+    );
+}
+
+#[test]
 fn a_lane_cap_keeps_slots_for_urgent_work() {
     check(
         r#""scheme":"named","max_active":3,"lanes":{"background":{"max_active":2}}"#,

@@ -270,7 +270,7 @@ impl World {
 
     fn snapshot(&self) -> Snapshot {
         let names: Vec<(QueueId, Arc<str>)> =
-            self.watch.broker.views(self.watch.now).map(|view| (view.queue, view.name)).collect();
+            self.watch.broker.views(self.watch.now, None).map(|view| (view.queue, view.name)).collect();
         let all = names.into_iter().flat_map(|(id, name)| {
             let views = browse(&self.watch.broker, &name, BrowseOrder::Published);
             views.into_iter().map(move |view| ((id, view.seq), view))
@@ -355,7 +355,14 @@ impl World {
                         stays: false,
                     };
                     self.takers.insert(consumer, taker);
-                    let pull = Pull { consumer, queue, max: *max, visibility_ms: *visibility_ms, until };
+                    let pull = Pull {
+                        consumer,
+                        queue,
+                        max: *max,
+                        max_bytes: u64::from(*max & 1) * 9,
+                        visibility_ms: *visibility_ms,
+                        until,
+                    };
                     self.ask(Command::Pull(pull), &Licence::default()).expect("nothing speaks against it");
                 }
             }
@@ -592,7 +599,7 @@ impl World {
     }
 
     fn judge_leases(&self, after: &Snapshot, step: &Step) {
-        for queue in self.watch.broker.views(self.watch.now) {
+        for queue in self.watch.broker.views(self.watch.now, None) {
             let here = || after.iter().filter(|((id, _), _)| *id == queue.queue).map(|(_, view)| view);
             let leased = here().filter(|view| view.status == Status::Leased).count() as u64;
             let lane = |view: &MessageView| {

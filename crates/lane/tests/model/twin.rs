@@ -143,8 +143,14 @@ impl Twin {
     pub(crate) fn pull(&mut self, id: u64, max: usize, visibility_ms: u64, wait_ms: u64) {
         let (consumer, until) = (ConsumerId(id), self.model.now.after(wait_ms));
         self.model.pull(consumer, max, visibility_ms, until);
-        let pull =
-            Pull { consumer, queue: "q".into(), max: max as u32, visibility_ms: Some(visibility_ms), until };
+        let pull = Pull {
+            consumer,
+            queue: "q".into(),
+            max: max as u32,
+            max_bytes: 0,
+            visibility_ms: Some(visibility_ms),
+            until,
+        };
         assert!(self.ask(Command::Pull(pull)));
     }
 

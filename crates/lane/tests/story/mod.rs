@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
 //! | `publish? a:5` | the same, and says `a@position/position in priority` |
-//! | `lease`, `lease 3 for=1000 wait=500 as=p` | pulls; says what it got, later when it waits |
+//! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p` | pulls; says what it got, later when it waits |
 //! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a` |
 //! | `cancel w` · `ack a b` · `nack a delay=9` · `release a` · `reject a` · `extend a for=5` | by the latest receipt; `a#1`: by the first |
 //! | `+500ms` | time passes |
@@ -301,6 +301,7 @@ impl Stage {
             consumer: self.name_consumer(name),
             queue: Arc::clone(&self.queue),
             max: words.plain.first().map_or(1, |max| max.parse().expect("how many to lease")),
+            max_bytes: words.number("bytes").unwrap_or(0),
             visibility_ms: words.number("for"),
             until: self.watch.now.after(words.number("wait").unwrap_or(0)),
         };

@@ -99,8 +99,11 @@ impl Watch {
         self.check_refold();
         self.check_awake();
         check_lanes(&self.broker, self.now);
-        let outstanding =
-            self.broker.views(self.now).flat_map(|view| view.lanes).map(|lane| lane.leased + lane.delayed);
+        let outstanding = self
+            .broker
+            .views(self.now, None)
+            .flat_map(|view| view.lanes)
+            .map(|lane| lane.leased + lane.delayed);
         assert_eq!(self.broker.outstanding(), outstanding.sum::<u64>(), "leased and delayed in all queues");
     }
 
@@ -227,7 +230,7 @@ pub(crate) fn browse(broker: &Broker, queue: &str, order: BrowseOrder) -> Vec<Me
 
 /// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
 fn check_lanes(broker: &Broker, now: Time) {
-    for view in broker.views(now) {
+    for view in broker.views(now, None) {
         let published = browse(broker, &view.name, BrowseOrder::Published);
         let dispatch: BTreeSet<Seq> =
             browse(broker, &view.name, BrowseOrder::Dispatch).iter().map(|message| message.seq).collect();

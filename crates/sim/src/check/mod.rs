@@ -13,8 +13,9 @@ pub(crate) mod order;
 pub(crate) mod pick;
 pub(crate) mod refold;
 
+use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Refusal, Time};
+use overtake_lane::Time;
 
 use crate::audit::Audit;
 
@@ -23,7 +24,7 @@ pub(crate) struct Step<'a> {
     pub(crate) now: Time,
     /// What was asked and answered at once; `None` when time passed.
     pub(crate) request: Option<&'a Request>,
-    pub(crate) result: Option<&'a Result<Answer, Refusal>>,
+    pub(crate) result: Option<&'a Result<Answer, Refused>>,
     pub(crate) before: &'a Audit,
     pub(crate) after: &'a Audit,
 }

@@ -1,7 +1,7 @@
 //! *One holder*: no two live leases of one message, no lease id twice, and a receipt holds exactly as long as its lease.
 
-use overtake_engine::LeasedMessage;
 use overtake_engine::core::{Answer, Request};
+use overtake_engine::{LeasedMessage, Refused};
 use overtake_lane::{Command, Receipt, Refusal};
 
 use crate::book::Book;
@@ -22,7 +22,7 @@ pub(crate) fn check_lent(book: &Book, message: &LeasedMessage) -> Checked {
 }
 
 /// Before the book learns of the settlements of a request.
-pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answer, Refusal>) -> Checked {
+pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answer, Refused>) -> Checked {
     let receipts: Vec<Receipt> = match request {
         Request::Do(Command::Settle { receipts, .. } | Command::Extend { receipts, .. }) => receipts.clone(),
         Request::Publish { settlements, .. } => settlements.iter().map(|(receipt, _)| *receipt).collect(),
@@ -45,9 +45,11 @@ pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answ
         Ok(_) => hold((0..receipts.len()).all(holds), Promise::OneHolder, || {
             format!("a transaction settled {receipts:?}, not all of which hold")
         }),
-        Err(Refusal::StaleReceipt) => hold(!(0..receipts.len()).all(holds), Promise::OneHolder, || {
-            format!("a transaction was refused as stale though all of {receipts:?} hold")
-        }),
+        Err(Refused { refusal: Refusal::StaleReceipt, .. }) => {
+            hold(!(0..receipts.len()).all(holds), Promise::OneHolder, || {
+                format!("a transaction was refused as stale though all of {receipts:?} hold")
+            })
+        }
         Err(_) => Ok(()),
     }
 }

@@ -51,7 +51,7 @@ impl World {
                 };
                 Some(Request::Browse { queue, browse })
             }
-            12 => Some(Request::Queues),
+            12 => Some(Request::Queues { after: None, limit: 100 }),
             13 => Some(Request::Message { queue, id: format!("id{}", self.rng().below(12)) }),
             14 => self.rebinds(queue),
             _ => None,

@@ -6,9 +6,9 @@ mod taker;
 
 use std::sync::Arc;
 
-use overtake_engine::NewMessage;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Binding, Command, ConsumerId, ExchangeKind, Receipt, Refusal, Settings};
+use overtake_engine::{NewMessage, Refused};
+use overtake_lane::{Binding, Command, ConsumerId, ExchangeKind, Receipt, Settings};
 
 use crate::draw;
 use crate::plan::Plan;
@@ -88,7 +88,7 @@ impl Client {
 
     // ---- what it hears ----
 
-    pub(crate) fn answered(&mut self, ticket: u64, request: Request, result: Result<Answer, Refusal>) {
+    pub(crate) fn answered(&mut self, ticket: u64, request: Request, result: Result<Answer, Refused>) {
         self.no_longer_waits(ticket);
         match (request, result) {
             (Request::Lease { .. }, Ok(Answer::Leased(messages))) => {

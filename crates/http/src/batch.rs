@@ -1,0 +1,89 @@
+//! Batches: all of it happens or none, and a refusal says which part is at fault.
+//!
+//! The part is named as decoding names it: `key` is its place in the body, and `detail` says it in words.
+
+use overtake_engine::{Engine, Failure, NewMessage, PublishedCopy, Refused};
+use overtake_lane::{Outcome, Part, Receipt, Refusal};
+
+use crate::problem::Problem;
+
+/// Publishes messages that stand under `messages`, or one that stands alone.
+///
+/// # Errors
+/// What the engine refuses; with more than one message, of which.
+pub(crate) async fn publish(
+    engine: &dyn Engine,
+    messages: Vec<NewMessage>,
+) -> Result<Vec<PublishedCopy>, Problem> {
+    let count = messages.len();
+    if count == 1 {
+        return Ok(engine.publish(messages).await?);
+    }
+    let published = engine.publish(messages).await;
+    published.map_err(|failure| problem(failure, "messages", count, &[]))
+}
+
+/// Publishes messages that stand under `publish`, and settles those that stand under `settle`: `receipts` in each.
+///
+/// # Errors
+/// What the engine refuses, and of which part.
+pub(crate) async fn transact(
+    engine: &dyn Engine,
+    messages: Vec<NewMessage>,
+    settlements: Vec<(Receipt, Outcome)>,
+    receipts: &[usize],
+) -> Result<Vec<PublishedCopy>, Problem> {
+    let count = messages.len();
+    let done = engine.transact(messages, settlements).await;
+    done.map_err(|failure| problem(failure, "publish", count, receipts))
+}
+
+fn problem(failure: Failure, list: &str, messages: usize, receipts: &[usize]) -> Problem {
+    let Failure::Refused(Refused { refusal, part }) = failure else { return failure.into() };
+    let (place, what) = match part {
+        Some(Part::Publish(at)) => (format!("{list}[{at}]"), format!("message {} of {messages}", at + 1)),
+        Some(Part::Settlement(at)) => settlement(at, receipts),
+        None => return of_all(refusal, messages),
+    };
+    Problem::from(refusal).inside(&place).detail(format!("{what} is refused: {refusal}; nothing was done"))
+}
+
+/// Where the receipt is that is the so-many-th of all, and what it is called.
+fn settlement(at: usize, receipts: &[usize]) -> (String, String) {
+    let mut left = at;
+    for (settle, count) in receipts.iter().enumerate() {
+        if left < *count {
+            let place = format!("settle[{settle}].receipts[{left}]");
+            return (place, format!("receipt {} of {count} in settlement {}", left + 1, settle + 1));
+        }
+        left -= count;
+    }
+    ("settle".to_owned(), "a settlement".to_owned())
+}
+
+/// No message alone is at fault.
+fn of_all(refusal: Refusal, messages: usize) -> Problem {
+    let problem = Problem::from(refusal);
+    match refusal {
+        Refusal::MessageTooLarge => problem
+            .detail(format!(
+                "the {messages} messages are too large to be published at once; nothing was done"
+            ))
+            .hint("send fewer messages at once"),
+        _ => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_is_counted_in_its_settlement() {
+        let check = |at, expect: &str| assert_eq!(settlement(at, &[2, 1, 3]).0, expect, "{at}");
+        check(0, "settle[0].receipts[0]");
+        check(1, "settle[0].receipts[1]");
+        check(2, "settle[1].receipts[0]");
+        check(5, "settle[2].receipts[2]");
+    }
+}
