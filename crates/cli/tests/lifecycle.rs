@@ -4,17 +4,12 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::Signal;
 use support::{Broker, overtake};
 use tempfile::TempDir;
-
-/// What a user that may do nothing is called.
-const NOBODY: u32 = 65_534;
 
 fn dir() -> TempDir {
     tempfile::tempdir().expect("a directory")
@@ -182,31 +177,6 @@ fn a_store_that_is_open_stays_with_its_process() {
     let check = support::run(&["store", "check", data.to_str().expect("text")], b"").ok();
     assert!(check.contains("a broker has it open"), "{check}");
     broker.stop();
-}
-
-#[test]
-fn a_directory_that_cannot_be_written_to_is_named() {
-    let dir = dir();
-    let data = dir.path().join("data");
-    std::fs::create_dir(&data).expect("a directory");
-    std::fs::set_permissions(&data, PermissionsExt::from_mode(0o555)).expect("it is ours");
-    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
-    let mut command = overtake();
-    command.args(["serve", "--http", "127.0.0.1:0", "--data-dir"]).arg(&data);
-    if rustix::process::geteuid().is_root() {
-        // Root may write everywhere; and another user may not reach the binary where it is.
-        let copy = dir.path().join("overtake");
-        std::fs::copy(support::binary(), &copy).expect("a copy");
-        let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        command = std::process::Command::new(copy);
-        command.args(words).current_dir(dir.path()).env_clear().uid(NOBODY).gid(NOBODY);
-    }
-    let (status, said) = Broker::spawn(command).end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let expect =
-        format!("error: cannot keep data in {} (flag --data-dir): Permission denied", data.display());
-    assert!(said.contains(&expect), "{said}");
-    assert!(said.contains("hint: give "), "{said}");
 }
 
 #[test]

@@ -8,13 +8,14 @@ use crate::failure::{Exit, Failure};
 
 /// Ask whether the broker serves.
 ///
-/// Exit code 0 when it is ready, 69 when it is not or cannot be reached. Fit for a container's health check.
+/// Exit code 0 when it is ready, 69 when it is not or cannot be reached. A container's health check, and whatever restarts
+/// a broker, asks with --live: one whose disk is full is not ready, but its consumers still empty it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   overtake health
-  overtake health --live
-  overtake --url http://10.0.0.5:15672 health --quiet || systemctl restart overtake")]
+  overtake health --live --quiet || systemctl restart overtake
+  overtake --url http://10.0.0.5:15672 health --json")]
 pub(crate) struct HealthArgs {
     /// Only whether the process answers, not whether it wants requests.
     #[arg(long)]

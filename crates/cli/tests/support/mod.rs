@@ -5,6 +5,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod dpkg;
+pub mod http;
+pub mod small_disk;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -35,7 +37,11 @@ fn beside() -> PathBuf {
 
 /// `overtake`, with nothing of this process's own configuration.
 pub fn overtake() -> Command {
-    let mut command = Command::new(binary());
+    unconfigured(Command::new(binary()))
+}
+
+/// A command that hears nothing of this process's own configuration.
+pub fn unconfigured(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("OVERTAKE") {
             command.env_remove(name);
@@ -118,8 +124,13 @@ impl Broker {
     /// The same, with more flags.
     #[track_caller]
     pub fn start_with(dir: &Path, flags: &[&str]) -> Self {
+        Self::start_as(overtake(), dir, flags)
+    }
+
+    /// The same, with another way to run `overtake`.
+    #[track_caller]
+    pub fn start_as(mut command: Command, dir: &Path, flags: &[&str]) -> Self {
         let ports = dir.with_extension("ports.json");
-        let mut command = overtake();
         // Small journal files: there are hundreds of brokers in a test run.
         command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
         command.arg("--data-dir").arg(dir).arg("--ports-file").arg(&ports).args(flags);

@@ -5,7 +5,7 @@
 //!
 //! A chunk of the journal is given back when no message and no queue definition in it or before it is needed. When the
 //! journal is more than twice as long as what it keeps, the messages in its oldest quarter are written again at the tail,
-//! a few at a time.
+//! a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
 
 use overtake_lane::{Command, Fact, QueueId, Refusal, Seq, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
@@ -62,12 +62,14 @@ impl<T> Core<T> {
     /// Whether a record of this cost that makes so many messages more fits beside what must always go.
     pub(super) fn check_room_for(&self, cost: u64, messages: u64) -> Result<(), Refusal> {
         let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
-        let needed = self.reserve() + cost + messages * each + self.slack();
+        // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
+        let for_cleaning = if messages > 0 { self.options.segment_bytes } else { 0 };
+        let needed = self.reserve() + cost + messages * each + self.slack() + for_cleaning;
         if !self.is_behind() && self.room() >= needed { Ok(()) } else { Err(Refusal::StoreFull) }
     }
 
     pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {
-        if only_frees(command) {
+        if only_frees(command) || self.changes_nothing(command) {
             return Ok(());
         }
         let messages = match command {
@@ -80,6 +82,12 @@ impl<T> Core<T> {
             _ => 64,
         };
         self.check_room_for(messages * Writer::cost(CHANGE_LEN_MAX * 4), 0)
+    }
+
+    /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store.
+    fn changes_nothing(&self, command: &Command) -> bool {
+        let Command::DeclareQueue { name, settings } = command else { return false };
+        self.broker.settings(name).is_ok_and(|is| *is == **settings)
     }
 
     /// Bytes between refusing publishes and holding leases.
@@ -169,8 +177,10 @@ impl<T> Core<T> {
         self.contents.bytes() + self.contents.messages() * MESSAGE_COST + queues * QUEUE_COST
     }
 
+    /// Whether cleaning is worth what it writes: as much as it keeps, and on a full disk four times as much.
     fn is_long(&self) -> bool {
-        self.journal_bytes() > 2 * self.live_bytes() + 2 * self.options.segment_bytes
+        let (live, file) = (self.live_bytes(), self.options.segment_bytes);
+        self.journal_bytes() > if self.house.full { live + live / 4 + file } else { 2 * live + 2 * file }
     }
 
     /// Whether writing all definitions again costs next to nothing beside a journal file.
@@ -202,7 +212,9 @@ impl<T> Core<T> {
         if self.house.cleaning.is_none() && self.is_long() {
             self.house.cleaning =
                 self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
-                    let before = oldest + ((self.chunk() - oldest) / 4).max(1);
+                    // On a full disk one file at a time: there is room to carry what is in one.
+                    let files = if self.house.full { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
+                    let before = oldest + files;
                     Cleaning { before, next: (QueueId(0), Seq(0)) }
                 });
         }
@@ -211,7 +223,8 @@ impl<T> Core<T> {
         for (queue, seq) in found {
             let Some(message) = self.broker.message_at(queue, seq) else { continue };
             let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
-            if self.check_room_for(cost, 0).is_err() {
+            // It may take all but what must always go: what it carries gives a whole file back.
+            if self.is_behind() || self.room() < self.reserve() + cost {
                 self.house.cleaning = None;
                 return;
             }

@@ -1,0 +1,225 @@
+//! A disk that is really full: what clients are told, what goes on, and what is there after kill −9.
+
+#![allow(clippy::print_stdout, reason = "says why it is skipped")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use support::http::{Reply, ask};
+use support::small_disk::SmallDisk;
+use support::{Broker, PATIENCE, Run};
+
+/// Six journal files of the length that brokers have here.
+const DISK_BYTES: u64 = 24 << 20;
+/// About as long as a message's body is: some thousand make the disk full.
+const BODY_LEN: usize = 8_000;
+/// Messages that are out when a broker is killed.
+const LOST: usize = 20;
+/// Messages that are left when publishes must be taken again.
+const LEFT: usize = 400;
+/// Publishes that must be taken again once there is room: too many for what acknowledging alone sets free.
+const AGAIN: usize = 500;
+
+/// A small disk, unless this machine has none to give.
+fn small_disk() -> Option<SmallDisk> {
+    match SmallDisk::mount(DISK_BYTES) {
+        Ok(disk) => Some(disk),
+        Err(why) => {
+            assert!(std::env::var_os("CI").is_none(), "a file system must be mountable in CI: {why}");
+            println!("skipped: this machine does not let us mount a file system: {why}");
+            None
+        }
+    }
+}
+
+/// Known by its id, so that a wrong or damaged one is seen.
+fn body(id: &str) -> String {
+    let mut body = format!("{id} ").repeat(BODY_LEN / (id.len() + 1) + 1);
+    body.truncate(BODY_LEN);
+    body
+}
+
+fn publish(broker: &Broker, number: usize, id: &str) -> Reply {
+    // All priorities in turn: what is drained first lies in all files.
+    let message = json!({ "id": id, "priority": number % 10, "body": body(id) });
+    ask(&broker.url, "POST", "/v1/queues/q/messages", &message)
+}
+
+/// Publishes until the disk is full; answers with what was confirmed, and how the first one was refused that was not.
+fn fill(broker: &Broker, name: &str) -> (BTreeSet<String>, Reply) {
+    let mut confirmed = BTreeSet::new();
+    loop {
+        let id = format!("{name}-{}", confirmed.len());
+        let reply = publish(broker, confirmed.len(), &id);
+        if reply.status != 201 {
+            return (confirmed, reply);
+        }
+        confirmed.insert(id);
+    }
+}
+
+/// Publishes so many more, which takes a moment: room is looked for now and then.
+fn publish_again(broker: &Broker, many: usize) -> BTreeSet<String> {
+    let (started, mut confirmed) = (Instant::now(), BTreeSet::new());
+    while confirmed.len() < many {
+        let id = format!("again-{}", confirmed.len());
+        let reply = publish(broker, confirmed.len(), &id);
+        match reply.status {
+            201 => _ = confirmed.insert(id),
+            507 => {
+                assert!(started.elapsed() < PATIENCE, "there is room, and only {} are taken", confirmed.len())
+            }
+            _ => panic!("{reply:?}"),
+        }
+    }
+    confirmed
+}
+
+/// Leases as the request says; the bodies must be as they were published.
+fn lease(broker: &Broker, request: &Value) -> Vec<Value> {
+    let leased = ask(&broker.url, "POST", "/v1/queues/q/leases", request).expect(200);
+    let messages = leased["messages"].as_array().expect("a list").clone();
+    for message in &messages {
+        assert_eq!(message["body"], body(&id(message)));
+    }
+    messages
+}
+
+/// Leases some as a consumer does that then is heard of no more; answers with how many.
+fn lose(broker: &Broker) -> usize {
+    lease(broker, &json!({ "max": LOST, "visibility_timeout_ms": 1_000 })).len()
+}
+
+/// Acknowledges them; answers with their ids.
+fn acknowledge(broker: &Broker, messages: &[Value]) -> BTreeSet<String> {
+    let receipts: Vec<_> = messages.iter().map(|message| &message["receipt"]).collect();
+    let settle = json!({ "receipts": receipts, "how": "ack" });
+    let results = ask(&broker.url, "POST", "/v1/queues/q/settle", &settle).expect(200)["results"].clone();
+    assert!(results.as_array().expect("a list").iter().all(|result| result["ok"] == true), "{results}");
+    messages.iter().map(id).collect()
+}
+
+/// Consumes until so many are left.
+fn drain(broker: &Broker, waiting: &mut BTreeSet<String>, left: usize) {
+    while waiting.len() > left {
+        // It waits for those that another consumer has, which come back when their leases end.
+        let leased = lease(broker, &json!({ "max": (waiting.len() - left).min(50), "wait_ms": 60_000 }));
+        assert!(!leased.is_empty(), "leases go on, and {} wait", waiting.len());
+        for id in acknowledge(broker, &leased) {
+            assert!(waiting.remove(&id), "{id} comes once");
+        }
+    }
+}
+
+/// What is in the queue, lent or not.
+fn kept(broker: &Broker) -> BTreeSet<String> {
+    let all = broker.run(&["peek", "q", "--json", "--limit", "1000000"]).json();
+    all["messages"].as_array().expect("a list").iter().map(id).collect()
+}
+
+fn id(message: &Value) -> String {
+    message["id"].as_str().expect("an id").to_owned()
+}
+
+/// What a client is told whose publish found no room.
+fn check_refusal(refused: &Reply) {
+    assert_eq!(refused.status, 507, "{refused:?}");
+    assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+    let problem = json!({
+        "type": "urn:overtake:problem:store-full",
+        "title": "the store is full",
+        "status": 507,
+        "detail": "the store is full",
+        "code": "store-full",
+        "hint": "free disk space; consume and acknowledge to let the store shrink",
+    });
+    assert_eq!(refused.json, problem);
+}
+
+/// What those are told who ask whether a broker on a full disk serves: it lives, and wants no more for now.
+fn check_health(broker: &Broker) {
+    ask(&broker.url, "GET", "/livez", &Value::Null).expect(200);
+    ask(&broker.url, "GET", "/healthz", &Value::Null).expect(200);
+    let not_ready = ask(&broker.url, "GET", "/readyz", &Value::Null).expect(503);
+    let why = "the store is full, publishes are refused: the disk has no room for more messages";
+    assert_eq!((&not_ready["code"], &not_ready["detail"]), (&json!("not-ready"), &json!(why)));
+    let Run { code, stderr, .. } = broker.run(&["health"]);
+    assert_eq!((code, stderr.as_str()), (69, &*format!("error: the broker is not ready: {why} (503)\n")));
+    broker.run(&["health", "--live"]).ok();
+}
+
+fn await_ready(broker: &Broker) {
+    let started = Instant::now();
+    while ask(&broker.url, "GET", "/readyz", &Value::Null).status != 200 {
+        assert!(started.elapsed() < PATIENCE, "there is room, and it is not ready");
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing_confirmed_and_brings_nothing_acknowledged_back() {
+    let Some(disk) = small_disk() else { return };
+    let broker = disk.broker(&[]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let (mut waiting, refused) = fill(&broker, "first");
+    let held = waiting.len() * BODY_LEN;
+    assert!(held as u64 > DISK_BYTES / 2, "only {held} bytes fill a disk of {DISK_BYTES}");
+    check_refusal(&refused);
+    check_health(&broker);
+    let said = broker.run(&["publish", "q", "--id", "one-more", &body("one-more")]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("hint: free disk space; consume and acknowledge"), "{said:?}");
+
+    // Some are acknowledged, some are out when it is killed, and all on a disk that stays full.
+    let count = waiting.len();
+    drain(&broker, &mut waiting, count - 100);
+    assert_eq!(lose(&broker), LOST);
+    broker.kill();
+    // What the configuration says of a queue that is there needs no room.
+    let broker = disk.broker(&["--queue", "q"]);
+    assert_eq!(kept(&broker), waiting, "what was confirmed and not acknowledged, and nothing else");
+    // A few may go where settlements would have gone that are made by now.
+    let (few, refused) = fill(&broker, "few");
+    assert!(few.len() < 100, "{} are taken though the disk is full", few.len());
+    waiting.extend(few);
+    check_refusal(&refused);
+    check_health(&broker);
+
+    // Some stay in every journal file.
+    drain(&broker, &mut waiting, LEFT);
+    await_ready(&broker);
+    waiting.extend(publish_again(&broker, AGAIN));
+    drain(&broker, &mut waiting, AGAIN / 2);
+    assert_eq!(lose(&broker), LOST);
+    broker.kill();
+    let broker = disk.broker(&[]);
+    assert_eq!(kept(&broker), waiting, "what was confirmed and not acknowledged, and nothing else");
+    broker.stop();
+    let mut check = disk.overtake();
+    let check = Run::of(check.args(["store", "check"]).arg(disk.path()).output().expect("it runs")).ok();
+    assert!(check.ends_with("is clean\n"), "{check}");
+}
+
+#[test]
+fn a_disk_that_somebody_else_filled_is_used_again_when_there_is_room() {
+    let Some(disk) = small_disk() else { return };
+    let broker = disk.broker(&[]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let others = disk.seen_from_outside().join("others");
+    let full =
+        std::fs::write(&others, vec![0; DISK_BYTES as usize]).expect_err("it is larger than what is free");
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    let (mut waiting, refused) = fill(&broker, "first");
+    check_refusal(&refused);
+    check_health(&broker);
+    std::fs::remove_file(&others).expect("it is ours");
+    // Nothing was consumed.
+    waiting.extend(publish_again(&broker, AGAIN));
+    await_ready(&broker);
+    broker.kill();
+    let broker = disk.broker(&[]);
+    assert_eq!(kept(&broker), waiting);
+    broker.stop();
+}

@@ -1,0 +1,46 @@
+//! One request and its answer over a connection of its own: what a client of any language sees.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    head: String,
+    pub json: Value,
+}
+
+impl Reply {
+    /// The value of a header, whose name is written in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// Its JSON; the status must be this.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{self:?}");
+        self.json
+    }
+}
+
+/// Asks the broker at `url`.
+pub fn ask(url: &str, method: &str, path: &str, body: &Value) -> Reply {
+    let address = url.strip_prefix("http://").expect("a url");
+    let mut stream = TcpStream::connect(address).expect("it accepts");
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers and closes");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Reply { status, head: head.to_owned(), json: serde_json::from_str(body).expect(body) }
+}
