@@ -105,8 +105,9 @@ impl<F: Fixture> Story<F> {
     pub async fn batch(&self, messages: &str, ends: &[(&str, Outcome)]) -> Result<(), Refused> {
         let settlements = ends.iter().map(|(text, outcome)| (self.receipt(text), *outcome)).collect();
         match self.engine().transact(self.messages(messages), settlements).await {
+            Ok(_) => Ok(()),
             Err(Failure::Refused(refused)) => Err(refused),
-            done => Ok(drop(done.expect("a transaction is answered"))),
+            Err(failure) => panic!("a transaction is answered: {failure}"),
         }
     }
 

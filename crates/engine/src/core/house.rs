@@ -16,6 +16,8 @@ use crate::contents::chunk_of;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
 const CHANGE_LEN_MAX: usize = 64;
+/// Another priority, bytes of one record that says it of many messages.
+const PRIORITY_LEN_MAX: u64 = 40;
 /// Bytes beside its content that a message takes in the journal, about.
 const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about.
@@ -72,16 +74,25 @@ impl<T> Core<T> {
         if only_frees(command) || self.changes_nothing(command) {
             return Ok(());
         }
-        let messages = match command {
-            Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => receipts.len() as u64,
-            Command::Reprioritise { which, .. } | Command::Replay { which, .. } => match which {
-                Which::Id(_) => 1,
-                Which::Seqs(seqs) => seqs.len() as u64,
-                Which::All => self.contents.messages(),
-            },
-            _ => 64,
+        let change = Writer::cost(CHANGE_LEN_MAX * 4);
+        let cost = match command {
+            Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => {
+                receipts.len() as u64 * change
+            }
+            Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
+            Command::Replay { which, .. } => self.count(which) * change,
+            _ => 64 * change,
         };
-        self.check_room_for(messages * Writer::cost(CHANGE_LEN_MAX * 4), 0)
+        self.check_room_for(cost, 0)
+    }
+
+    /// How many messages these are, at most.
+    fn count(&self, which: &Which) -> u64 {
+        match which {
+            Which::Id(_) => 1,
+            Which::Seqs(seqs) => seqs.len() as u64,
+            Which::All => self.contents.messages(),
+        }
     }
 
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store.

@@ -1,0 +1,371 @@
+//! A queue: its lanes, the leases that are out, its limits and its picker.
+//!
+//! Every change of a message is `detach`, change, `attach`: where a message stands follows from its state alone, and so
+//! does every gauge.
+
+mod end;
+mod lease;
+mod publish;
+mod recover;
+
+use std::sync::Arc;
+
+use crate::alarms::Alarms;
+use crate::entries::{Entries, Entry, List, Slot};
+use crate::ids::{QueueId, Seq, Time};
+use crate::index::{SeqIndex, TextIndex};
+use crate::lane::Lanes;
+use crate::message::{Message, State, Status, seq_of_public_id};
+use crate::picker::Picker;
+use crate::priority::Priority;
+use crate::refusal::Refusal;
+use crate::roster::{Kind, Roster};
+use crate::settings::{LastValue, Order, Settings};
+
+pub(crate) use publish::{Admission, Admitted, Copied};
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    pub(crate) id: QueueId,
+    pub(crate) name: Arc<str>,
+    pub(crate) settings: Box<Settings>,
+    pub(crate) next_seq: Seq,
+    pub(crate) entries: Entries,
+    pub(crate) lanes: Lanes,
+    pub(crate) picker: Picker,
+    pub(crate) roster: Roster,
+    pub(crate) by_seq: SeqIndex,
+    by_id: TextIndex,
+    by_key: TextIndex,
+    alarms: Alarms,
+    /// Leased to pulls.
+    pulled: List,
+    delayed: List,
+    dead: List,
+    /// Ready and delayed.
+    waiting: u64,
+    waiting_bytes: u64,
+    leased: u64,
+    seed: u64,
+    /// Leased and delayed messages, as the broker knows them.
+    pub(crate) noted: u64,
+    /// When the broker will look at it again, as the broker knows it.
+    pub(crate) scheduled: Option<Time>,
+}
+
+impl Queue {
+    pub(crate) fn new(
+        id: QueueId,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        next_seq: Seq,
+        seed: u64,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            next_seq,
+            entries: Entries::default(),
+            lanes: Lanes::new(&settings),
+            picker: Picker::new(&settings.picker),
+            roster: Roster::default(),
+            by_seq: SeqIndex::default(),
+            by_id: TextIndex::new(seed, |entries, slot| {
+                entries[slot].message.id().expect("indexed by its id")
+            }),
+            by_key: key_index(&settings, seed),
+            seed,
+            alarms: Alarms::default(),
+            pulled: List::default(),
+            delayed: List::default(),
+            dead: List::default(),
+            waiting: 0,
+            waiting_bytes: 0,
+            leased: 0,
+            noted: 0,
+            scheduled: None,
+            settings,
+        }
+    }
+
+    /// Messages that will change by themselves.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.leased + u64::from(self.delayed.len())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.len() == 0
+    }
+
+    /// Takes new settings; what waits stands in the new lanes by its age.
+    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        if before.last_value != self.settings.last_value {
+            self.by_key = key_index(&self.settings, self.seed);
+        }
+        if before.picker != self.settings.picker {
+            self.picker = Picker::new(&self.settings.picker);
+        }
+        if before.order == self.settings.order && before.scheme == self.settings.scheme {
+            self.lanes.apply_settings(&self.settings);
+            return;
+        }
+        let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
+        for slot in &slots {
+            self.detach(*slot);
+        }
+        let lanes = Lanes::new(&self.settings);
+        let before = std::mem::replace(&mut self.lanes, lanes);
+        let left: Vec<u16> = slots.iter().map(|slot| self.entries[*slot].lane).collect();
+        self.picker.ranks_changed(None);
+        for slot in &slots {
+            self.enter_lane(*slot);
+        }
+        self.lanes.inherit(&before);
+        for (slot, left) in slots.into_iter().zip(left) {
+            self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
+            self.attach(slot);
+        }
+    }
+
+    // ---- where a message stands ----
+
+    /// Links a message into where its state says, and counts it there.
+    fn attach(&mut self, slot: Slot) {
+        let entries = &mut self.entries;
+        let Entry { message, lane: index, holder, .. } = &entries[slot];
+        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let lane = self.lanes.lane_mut(index);
+        match message.state {
+            State::Ready => {
+                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                lane.bytes += bytes;
+                self.lanes.push_ready(entries, slot);
+            }
+            State::Delayed { .. } => {
+                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                lane.bytes += bytes;
+                lane.delayed += 1;
+                self.delayed.push_back(entries, slot);
+            }
+            State::Leased { .. } => {
+                self.leased += 1;
+                lane.bytes += bytes;
+                self.lanes.count_leased(index, true);
+                match holder {
+                    None => self.pulled.push_back(entries, slot),
+                    Some(consumer) => {
+                        self.roster.change(consumer, true, |kind| held(kind).push_back(entries, slot));
+                    }
+                }
+            }
+            State::Dead => {
+                lane.dead += 1;
+                self.dead.push_back(entries, slot);
+            }
+        }
+        let when = self.entries[slot].alarm();
+        if when != Time::NEVER {
+            self.alarms.set(&mut self.entries, slot, when);
+        }
+    }
+
+    /// Undoes [`Queue::attach`].
+    fn detach(&mut self, slot: Slot) {
+        let entries = &mut self.entries;
+        self.alarms.clear(entries, slot);
+        let Entry { message, lane: index, holder, .. } = &entries[slot];
+        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let lane = self.lanes.lane_mut(index);
+        match message.state {
+            State::Ready => {
+                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                lane.bytes -= bytes;
+                self.lanes.take_ready(entries, slot);
+            }
+            State::Delayed { .. } => {
+                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                lane.bytes -= bytes;
+                lane.delayed -= 1;
+                self.delayed.remove(entries, slot);
+            }
+            State::Leased { .. } => {
+                self.leased -= 1;
+                lane.bytes -= bytes;
+                self.lanes.count_leased(index, false);
+                match holder {
+                    None => self.pulled.remove(entries, slot),
+                    Some(consumer) => {
+                        self.roster.change(consumer, false, |kind| held(kind).remove(entries, slot));
+                    }
+                }
+            }
+            State::Dead => {
+                lane.dead -= 1;
+                self.dead.remove(entries, slot);
+            }
+        }
+    }
+
+    fn change_state(&mut self, slot: Slot, change: impl FnOnce(&mut Entry)) {
+        self.detach(slot);
+        change(&mut self.entries[slot]);
+        self.attach(slot);
+    }
+
+    fn enter_lane(&mut self, slot: Slot) {
+        self.entries[slot].lane = self.open_lane(self.entries[slot].message.priority);
+    }
+
+    fn open_lane(&mut self, priority: Priority) -> u16 {
+        let turn = self.picker.turn().map(|rank| self.lanes.index_at(rank));
+        let (lane, reranked) = self.lanes.open(priority, &self.settings);
+        if reranked {
+            self.picker.ranks_changed(turn.map(|index| self.lanes.rank_of(index)));
+        }
+        lane
+    }
+
+    /// Puts a message in, exactly as it says.
+    pub(crate) fn insert(&mut self, message: Message) -> Slot {
+        let seq = message.seq;
+        self.next_seq = self.next_seq.max(seq.next());
+        let lane = self.open_lane(message.priority);
+        let slot = self.entries.insert(message, lane);
+        self.lanes.lane_mut(lane).stats.published += 1;
+        self.by_seq.insert(seq, slot);
+        self.index_texts(slot);
+        self.attach(slot);
+        slot
+    }
+
+    /// Makes a message found by its id and counted as the value of its key. A dead letter does neither where something
+    /// that is pending has the id.
+    fn index_texts(&mut self, slot: Slot) {
+        let message = &self.entries[slot].message;
+        let dead = message.state == State::Dead;
+        if message.id().is_some() && !(dead && self.pending_of(message.id()).is_some()) {
+            self.by_id.point(&self.entries, slot);
+        }
+        if dead || self.settings.last_value.is_none() {
+            return;
+        }
+        match self.by_key.twin(&self.entries, slot) {
+            Some(other) if self.entries[other].message.seq > self.entries[slot].message.seq => {
+                self.entries[slot].outdated = true;
+            }
+            other => {
+                if let Some(older) = other.filter(|older| *older != slot) {
+                    self.entries[older].outdated = true;
+                }
+                self.by_key.point(&self.entries, slot);
+            }
+        }
+    }
+
+    /// Takes a message out; nothing of it is left.
+    pub(crate) fn take_out(&mut self, slot: Slot) -> Message {
+        self.detach(slot);
+        if self.entries[slot].message.id().is_some() {
+            self.by_id.forget(&self.entries, slot);
+        }
+        if self.settings.last_value.is_some() {
+            self.by_key.forget(&self.entries, slot);
+        }
+        self.by_seq.remove(self.entries[slot].message.seq);
+        self.entries.remove(slot)
+    }
+
+    // ---- finding ----
+
+    /// The message of an id: its publisher's, else `seq-N`.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchMessage`].
+    pub(crate) fn find(&self, id: &str) -> Result<Slot, Refusal> {
+        let by_seq = || self.by_seq.get(seq_of_public_id(id)?);
+        // A dead letter gives up its id to a pending message, and has it again when that one is gone.
+        let dead = || self.dead.iter(&self.entries).find(|slot| self.entries[*slot].message.id() == Some(id));
+        self.by_id.get(&self.entries, id).or_else(by_seq).or_else(dead).ok_or(Refusal::NoSuchMessage)
+    }
+
+    /// Leased messages, those of pulls first.
+    pub(crate) fn leased_slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.pulled.iter(&self.entries).collect();
+        for consumer in self.roster.ids() {
+            if let Some(Kind::Stays { held, .. }) = self.roster.get(consumer).map(|taker| &taker.kind) {
+                slots.extend(held.iter(&self.entries));
+            }
+        }
+        slots
+    }
+
+    pub(crate) fn delayed_slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.delayed.iter(&self.entries).collect();
+        slots.sort_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
+        slots
+    }
+
+    pub(crate) fn dead_slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.dead.iter(&self.entries).collect();
+        slots.sort_by_key(|slot| {
+            let message = &self.entries[*slot].message;
+            (message.death().map(|death| death.at), message.seq)
+        });
+        slots
+    }
+
+    /// Slots that stand so, in the order of publishing.
+    pub(crate) fn slots_with(&self, wanted: impl Fn(Status) -> bool) -> Vec<Slot> {
+        let all = self.by_seq.from(Seq(0));
+        all.filter(|slot| wanted(self.entries[*slot].message.state.status())).collect()
+    }
+
+    /// Whether changing to these settings would leave messages misunderstood.
+    ///
+    /// # Errors
+    /// [`Refusal::SettingFixed`] with the key.
+    pub(crate) fn check_settings(&self, settings: &Settings) -> Result<(), Refusal> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        if settings.scheme != self.settings.scheme {
+            return Err(Refusal::SettingFixed("scheme"));
+        }
+        if settings.last_value != self.settings.last_value {
+            return Err(Refusal::SettingFixed("last_value"));
+        }
+        match (&settings.order, &self.settings.order) {
+            (Order::Priority, Order::Priority) => Ok(()),
+            (Order::Priority, _) => self.check_lane_count(),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_lane_count(&self) -> Result<(), Refusal> {
+        let mut priorities = std::collections::BTreeSet::new();
+        for slot in self.by_seq.from(Seq(0)) {
+            priorities.insert(self.entries[slot].message.priority);
+            if priorities.len() > crate::LANES_MAX {
+                return Err(Refusal::TooManyLanes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a last-value queue keeps the newest of: the text of the key, which for the whole queue is always the same.
+fn key_index(settings: &Settings, seed: u64) -> TextIndex {
+    match settings.last_value {
+        Some(LastValue::One) => TextIndex::new(seed, |_, _| ""),
+        _ => TextIndex::new(seed, |entries, slot| entries[slot].message.key().unwrap_or("")),
+    }
+}
+
+fn held(kind: &mut Kind) -> &mut List {
+    match kind {
+        Kind::Stays { held, .. } => held,
+        Kind::Pulls { .. } => unreachable!("the lease of a pull has no holder"),
+    }
+}

@@ -1,0 +1,257 @@
+//! Publishing: whether a message is taken, what it replaces, and who pays for it.
+
+use super::Queue;
+use crate::command::{Publish, Published, Step};
+use crate::entries::{Entry, Slot};
+use crate::fact::Fact;
+use crate::ids::{Seq, Time};
+use crate::message::{Extras, Message, Settled, State, seq_of_public_id};
+use crate::priority::{Given, Priority};
+use crate::refusal::Refusal;
+use crate::settings::{LastValue, Overflow};
+
+impl Queue {
+    /// The priority a given one means here.
+    ///
+    /// # Errors
+    /// What the scheme says.
+    pub(crate) fn map_priority(&self, given: &Given) -> Result<Priority, Refusal> {
+        match (given, &self.settings.default_priority) {
+            (Given::Missing, Some(default)) => self.settings.scheme.map(default),
+            _ => self.settings.scheme.map(given),
+        }
+    }
+
+    /// Whether a publish is taken, or is there already; `before` of the same step counts as waiting.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(crate) fn admit(
+        &self,
+        publish: &Publish,
+        max_message_bytes: u64,
+        before: Admitted,
+    ) -> Result<Admission, Refusal> {
+        let priority = self.map_priority(&publish.priority)?;
+        check_texts(publish)?;
+        if let Some(pending) = self.pending_of(publish.id.as_deref()) {
+            return Ok(Admission { priority, pending: Some(pending) });
+        }
+        if self.settings.last_value == Some(LastValue::Key) && publish.key.is_none() {
+            return Err(Refusal::KeyMissing);
+        }
+        let most = [self.settings.max_message_bytes, self.settings.max_bytes, max_message_bytes];
+        if most.iter().any(|most| *most > 0 && u64::from(publish.bytes) > *most) {
+            return Err(Refusal::MessageTooLarge);
+        }
+        self.lanes.check(priority)?;
+        let replaced = self.replaced_by(publish.key.as_deref());
+        self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
+        Ok(Admission { priority, pending: None })
+    }
+
+    /// Whether one more fits, counted as if `replaced` had gone already.
+    pub(crate) fn admit_depth(
+        &self,
+        priority: Priority,
+        bytes: u64,
+        before: Admitted,
+        replaced: Option<Slot>,
+    ) -> Result<(), Refusal> {
+        let freed = replaced.map_or(0, |slot| u64::from(self.entries[slot].message.bytes));
+        let waiting = self.waiting + before.messages - u64::from(replaced.is_some());
+        let waiting_bytes = self.waiting_bytes + before.bytes + bytes - freed;
+        if let Some(reject) = &self.settings.reject_below
+            && waiting >= reject.depth
+            && self.settings.scheme.map(&reject.priority).is_ok_and(|least| priority < least)
+        {
+            return Err(Refusal::BelowPriority);
+        }
+        let fits = !self.is_over(waiting + 1, waiting_bytes);
+        let fits = fits || self.others_pay(priority, waiting + 1, waiting_bytes, replaced);
+        fits.then_some(()).ok_or(Refusal::QueueFull)
+    }
+
+    /// Whether the queue comes within its limits when it drops what is ready and no more urgent than this. Asked before
+    /// anything is dropped, so that nobody pays for a message that does not fit all the same.
+    fn others_pay(
+        &self,
+        priority: Priority,
+        mut messages: u64,
+        mut bytes: u64,
+        except: Option<Slot>,
+    ) -> bool {
+        if self.settings.overflow != Overflow::Evict {
+            return false;
+        }
+        let (Ok(rank) | Err(rank)) = self.lanes.find(priority);
+        // It has been taken off already, and its lane counts it still.
+        if let Some(Entry { message, lane, .. }) = except.map(|slot| &self.entries[slot])
+            && message.state == State::Ready
+            && self.lanes.rank_of(*lane) >= rank
+        {
+            messages += 1;
+            bytes += u64::from(message.bytes);
+        }
+        for payer in self.lanes.ready().iter().filter(|payer| *payer >= rank) {
+            let lane = self.lanes.at_rank(payer);
+            messages -= lane.ready;
+            bytes -= lane.ready_bytes;
+        }
+        !self.is_over(messages, bytes)
+    }
+
+    /// Whether a message of its priority is taken without being refused for the queue's limits.
+    pub(crate) fn has_room_for(&self, message: &Message) -> bool {
+        let replaced = self.replaced_by(message.key());
+        self.admit_depth(message.priority, u64::from(message.bytes), Admitted::default(), replaced).is_ok()
+    }
+
+    /// The waiting message whose place a newer one of this key takes.
+    fn replaced_by(&self, key: Option<&str>) -> Option<Slot> {
+        self.value_of(key).filter(|older| self.is_waiting(*older))
+    }
+
+    /// The newest pending message of this key, in a last-value queue.
+    pub(super) fn value_of(&self, key: Option<&str>) -> Option<Slot> {
+        let text = match self.settings.last_value? {
+            LastValue::One => "",
+            LastValue::Key => key.unwrap_or(""),
+        };
+        self.by_key.get(&self.entries, text)
+    }
+
+    fn is_over(&self, messages: u64, bytes: u64) -> bool {
+        (self.settings.max_length > 0 && messages > self.settings.max_length)
+            || (self.settings.max_bytes > 0 && bytes > self.settings.max_bytes)
+    }
+
+    pub(crate) fn pending_of(&self, id: Option<&str>) -> Option<Slot> {
+        let slot = self.by_id.get(&self.entries, id?)?;
+        (self.entries[slot].message.state != State::Dead).then_some(slot)
+    }
+
+    /// Publishes an admitted message. Answers what to say of it.
+    pub(crate) fn publish(
+        &mut self,
+        now: Time,
+        publish: &Publish,
+        priority: Priority,
+        default_ttl_ms: u64,
+        step: &mut Step,
+    ) -> Copied {
+        let extras = (publish.id.is_some() || publish.key.is_some())
+            .then(|| Box::new(Extras { id: publish.id.clone(), key: publish.key.clone(), death: None }));
+        let state = match publish.delay_ms {
+            0 => State::Ready,
+            delay => State::Delayed { due: now.after(delay) },
+        };
+        let message = Message {
+            seq: self.next_seq,
+            priority,
+            original: publish.priority.original(),
+            since: now,
+            expires: self.expiry(now, publish.ttl_ms, default_ttl_ms),
+            bytes: publish.bytes,
+            count: 0,
+            place: publish.place,
+            state,
+            extras,
+        };
+        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
+        let seq = message.seq;
+        Copied { seq, priority, slot: self.arrive(message, step), duplicate: false }
+    }
+
+    /// When a message that is published now expires: the least of its own time to live, the queue's (else the global
+    /// one) and the queue's longest.
+    pub(crate) fn expiry(&self, now: Time, own_ms: u64, default_ms: u64) -> Time {
+        let base = if self.settings.ttl_ms > 0 { self.settings.ttl_ms } else { default_ms };
+        let least = [base, own_ms, self.settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0).min();
+        least.map_or(Time::NEVER, |ms| now.after(ms))
+    }
+
+    /// Puts in a message that is new here, its fact said, and lets the least urgent pay for it. `None`: that was itself.
+    pub(crate) fn arrive(&mut self, message: Message, step: &mut Step) -> Option<Slot> {
+        let replaced = self.replaced_by(message.key());
+        let slot = self.insert(message);
+        if let Some(older) = replaced {
+            self.settle(older, Settled::Replaced, step);
+        }
+        self.evict(slot, step).then_some(slot)
+    }
+
+    pub(super) fn is_waiting(&self, slot: Slot) -> bool {
+        matches!(self.entries[slot].message.state, State::Ready | State::Delayed { .. })
+    }
+
+    /// While the queue is over its limits, its least urgent message goes: the oldest of the last lane. The newcomer goes
+    /// when everything else that is ready is more urgent. True if it stays.
+    pub(super) fn evict(&mut self, newcomer: Slot, step: &mut Step) -> bool {
+        let rank = self.lanes.rank_of(self.entries[newcomer].lane);
+        while self.is_over(self.waiting, self.waiting_bytes) {
+            let least = self.lanes.ready().last().filter(|least| *least >= rank);
+            // A dead letter that is replayed may be the oldest of its lane.
+            let others = |least| self.lanes.at_rank(least).iter(&self.entries).find(|slot| *slot != newcomer);
+            let victim = least.and_then(others).unwrap_or(newcomer);
+            self.settle(victim, Settled::Evicted, step);
+            if victim == newcomer {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What to answer for a copy.
+    pub(crate) fn published(&self, publish: usize, copied: Copied) -> Published {
+        let Copied { seq, priority, slot, duplicate } = copied;
+        let (position, position_in_priority) =
+            slot.map_or((None, None), |slot| self.position(slot, WALK_MAX));
+        Published { publish, queue: self.id, seq, priority, duplicate, position, position_in_priority }
+    }
+}
+
+/// A publish of an id that is pending looks for its position at most so far from either end of its lane.
+const WALK_MAX: usize = 1_000;
+
+/// A publish may be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admission {
+    /// Its priority here.
+    pub(crate) priority: Priority,
+    /// A pending message has its id: nothing is to be done.
+    pub(crate) pending: Option<Slot>,
+}
+
+/// What became of one copy of a publish.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    pub(crate) seq: Seq,
+    pub(crate) priority: Priority,
+    /// `None`: it paid for itself and is no longer anywhere.
+    pub(crate) slot: Option<Slot>,
+    /// It was there before.
+    pub(crate) duplicate: bool,
+}
+
+/// What earlier publishes of the same step will add to a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Admitted {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+fn check_texts(publish: &Publish) -> Result<(), Refusal> {
+    if let Some(id) = publish.id.as_deref()
+        && (crate::check_name(id).is_err() || seq_of_public_id(id).is_some())
+    {
+        return Err(Refusal::IdInvalid);
+    }
+    if let Some(key) = publish.key.as_deref()
+        && !key.is_empty()
+        && crate::check_name(key).is_err()
+    {
+        return Err(Refusal::KeyInvalid);
+    }
+    Ok(())
+}
