@@ -105,7 +105,7 @@ impl From<Refusal> for Failure {
 pub struct Refused {
     /// Why.
     pub refusal: Refusal,
-    /// Of several publishes and settlements, the one that cannot be done; `None`: all of them together.
+    /// Of publishes and settlements the one that cannot be done; `None`: all of them together.
     pub part: Option<Part>,
 }
 

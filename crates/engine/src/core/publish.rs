@@ -29,15 +29,16 @@ impl<T> Core<T> {
         let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
         let mut publishes: Vec<Publish> = messages.into_iter().map(|message| self.place(message)).collect();
         let places: Vec<Place> = publishes.iter().map(|publish| publish.place).collect();
-        let command = match (publishes.pop(), settlements.is_empty() && publishes.is_empty()) {
-            (Some(only), true) => Command::Publish(only),
-            (last, _) => {
+        let is_one = settlements.is_empty() && publishes.len() == 1;
+        let command = match publishes.pop() {
+            Some(only) if is_one => Command::Publish(only),
+            last => {
                 publishes.extend(last);
                 Command::Transact { publishes, settlements }
             }
         };
         let result = self.broker.apply(now, command, &mut self.step);
-        let part = self.step.at_fault;
+        let part = if is_one { Some(Part::Publish(0)) } else { self.step.at_fault };
         self.keep(true);
         self.hold_or_go();
         match result {

@@ -1,7 +1,7 @@
 //! What stands in the way of opening.
 
 use overtake_engine::core::OpenError;
-use overtake_engine::{Engine, LocalEngine, Options};
+use overtake_engine::{Engine, Failure, LocalEngine, Options};
 use overtake_lane::Settings;
 use overtake_store::{FORMAT_VERSION, MemoryDisk, StoreError};
 
@@ -83,7 +83,8 @@ async fn the_largest_message_is_what_the_options_say() {
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     engine.publish(vec![crate::support::message(&"x".repeat(100), 5)]).await.expect("published");
     let refused = engine.publish(vec![crate::support::message(&"x".repeat(101), 5)]).await;
-    assert_eq!(refused, Err(overtake_lane::Refusal::MessageTooLarge.into()));
+    let Err(Failure::Refused(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.refusal, overtake_lane::Refusal::MessageTooLarge);
 }
 
 #[tokio::test]
