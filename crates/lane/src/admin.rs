@@ -12,6 +12,7 @@ use crate::message::{Death, DeathReason, Located, Message, Settled, State, Statu
 use crate::priority::{Given, Priority};
 use crate::queue::{Admitted, Queue};
 use crate::refusal::Refusal;
+use crate::run::RunId;
 use crate::settings::{DeadLetterTo, LastValue};
 use crate::topology::Headers;
 
@@ -27,6 +28,7 @@ impl Broker {
         let queue = self.queue_mut(id);
         let priority = queue.map_priority(given)?;
         queue.lanes.check(priority)?;
+        queue.bring_chosen(which);
         let slots = queue.chosen(which, |queue, slot| queue.check_waiting(slot))?;
         for slot in &slots {
             queue.reprioritise(*slot, priority, given, step);
@@ -38,6 +40,7 @@ impl Broker {
     pub(crate) fn remove(&mut self, name: &str, which: &Which, step: &mut Step) -> Result<Reply, Refusal> {
         let id = self.id_of(name)?;
         let queue = self.queue_mut(id);
+        queue.bring_chosen(which);
         let slots = queue.chosen(which, |_, _| Ok(()))?;
         for slot in &slots {
             queue.settle(*slot, Settled::Removed, step);
@@ -58,8 +61,16 @@ impl Broker {
         for slot in &slots {
             queue.settle(*slot, Settled::Removed, step);
         }
+        let mut count = slots.len() as u64;
+        if matches!(status, None | Some(Status::Ready)) {
+            let runs: Vec<RunId> = queue.runs.keys().copied().collect();
+            for run in runs {
+                count += queue.settle_run(run, Settled::Removed, step);
+                step.facts.push(Fact::RunSettled { queue: id, run, how: Settled::Removed });
+            }
+        }
         self.dispatch(id, step);
-        Ok(Reply::Count(slots.len() as u64))
+        Ok(Reply::Count(count))
     }
 
     /// Puts dead letters back: those that stayed in their queue, and those that were moved into this one.
@@ -71,6 +82,10 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = self.id_of(name)?;
+        if let Which::Id(_) = which {
+            // Dead letters are in memory; that another message is none can be said only of one that is.
+            self.queue_mut(id).bring_chosen(which);
+        }
         let seqs: Vec<Seq> = {
             let queue = self.queue_ref(id);
             let slots =
@@ -226,6 +241,23 @@ impl Broker {
 }
 
 impl Queue {
+    /// Has in memory what is meant.
+    fn bring_chosen(&mut self, which: &Which) {
+        match which {
+            Which::Id(id) => {
+                if let Ok(seq) = self.find(id) {
+                    self.bring(seq);
+                }
+            }
+            Which::Seqs(seqs) => {
+                for seq in seqs {
+                    self.bring(*seq);
+                }
+            }
+            Which::All => self.bring_all(),
+        }
+    }
+
     /// The slots that are meant and for which it can be done.
     pub(crate) fn chosen(
         &self,
@@ -234,7 +266,8 @@ impl Queue {
     ) -> Result<Vec<Slot>, Refusal> {
         let all: Vec<Slot> = match which {
             Which::Id(id) => {
-                let slot = self.find(id)?;
+                let seq = self.find(id)?;
+                let slot = self.by_seq.get(seq).ok_or(Refusal::NoSuchMessage)?;
                 can(self, slot)?;
                 return Ok(vec![slot]);
             }

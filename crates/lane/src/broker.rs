@@ -1,6 +1,7 @@
 //! The broker: queues by name, consumers by id, exchanges. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
 //! change it; none fails half-way, and none says "later".
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, Time};
-use crate::message::{DeathReason, PutBack, Settled};
+use crate::message::{DeathReason, Message, PutBack, Settled};
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
+use crate::run::{Backlog, NoBacklog, RunId};
 use crate::settings::{Settings, WINDOW_MAX};
 use crate::topology::Topology;
 use crate::view::{Cursor, MessageView, Query, QueueView};
@@ -36,6 +38,7 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Broker {
     pub(crate) options: Options,
+    backlog: Arc<dyn Backlog>,
     pub(crate) now: Time,
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
@@ -52,11 +55,18 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// A broker with nothing in it but the predeclared exchanges.
+    /// A broker with nothing in it but the predeclared exchanges. It keeps everything in memory.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        Self::with_backlog(options, Arc::new(NoBacklog))
+    }
+
+    /// As [`Broker::new`], but messages may be spilled into runs, which are read there.
+    #[must_use]
+    pub fn with_backlog(options: Options, backlog: Arc<dyn Backlog>) -> Self {
         Self {
             options,
+            backlog,
             now: Time(0),
             queues: BTreeMap::new(),
             next_queue: 0,
@@ -223,8 +233,10 @@ impl Broker {
         next_seq: Seq,
     ) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));
-        self.names.insert(Arc::clone(&name), id);
-        self.queues.insert(id, Box::new(Queue::new(id, name, settings, next_seq, self.options.seed)));
+        let backlog = Arc::clone(&self.backlog);
+        let queue = Queue::new(id, Arc::clone(&name), settings, next_seq, self.options.seed, backlog);
+        self.names.insert(name, id);
+        self.queues.insert(id, Box::new(queue));
     }
 
     fn delete_queue(
@@ -247,8 +259,7 @@ impl Broker {
             self.consumers.remove(&consumer);
             step.effects.push(Effect::Cancelled { consumer });
         }
-        let places = queue.by_seq.from(Seq(0)).map(|slot| queue.entries[slot].message.place);
-        step.effects.extend(places.map(Effect::Released));
+        queue.forget_all(step);
         step.facts.push(Fact::QueueDeleted { queue: id });
         Ok(Reply::Done)
     }
@@ -358,6 +369,45 @@ impl Broker {
         }
     }
 
+    // ---- deep backlogs ----
+
+    /// Chooses messages to write to a segment, at most so many and not much more bytes of content than said: the oldest of the
+    /// least urgent lane, but for its first `keep`, of the queue that has most in memory. They stay where they are until
+    /// [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
+    pub fn plan_spill(
+        &mut self,
+        run: RunId,
+        keep: usize,
+        most: usize,
+        most_bytes: u64,
+    ) -> Option<(QueueId, Vec<Message>)> {
+        let mut queues: Vec<&mut Box<Queue>> = self.queues.values_mut().collect();
+        queues.sort_by_key(|queue| Reverse(queue.ready_here()));
+        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(run, keep, most, most_bytes)?)))
+    }
+
+    /// The segment of a plan is durable. What nothing has happened to meanwhile leaves memory; a fact says so.
+    pub fn spilled(&mut self, queue: QueueId, run: RunId, step: &mut Step) {
+        match self.queues.get_mut(&queue) {
+            Some(queue) => queue.spilled(run, step),
+            None => step.effects.push(Effect::Forgotten { run, messages: 0 }),
+        }
+    }
+
+    /// The segment of a plan could not be written.
+    pub fn unspilled(&mut self, queue: QueueId, run: RunId) {
+        if let Some(queue) = self.queues.get_mut(&queue) {
+            queue.unspilled(run);
+        }
+    }
+
+    /// The fact that says of a run what is true now; `None` if nothing waits in it any more.
+    #[must_use]
+    pub fn run_fact(&self, queue: QueueId, run: RunId) -> Option<Fact> {
+        let record = self.queues.get(&queue)?.runs.get(&run)?.record();
+        Some(Fact::RunStored { queue, run: Box::new(record) })
+    }
+
     // ---- seeing ----
 
     /// Queues as they are now, by name: those after a name, which need not be one of a queue.
@@ -408,16 +458,18 @@ impl Broker {
     /// [`Refusal::NoSuchQueue`], [`Refusal::NoSuchMessage`].
     pub fn message(&self, name: &str, id: &str) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
         let queue = self.queue_ref(self.id_of(name)?);
-        let slot = queue.find(id)?;
-        let (position, in_priority) = queue.position(slot, usize::MAX);
-        Ok((queue.view_message(slot), position, in_priority))
+        let seq = queue.find(id)?;
+        let (lane, message) = queue.look(seq).expect("what is found is there");
+        let (position, in_priority) = queue.position(lane, &message, usize::MAX);
+        Ok((queue.view_message(lane, &message), position, in_priority))
     }
 
     /// One message by its sequence.
     #[must_use]
     pub fn message_at(&self, id: QueueId, seq: Seq) -> Option<MessageView> {
         let queue = self.queues.get(&id)?;
-        Some(queue.view_message(queue.by_seq.get(seq)?))
+        let (lane, message) = queue.look(seq)?;
+        Some(queue.view_message(lane, &message))
     }
 
     /// The priority a given one means in a queue.

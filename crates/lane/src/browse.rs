@@ -1,6 +1,8 @@
 //! Seeing what is in a queue without taking it.
 
-use crate::entries::{Entry, Slot};
+use std::borrow::Cow;
+
+use crate::entries::Slot;
 use crate::ids::{Seq, Time};
 use crate::message::{Message, State, Status, public_id};
 use crate::queue::{Copied, Queue};
@@ -8,20 +10,21 @@ use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
 
 impl Queue {
     /// The ready messages as they would be leased one after the other, if nothing came in between.
-    pub(crate) fn dispatch_order(&self) -> impl Iterator<Item = Slot> + '_ {
-        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| lane.iter(&self.entries)).collect();
-        let mut heads: Vec<Option<Slot>> = lanes.iter_mut().map(Iterator::next).collect();
+    pub(crate) fn dispatch_order(&self) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
+        let indices: Vec<u16> = (0..self.lanes.len()).map(|rank| self.lanes.index_at(rank)).collect();
+        let mut lanes: Vec<_> = indices.iter().map(|index| self.lane_messages(*index)).collect();
+        let mut heads: Vec<Option<Cow<'_, Message>>> = lanes.iter_mut().map(Iterator::next).collect();
         let mut ready = self.lanes.ready();
         let mut picker = self.picker.clone();
         std::iter::from_fn(move || {
             let rank = picker.pick(ready, |rank| {
-                let head = heads[rank].expect("a ready lane has a head");
-                self.lanes.at_rank(rank).head_of(&self.entries[head].message)
+                let head = heads[rank].as_deref().expect("a ready lane has a head");
+                self.lanes.at_rank(rank).head_of(head)
             })?;
-            let slot = std::mem::replace(&mut heads[rank], lanes[rank].next());
+            let message = std::mem::replace(&mut heads[rank], lanes[rank].next())?;
             picker.charge(rank, self.lanes.at_rank(rank).weight);
             ready.set(rank, heads[rank].is_some());
-            slot
+            Some((indices[rank], message))
         })
     }
 
@@ -33,13 +36,13 @@ impl Queue {
     ) -> (Vec<MessageView>, Option<Cursor>) {
         let mut page = Vec::new();
         let mut last = None;
-        for (at, slot) in self.browse_from(query) {
+        for (at, lane, message) in self.browse_from(query) {
             if page.len() == query.limit {
                 return (page, last);
             }
             last = Some(at);
-            if self.matches(slot, query) {
-                let view = self.view_message(slot);
+            if matches(&message, query) {
+                let view = self.view_message(lane, &message);
                 if accept(&view) {
                     page.push(view);
                 }
@@ -48,35 +51,29 @@ impl Queue {
         (page, None)
     }
 
-    fn browse_from<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = (Cursor, Slot)> + 'a> {
+    fn browse_from<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
         let after = query.cursor.map_or(0, |cursor| cursor.0);
         match query.order {
             BrowseOrder::Published => Box::new(
-                (self.by_seq.from(Seq(after).next()))
-                    .map(|slot| (Cursor(self.entries[slot].message.seq.0), slot)),
+                (self.messages_from(Seq(after).next()))
+                    .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
             ),
             BrowseOrder::Dispatch => {
-                let leased = self.leased_slots().into_iter();
-                let all =
-                    leased.chain(self.dispatch_order()).chain(self.delayed_slots()).chain(self.dead_slots());
-                let wanted = all.filter(|slot| {
-                    query.status.is_none_or(|status| self.entries[*slot].message.state.status() == status)
+                let here = |slot: Slot| (self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message));
+                let leased = self.leased_slots().into_iter().map(here);
+                let rest = self.delayed_slots().into_iter().chain(self.dead_slots()).map(here);
+                let all = leased.chain(self.dispatch_order()).chain(rest);
+                let wanted = all.filter(|(_, message)| {
+                    query.status.is_none_or(|status| message.state.status() == status)
                 });
-                Box::new((1_u64..).map(Cursor).zip(wanted).skip(usize::try_from(after).unwrap_or(usize::MAX)))
+                let counted = (1_u64..).zip(wanted).skip(usize::try_from(after).unwrap_or(usize::MAX));
+                Box::new(counted.map(|(at, (lane, message))| (Cursor(at), lane, message)))
             }
         }
     }
 
-    fn matches(&self, slot: Slot, query: &Query) -> bool {
-        let message = &self.entries[slot].message;
-        query.status.is_none_or(|status| message.state.status() == status)
-            && query.priority.is_none_or(|priority| message.priority == priority)
-            && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
-    }
-
     /// One message as it is now.
-    pub(crate) fn view_message(&self, slot: Slot) -> MessageView {
-        let Entry { message, lane, .. } = &self.entries[slot];
+    pub(crate) fn view_message(&self, lane: u16, message: &Message) -> MessageView {
         let (due, deadline) = match message.state {
             State::Delayed { due } => (Some(due), None),
             State::Leased { deadline, .. } => (None, deadline.some()),
@@ -87,7 +84,7 @@ impl Queue {
             id: public_id(message.id(), message.seq),
             priority: self.settings.scheme.show(message.original, message.priority),
             level: message.priority,
-            lane: self.lanes.lane(*lane).name.clone(),
+            lane: self.lanes.lane(lane).name.clone(),
             status: message.state.status(),
             since: message.since,
             expires: message.expires.some(),
@@ -104,7 +101,7 @@ impl Queue {
     /// The queue as it is now.
     pub(crate) fn view(&self, now: Time) -> QueueView {
         let (consumers, waiting) = self.roster.counts();
-        let lanes = self.lanes.iter().map(|lane| LaneView {
+        let lanes = self.lanes.iter().enumerate().map(|(rank, lane)| LaneView {
             lane: lane.name.clone(),
             level: lane.level,
             ready: lane.ready,
@@ -112,9 +109,10 @@ impl Queue {
             leased: lane.leased,
             dead: lane.dead,
             bytes: lane.bytes,
-            oldest_age_ms: lane
-                .head(&self.entries)
-                .map_or(0, |slot| now.since(self.entries[slot].message.since)),
+            oldest_age_ms: self
+                .lane_messages(self.lanes.index_at(rank))
+                .next()
+                .map_or(0, |message| now.since(message.since)),
             max_active: lane.max_active,
             published: lane.stats.published,
             delivered: lane.stats.delivered,
@@ -151,4 +149,13 @@ impl Queue {
         let Message { seq, priority, .. } = self.entries[slot].message;
         Copied { seq, priority, slot: Some(slot), duplicate: true }
     }
+}
+
+/// Where to go on after it, the index of its lane, and the message.
+type Browsed<'a> = (Cursor, u16, Cow<'a, Message>);
+
+fn matches(message: &Message, query: &Query) -> bool {
+    query.status.is_none_or(|status| message.state.status() == status)
+        && query.priority.is_none_or(|priority| message.priority == priority)
+        && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
 }

@@ -9,6 +9,7 @@ use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
+use crate::run::RunId;
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeKind, Headers};
 
@@ -283,6 +284,13 @@ pub enum Effect {
     Released(Place),
     /// One message more needs the content at this place.
     Shared(Place),
+    /// So many messages that waited in this run need their content no more.
+    Forgotten {
+        /// The run.
+        run: RunId,
+        /// How many messages.
+        messages: u64,
+    },
 }
 
 /// A lease, and the message it is of.

@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) holder: Option<ConsumerId>,
     /// A newer message of a last-value queue has taken its place.
     pub(crate) outdated: bool,
+    /// It is being written to a segment, and nothing has happened to it since.
+    pub(crate) spilling: bool,
     /// The stable index of its lane.
     pub(crate) lane: u16,
     /// Where its alarm is.
@@ -50,6 +52,7 @@ impl Entry {
             message,
             holder: None,
             outdated: false,
+            spilling: false,
             lane: 0,
             bucket: NO_BUCKET,
             alarm_prev: NONE,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
 use crate::message::{Death, Message, Settled};
 use crate::priority::{Original, Priority};
+use crate::run::{RunId, RunRecord};
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeKind};
 
@@ -119,6 +120,22 @@ pub enum Fact {
         original: Original,
         /// When it expires.
         expires: Time,
+    },
+    /// Messages of a queue wait in a run, and those of it that wait are not in memory.
+    RunStored {
+        /// The queue.
+        queue: QueueId,
+        /// The run as it is now.
+        run: Box<RunRecord>,
+    },
+    /// Every message that waited in a run is gone.
+    RunSettled {
+        /// The queue.
+        queue: QueueId,
+        /// The run.
+        run: RunId,
+        /// How.
+        how: Settled,
     },
     /// A message left one queue and is, with the same content, in others.
     Moved {

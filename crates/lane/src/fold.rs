@@ -41,8 +41,7 @@ impl Broker {
             Fact::QueueDeleted { queue } => {
                 self.known(queue)?;
                 let queue = self.forget_queue(queue);
-                let places = queue.by_seq.from(Seq(0)).map(|slot| queue.entries[slot].message.place);
-                step.effects.extend(places.map(Effect::Released));
+                queue.forget_all(step);
             }
             Fact::ExchangeStored { name, kind } => self.topology.store(name, kind),
             Fact::ExchangeDeleted { name } => self.topology.delete(&name),
@@ -81,6 +80,13 @@ impl Broker {
             Fact::Replayed { queue, seq, priority, original, expires } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
                 queue.revive(slot, priority, original, expires);
+            }
+            Fact::RunStored { run, .. } if !SEQS.contains(&run.first) || !SEQS.contains(&run.last) => {
+                return Err(Unfounded);
+            }
+            Fact::RunStored { queue, run } => self.known_or_nameless(queue).fold_run(&run, step),
+            Fact::RunSettled { queue, run, how } => {
+                self.known(queue)?.settle_run(run, how, step);
             }
             Fact::Moved { from, seq, to } => self.fold_moved(from, seq, to, step)?,
         }
@@ -167,6 +173,10 @@ impl Broker {
         for slot in nameless.by_seq.from(Seq(0)) {
             queue.insert(nameless.entries[slot].message.clone());
         }
+        for run in nameless.runs.values() {
+            let index = queue.add_run(&run.record());
+            queue.lanes.lane_mut(index).stats.published += run.waiting();
+        }
     }
 
     /// Queues that the log never described, because that part of it is damaged: their messages are not lost with it.
@@ -191,7 +201,7 @@ impl Broker {
 
     fn known_message(&mut self, id: QueueId, seq: Seq) -> Result<(&mut Queue, Slot), Unfounded> {
         let queue = self.known(id)?;
-        let slot = queue.by_seq.get(seq).ok_or(Unfounded)?;
+        let slot = queue.bring(seq).ok_or(Unfounded)?;
         Ok((queue, slot))
     }
 
@@ -268,8 +278,7 @@ impl Broker {
     pub fn message_facts(&self) -> impl Iterator<Item = Fact> + '_ {
         self.names.values().flat_map(|id| {
             let queue = self.queue_ref(*id);
-            let slots = queue.by_seq.from(Seq(0));
-            slots.map(|slot| Fact::Stored { queue: queue.id, message: queue.durable(slot) })
+            queue.durable_messages().map(|message| Fact::Stored { queue: queue.id, message })
         })
     }
 }

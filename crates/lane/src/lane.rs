@@ -14,6 +14,7 @@ use crate::ids::Seq;
 use crate::message::Settled;
 use crate::priority::Priority;
 use crate::refusal::Refusal;
+use crate::run::RunId;
 use crate::settings::{FIFO_LANE, Order, PickerKind, Settings};
 use crate::stats::LaneStats;
 
@@ -39,6 +40,12 @@ pub(crate) struct Lane {
     rank: usize,
     fresh: List,
     returned: BTreeMap<Seq, Slot>,
+    /// Its runs by a lower bound of what waits in each. They do not overlap.
+    pub(crate) runs: BTreeSet<(Seq, RunId)>,
+    /// Ready messages in its runs.
+    pub(crate) spilled: u64,
+    /// The last sequence it ever spilled.
+    pub(crate) spilled_to: Seq,
 }
 
 impl Lane {
@@ -64,10 +71,13 @@ impl Lane {
             rank: 0,
             fresh: List::default(),
             returned: BTreeMap::new(),
+            runs: BTreeSet::new(),
+            spilled: 0,
+            spilled_to: Seq(0),
         }
     }
 
-    /// The oldest ready message.
+    /// The oldest ready message in memory.
     pub(crate) fn head(&self, entries: &Entries) -> Option<Slot> {
         match (self.returned.first_key_value(), self.fresh.head()) {
             (Some((seq, returned)), Some(fresh)) => {
@@ -99,7 +109,7 @@ impl Lane {
         self.ready_bytes -= u64::from(entries[slot].message.bytes);
     }
 
-    /// Its ready messages, oldest first.
+    /// Its ready messages in memory, oldest first.
     pub(crate) fn iter<'a>(&'a self, entries: &'a Entries) -> impl Iterator<Item = Slot> + 'a {
         let mut returned = self.returned.values().copied().peekable();
         let mut fresh = self.fresh.iter(entries).peekable();
@@ -110,14 +120,21 @@ impl Lane {
         })
     }
 
-    /// Ready messages older than this one; `None` when it is further than `walk_max` from either end.
+    /// Ready messages in memory older than this one; `None` when it is further than `walk_max` from either end.
     pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
-        self.behind(entries, slot, walk_max).map(|behind| self.ready - 1 - behind).or_else(|| {
+        let here = self.ready - self.spilled;
+        self.behind(entries, slot, walk_max).map(|behind| here - 1 - behind).or_else(|| {
             self.iter(entries).take(walk_max).position(|other| other == slot).map(|ahead| ahead as u64)
         })
     }
 
-    /// Ready messages younger than this one. None are younger than the newest, which is what nearly everybody asks for.
+    /// Ready messages in memory with a lesser sequence.
+    pub(crate) fn here_before(&self, entries: &Entries, seq: Seq) -> u64 {
+        let fresh = self.fresh.iter(entries).take_while(|slot| entries[*slot].message.seq < seq);
+        (self.returned.range(..seq).count() + fresh.count()) as u64
+    }
+
+    /// Ready messages in memory younger than this one. None are younger than the newest, which is what nearly everybody asks for.
     fn behind(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
         if self.fresh.tail() == Some(slot) && self.returned.is_empty() {
             return Some(0);
@@ -320,6 +337,19 @@ impl Lanes {
         if lane.ready == 1 {
             self.ready.set(lane.rank, true);
         }
+    }
+
+    /// Ready messages of a lane went into a run, or came out of one: its other numbers are right already.
+    pub(crate) fn count_ready(&mut self, index: u16) {
+        let lane = &self.lanes[usize::from(index)];
+        self.depths[lane.rank] = lane.ready;
+        self.ready.set(lane.rank, lane.ready > 0);
+    }
+
+    /// Fresh messages of a lane, oldest first, that come after all its runs.
+    pub(crate) fn fresh<'a>(&'a self, entries: &'a Entries, index: u16) -> impl Iterator<Item = Slot> + 'a {
+        let lane = self.lane(index);
+        lane.fresh.iter(entries).filter(move |slot| entries[*slot].message.seq > lane.spilled_to)
     }
 
     pub(crate) fn take_ready(&mut self, entries: &mut Entries, slot: Slot) {

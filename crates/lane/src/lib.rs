@@ -22,6 +22,7 @@ mod publishing;
 mod queue;
 mod refusal;
 mod roster;
+mod run;
 mod settings;
 mod stats;
 mod topology;
@@ -44,6 +45,7 @@ pub use message::{
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
 pub use refusal::Refusal;
+pub use run::{Backlog, NoBacklog, RunId, RunRecord};
 pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,

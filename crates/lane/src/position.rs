@@ -1,7 +1,6 @@
 //! Where a message stands: how many go before it, in its lane and in all, if nothing came or went in between.
 
-use crate::entries::Slot;
-use crate::message::State;
+use crate::message::{Message, State};
 use crate::picker::{Picker, Turn, urgency};
 use crate::queue::Queue;
 
@@ -11,19 +10,28 @@ const POSITION_MAX: u64 = 1_000;
 impl Queue {
     /// Messages ahead of a ready one: in dispatch order, and in its own lane. Neither is told of one that is further than
     /// `walk_max` from either end of its lane.
-    pub(crate) fn position(&self, slot: Slot, walk_max: usize) -> (Option<u64>, Option<u64>) {
-        if self.entries[slot].message.state != State::Ready {
+    pub(crate) fn position(
+        &self,
+        index: u16,
+        message: &Message,
+        walk_max: usize,
+    ) -> (Option<u64>, Option<u64>) {
+        if message.state != State::Ready {
             return (None, None);
         }
-        let index = self.entries[slot].lane;
         let rank = self.lanes.rank_of(index);
-        let Some(in_lane) = self.lanes.lane(index).ahead_of(&self.entries, slot, walk_max) else {
+        let lane = self.lanes.lane(index);
+        let here = match self.by_seq.get(message.seq) {
+            Some(slot) => lane.ahead_of(&self.entries, slot, walk_max),
+            None => Some(lane.here_before(&self.entries, message.seq)),
+        };
+        let Some(in_lane) = here.map(|here| here + self.spilled_before(index, message.seq)) else {
             return (None, None);
         };
         let elsewhere = match &self.picker {
             Picker::Strict => Some(self.lanes.ready_above(rank)),
             Picker::Weighted { turn } => Some(self.ahead_in_turns(*turn, rank, in_lane)),
-            Picker::Aging { step_ms } => self.older(*step_ms, slot, in_lane),
+            Picker::Aging { step_ms } => self.older(*step_ms, rank, message, in_lane),
         };
         (elsewhere.map(|elsewhere| elsewhere + in_lane), Some(in_lane))
     }
@@ -47,19 +55,16 @@ impl Queue {
     }
 
     /// How many messages of other lanes are more urgent by now; `None` when too many are to be counted.
-    fn older(&self, step_ms: u64, slot: Slot, in_lane: u64) -> Option<u64> {
-        let rank = self.lanes.rank_of(self.entries[slot].lane);
-        let urgency = |slot: Slot| {
-            let entry = &self.entries[slot];
-            let rank = self.lanes.rank_of(entry.lane);
-            (urgency(&self.lanes.at_rank(rank).head_of(&entry.message), step_ms), rank)
+    fn older(&self, step_ms: u64, rank: usize, message: &Message, in_lane: u64) -> Option<u64> {
+        let urgency = |rank: usize, message: &Message| {
+            (urgency(&self.lanes.at_rank(rank).head_of(message), step_ms), rank)
         };
-        let mine = urgency(slot);
+        let mine = urgency(rank, message);
         let mut left = POSITION_MAX.checked_sub(in_lane)?;
         let others = self.lanes.ready().iter().filter(|other| *other != rank);
         let others = others.flat_map(|other| {
-            let lane = self.lanes.at_rank(other).iter(&self.entries);
-            lane.take_while(|other| urgency(*other) < mine)
+            let lane = self.lane_messages(self.lanes.index_at(other));
+            lane.take_while(move |message| urgency(other, message) < mine)
         });
         let mut ahead = 0;
         for _ in others {

@@ -42,12 +42,16 @@ impl LaneStats {
     }
 
     pub(crate) fn settled(&mut self, how: Settled) {
+        self.settled_many(how, 1);
+    }
+
+    pub(crate) fn settled_many(&mut self, how: Settled, messages: u64) {
         *match how {
             Settled::Acked => &mut self.acked,
             Settled::Expired => &mut self.expired,
             Settled::Evicted => &mut self.evicted,
             Settled::Removed | Settled::Replaced | Settled::Dropped => &mut self.removed,
-        } += 1;
+        } += messages;
     }
 
     pub(crate) fn wait(&self) -> WaitView {

@@ -7,13 +7,14 @@ use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{DeathReason, Message, PutBack, Settled, State};
+use crate::picker::Picker;
 use crate::priority::Priority;
 use crate::refusal::Refusal;
 use crate::roster::Kind;
 
 impl Queue {
     /// The rank to take from, if a message may be leased and somebody has room for it.
-    fn pick(&self) -> Option<usize> {
+    fn pick(&mut self) -> Option<usize> {
         if self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active) {
             return None;
         }
@@ -23,7 +24,12 @@ impl Queue {
             i32::MIN => eligible,
             floor => eligible.below(self.lanes.rank_below(Priority(floor))),
         };
-        self.lanes.pick(&self.picker, eligible, &self.entries)
+        if matches!(self.picker, Picker::Aging { .. }) && !self.runs.is_empty() {
+            // It compares the heads.
+            eligible.iter().all(|rank| self.load(rank, 1)).then_some(())?;
+        }
+        let rank = self.lanes.pick(&self.picker, eligible, &self.entries)?;
+        self.load(rank, 1).then_some(rank)
     }
 
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.
@@ -169,11 +175,13 @@ impl Queue {
     /// When something may happen by itself next.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         let alarm = self.alarms.next().unwrap_or(Time::NEVER);
-        alarm.min(self.roster.next_give_up().unwrap_or(Time::NEVER)).some()
+        let run = self.next_run_alarm().unwrap_or(Time::NEVER);
+        alarm.min(run).min(self.roster.next_give_up().unwrap_or(Time::NEVER)).some()
     }
 
     /// Lets time pass. Answers the messages that must be dead-lettered, oldest first.
     pub(crate) fn advance(&mut self, now: Time, step: &mut Step) -> Vec<(Seq, DeathReason)> {
+        self.wake_runs(now);
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
         let mut dying = Vec::new();

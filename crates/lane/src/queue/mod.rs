@@ -7,7 +7,9 @@ mod end;
 mod lease;
 mod publish;
 mod recover;
+mod spill;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::alarms::Alarms;
@@ -20,6 +22,7 @@ use crate::picker::Picker;
 use crate::priority::Priority;
 use crate::refusal::Refusal;
 use crate::roster::{Kind, Roster};
+use crate::run::{Backlog, Run, RunId};
 use crate::settings::{LastValue, Order, Settings};
 
 pub(crate) use publish::{Admission, Admitted, Copied};
@@ -39,6 +42,13 @@ pub(crate) struct Queue {
     by_id: TextIndex,
     by_key: TextIndex,
     alarms: Alarms,
+    backlog: Arc<dyn Backlog>,
+    /// Messages that wait and are not in memory.
+    pub(crate) runs: BTreeMap<RunId, Run>,
+    /// When each run must be looked through for expired messages.
+    run_alarms: BTreeSet<(Time, RunId)>,
+    /// Sequences of messages that are being written to segments.
+    spilling: BTreeMap<RunId, Vec<Seq>>,
     /// Leased to pulls.
     pulled: List,
     delayed: List,
@@ -61,8 +71,13 @@ impl Queue {
         settings: Box<Settings>,
         next_seq: Seq,
         seed: u64,
+        backlog: Arc<dyn Backlog>,
     ) -> Self {
         Self {
+            backlog,
+            runs: BTreeMap::new(),
+            run_alarms: BTreeSet::new(),
+            spilling: BTreeMap::new(),
             id,
             name,
             next_seq,
@@ -95,7 +110,7 @@ impl Queue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.len() == 0
+        self.entries.len() == 0 && self.runs.is_empty()
     }
 
     /// Takes new settings; what waits stands in the new lanes by its age.
@@ -111,6 +126,7 @@ impl Queue {
             self.lanes.apply_settings(&self.settings);
             return;
         }
+        self.bring_all();
         let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
         for slot in &slots {
             self.detach(*slot);
@@ -174,6 +190,7 @@ impl Queue {
     /// Undoes [`Queue::attach`].
     fn detach(&mut self, slot: Slot) {
         let entries = &mut self.entries;
+        entries[slot].spilling = false;
         self.alarms.clear(entries, slot);
         let Entry { message, lane: index, holder, .. } = &entries[slot];
         let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
@@ -283,11 +300,13 @@ impl Queue {
     ///
     /// # Errors
     /// [`Refusal::NoSuchMessage`].
-    pub(crate) fn find(&self, id: &str) -> Result<Slot, Refusal> {
-        let by_seq = || self.by_seq.get(seq_of_public_id(id)?);
+    pub(crate) fn find(&self, id: &str) -> Result<Seq, Refusal> {
+        let by_seq = || seq_of_public_id(id).filter(|seq| self.look(*seq).is_some());
         // A dead letter gives up its id to a pending message, and has it again when that one is gone.
         let dead = || self.dead.iter(&self.entries).find(|slot| self.entries[*slot].message.id() == Some(id));
-        self.by_id.get(&self.entries, id).or_else(by_seq).or_else(dead).ok_or(Refusal::NoSuchMessage)
+        let seq_of = |slot: Slot| self.entries[slot].message.seq;
+        let by_id = self.by_id.get(&self.entries, id).map(seq_of);
+        by_id.or_else(by_seq).or_else(|| dead().map(seq_of)).ok_or(Refusal::NoSuchMessage)
     }
 
     /// Leased messages, those of pulls first.
@@ -345,8 +364,8 @@ impl Queue {
 
     fn check_lane_count(&self) -> Result<(), Refusal> {
         let mut priorities = std::collections::BTreeSet::new();
-        for slot in self.by_seq.from(Seq(0)) {
-            priorities.insert(self.entries[slot].message.priority);
+        for (_, message) in self.messages_from(Seq(0)) {
+            priorities.insert(message.priority);
             if priorities.len() > crate::LANES_MAX {
                 return Err(Refusal::TooManyLanes);
             }

@@ -192,8 +192,10 @@ impl Queue {
         while self.is_over(self.waiting, self.waiting_bytes) {
             let least = self.lanes.ready().last().filter(|least| *least >= rank);
             // A dead letter that is replayed may be the oldest of its lane.
-            let others = |least| self.lanes.at_rank(least).iter(&self.entries).find(|slot| *slot != newcomer);
-            let victim = least.and_then(others).unwrap_or(newcomer);
+            let victim = least.filter(|least| self.load(*least, 2)).and_then(|least| {
+                self.lanes.at_rank(least).iter(&self.entries).find(|slot| *slot != newcomer)
+            });
+            let victim = victim.unwrap_or(newcomer);
             self.settle(victim, Settled::Evicted, step);
             if victim == newcomer {
                 return false;
@@ -205,8 +207,10 @@ impl Queue {
     /// What to answer for a copy.
     pub(crate) fn published(&self, publish: usize, copied: Copied) -> Published {
         let Copied { seq, priority, slot, duplicate } = copied;
-        let (position, position_in_priority) =
-            slot.map_or((None, None), |slot| self.position(slot, WALK_MAX));
+        let (position, position_in_priority) = slot.map_or((None, None), |slot| {
+            let Entry { lane, message, .. } = &self.entries[slot];
+            self.position(*lane, message, WALK_MAX)
+        });
         Published { publish, queue: self.id, seq, priority, duplicate, position, position_in_priority }
     }
 }

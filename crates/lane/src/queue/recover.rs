@@ -9,7 +9,7 @@ use crate::message::{Death, Message, Settled, State};
 impl Queue {
     /// Puts in a stored message, in place of what is there under its sequence. Answers the place that is free then.
     pub(crate) fn fold_stored(&mut self, message: Message) -> Option<Place> {
-        let before = self.by_seq.get(message.seq);
+        let before = self.bring(message.seq);
         let before = before.map(|slot| {
             self.lanes.lane_mut(self.entries[slot].lane).stats.published -= 1;
             self.take_out(slot).place

@@ -38,19 +38,33 @@ use crate::watch::{Watch, browse};
 /// Runs a story on a queue with these settings (JSON, with or without the outer braces) and compares what it said.
 #[track_caller]
 pub(crate) fn check(settings: &str, story: &str, expect: Expect) {
-    expect.assert_eq(&tell(Options::default(), settings, story));
+    check_with(Options::default(), settings, story, expect);
 }
 
 /// [`check`] on a broker that was told something.
 #[track_caller]
 pub(crate) fn check_with(options: Options, settings: &str, story: &str, expect: Expect) {
-    expect.assert_eq(&tell(options, settings, story));
+    let told = tell(options, settings, story, None);
+    // What is spilled behaves the same.
+    for keep in 0..2 {
+        assert_eq!(tell(options, settings, story, Some(keep)), told, "spilled but for {keep}");
+    }
+    expect.assert_eq(&told);
 }
 
 /// Runs a story and compares the position of every message with where it comes in the order of browsing.
 #[track_caller]
 pub(crate) fn check_positions(settings: &str, story: &str) {
+    for keep in [None, Some(0), Some(1)] {
+        check_positions_of(settings, story, keep);
+    }
+}
+
+fn check_positions_of(settings: &str, story: &str, keep: Option<usize>) {
     let mut stage = Stage::new(Options::default());
+    if let Some(keep) = keep {
+        stage.watch.spill(keep);
+    }
     stage.declare("q", settings);
     for step in story.split('·') {
         stage.act(step.trim());
@@ -68,8 +82,11 @@ pub(crate) fn check_positions(settings: &str, story: &str) {
 /// November 2026.
 pub(crate) const START: Time = Time(1_793_500_000_000);
 
-fn tell(options: Options, settings: &str, story: &str) -> String {
+fn tell(options: Options, settings: &str, story: &str, keep: Option<usize>) -> String {
     let mut stage = Stage::new(options);
+    if let Some(keep) = keep {
+        stage.watch.spill(keep);
+    }
     stage.declare("q", settings);
     stage.said.clear();
     for step in story.split('·') {
@@ -348,7 +365,7 @@ impl Stage {
 
     fn find(&self, name: &str) -> Option<MessageView> {
         let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Published);
-        all.into_iter().find(|view| self.places[&view.place] == name)
+        all.into_iter().find(|view| self.places[&self.watch.first_place(view.place)] == name)
     }
 
     // ---- saying ----
@@ -358,7 +375,7 @@ impl Stage {
         for effect in &step.effects {
             match effect {
                 Effect::Deliver(delivery) => {
-                    let name = self.places[&delivery.place].clone();
+                    let name = self.places[&self.watch.first_place(delivery.place)].clone();
                     let who = self.consumers.iter().find(|(_, id)| **id == delivery.consumer);
                     let who = who.map_or("", |(who, _)| who.as_str());
                     let mut word = if who.is_empty() { name.clone() } else { format!("{who}:{name}") };
@@ -370,7 +387,10 @@ impl Stage {
                 }
                 Effect::Served { consumer } if !delivered(step, *consumer) => got.push("nothing".to_owned()),
                 Effect::Cancelled { .. } => got.push("cancelled".to_owned()),
-                Effect::Served { .. } | Effect::Released(_) | Effect::Shared(_) => {}
+                Effect::Served { .. }
+                | Effect::Released(_)
+                | Effect::Shared(_)
+                | Effect::Forgotten { .. } => {}
             }
         }
         if !got.is_empty() {
@@ -385,7 +405,7 @@ impl Stage {
                 let names = all
                     .iter()
                     .filter(|view| view.status == status)
-                    .map(|view| self.places[&view.place].as_str());
+                    .map(|view| self.places[&self.watch.first_place(view.place)].as_str());
                 let names: Vec<&str> = names.collect();
                 (!names.is_empty())
                     .then(|| format!("{} {}", format!("{status:?}").to_lowercase(), names.join(" ")))
@@ -396,8 +416,12 @@ impl Stage {
 
     fn say_order(&mut self, order: BrowseOrder) {
         let all = browse(&self.watch.broker, &self.queue, order);
-        self.said
-            .push(all.iter().map(|view| self.places[&view.place].as_str()).collect::<Vec<_>>().join(" "));
+        self.said.push(
+            all.iter()
+                .map(|view| self.places[&self.watch.first_place(view.place)].as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
     }
 
     fn say_lanes(&mut self) {

@@ -1,12 +1,16 @@
 //! What must hold after every step of any broker, whatever it was asked: places balance, facts folded anew give the same
 //! broker, nothing is delivered at or after its expiry, lanes conserve messages, and no deadline is slept past.
 
+mod shelf;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use overtake_lane::{
     Broker, BrowseOrder, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place, Query,
-    QueueId, Refusal, Reply, Seq, State, Status, Step, Time,
+    QueueId, Refusal, Reply, RunId, Seq, State, Status, Step, Time,
 };
+use shelf::{Shelf, run_of};
 
 /// A broker under watch: every step goes through here.
 pub(crate) struct Watch {
@@ -20,19 +24,73 @@ pub(crate) struct Watch {
     pulls: BTreeMap<ConsumerId, Time>,
     expires: BTreeMap<(QueueId, Seq), Time>,
     options: Options,
+    shelf: Arc<Shelf>,
+    /// Messages of a lane that are never spilled; `None`: all stay in memory.
+    keep: Option<usize>,
+    /// A run that is being written.
+    plan: Option<(QueueId, RunId)>,
+    /// Runs begun.
+    runs: u64,
+    steps: u64,
+    /// How many messages hold the content in each run.
+    shelved: BTreeMap<RunId, i64>,
 }
 
 impl Watch {
     pub(crate) fn new(options: Options, now: Time) -> Self {
+        let shelf = Arc::new(Shelf::default());
         Self {
-            broker: Broker::new(options),
+            broker: Broker::with_backlog(options, shelf.clone()),
             now,
-            folded: Broker::new(options),
+            folded: Broker::with_backlog(options, shelf.clone()),
+            shelf,
+            keep: None,
+            plan: None,
+            runs: 0,
+            steps: 0,
+            shelved: BTreeMap::new(),
             facts: Vec::new(),
             holds: BTreeMap::new(),
             pulls: BTreeMap::new(),
             expires: BTreeMap::new(),
             options,
+        }
+    }
+
+    /// From now on spills whatever it can, but for so many of each lane.
+    pub(crate) fn spill(&mut self, keep: usize) {
+        self.keep = Some(keep);
+    }
+
+    /// The place that content had when it was published.
+    pub(crate) fn first_place(&self, place: Place) -> Place {
+        self.shelf.first_place(place)
+    }
+
+    /// A run that was begun before the last step is done, and another one is begun. Some come to nothing.
+    fn shelve(&mut self) {
+        let Some(keep) = self.keep else { return };
+        let mut step = Step::default();
+        if let Some((queue, run)) = self.plan.take() {
+            if run.0 % 5 == 0 {
+                self.broker.unspilled(queue, run);
+            } else {
+                self.broker.spilled(queue, run, &mut step);
+                // Said twice it means the same.
+                step.facts.extend(self.broker.run_fact(queue, run).filter(|_| run.0 % 3 == 0));
+            }
+            self.watch_step(&step);
+        }
+        self.steps += 1;
+        if self.steps % 4 != 0 {
+            // A few gather, so that a run is of more than one.
+            return;
+        }
+        self.runs += 1;
+        let run = RunId(self.runs);
+        if let Some((queue, messages)) = self.broker.plan_spill(run, keep, 3, 40) {
+            self.shelf.put(run, messages);
+            self.plan = Some((queue, run));
         }
     }
 
@@ -74,8 +132,9 @@ impl Watch {
     /// The consumers are gone and the broker is made anew from its facts, as after a crash.
     pub(crate) fn restart(&mut self) -> Step {
         self.options.life += 1;
-        let mut broker = Broker::new(self.options);
+        let mut broker = Broker::with_backlog(self.options, self.shelf.clone());
         let mut step = Step::default();
+        self.plan = None;
         for fact in self.facts.clone() {
             broker.fold(fact, &mut step).expect("every fact is founded");
         }
@@ -93,6 +152,11 @@ impl Watch {
     }
 
     fn see(&mut self, step: &Step) {
+        self.watch_step(step);
+        self.shelve();
+    }
+
+    fn watch_step(&mut self, step: &Step) {
         self.see_effects(step);
         self.see_facts(step);
         self.check_places();
@@ -119,6 +183,10 @@ impl Watch {
                 Fact::Replayed { queue, seq, expires, .. } => {
                     self.expires.insert((*queue, *seq), *expires);
                 }
+                Fact::RunStored { run, .. } => {
+                    let waiting = u64::from(run.count - run.next) - run.holes.len() as u64;
+                    self.shelved.entry(run.run).or_insert(waiting as i64);
+                }
                 _ => {}
             }
         }
@@ -128,6 +196,15 @@ impl Watch {
                     let expires = self.expires[&(delivery.receipt.queue, delivery.receipt.seq)];
                     assert!(expires > self.now, "delivered at or after its expiry: {delivery:?}");
                     assert!(delivery.deadline > self.now, "a lease that was over when it was given");
+                }
+                Effect::Forgotten { run, messages } => {
+                    *self.shelved.entry(*run).or_default() -= *messages as i64;
+                }
+                Effect::Released(place) if run_of(*place).is_some() => {
+                    *self.shelved.get_mut(&run_of(*place).expect("it was asked")).expect("stored") -= 1;
+                }
+                Effect::Shared(place) if run_of(*place).is_some() => {
+                    *self.shelved.get_mut(&run_of(*place).expect("it was asked")).expect("stored") += 1;
                 }
                 Effect::Released(place) => {
                     let holds = self.holds.get_mut(place).expect("a place that was given");
@@ -157,9 +234,15 @@ impl Watch {
     /// Each place has as many holds as messages, and none is left when no copy is left.
     fn check_places(&mut self) {
         let mut copies: BTreeMap<Place, i64> = BTreeMap::new();
+        let mut shelved: BTreeMap<RunId, i64> = BTreeMap::new();
         for message in stored(&self.broker).into_values() {
-            *copies.entry(message.place).or_default() += 1;
+            match run_of(message.place) {
+                Some(run) => *shelved.entry(run).or_default() += 1,
+                None => *copies.entry(message.place).or_default() += 1,
+            }
         }
+        self.shelved.retain(|_, holds| *holds != 0);
+        assert_eq!(self.shelved, shelved, "messages that need each segment");
         self.holds.retain(|_, holds| *holds > 0);
         assert_eq!(self.holds, copies, "places held, places in use");
     }

@@ -1,0 +1,391 @@
+//! Messages that leave memory and come back: runs.
+//!
+//! A message is either in the entries or waits in exactly one run; the gauges count it the same.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::Queue;
+use crate::command::{Effect, Step};
+use crate::entries::Slot;
+use crate::fact::Fact;
+use crate::ids::{Seq, Time};
+use crate::message::{Message, Settled, State};
+use crate::run::{CHUNK, Reader, Run, RunId, RunRecord};
+
+/// A run is looked through for expired messages at most so many times between its first expiry and its last.
+const LOOKS: u64 = 64;
+
+impl Queue {
+    // ---- out of memory ----
+
+    /// Ready messages in memory.
+    pub(crate) fn ready_here(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.ready - lane.spilled).sum()
+    }
+
+    /// Chooses messages for a run: the oldest fresh ones of the least urgent lane that has more than `keep`. They stay
+    /// where they are until [`Queue::spilled`].
+    pub(crate) fn plan_spill(
+        &mut self,
+        run: RunId,
+        keep: usize,
+        most: usize,
+        most_bytes: u64,
+    ) -> Option<Vec<Message>> {
+        if self.settings.last_value.is_some() {
+            return None;
+        }
+        for rank in (0..self.lanes.len()).rev() {
+            let index = self.lanes.index_at(rank);
+            let mut bytes = 0;
+            let plain = |slot: &Slot| {
+                let entry = &self.entries[*slot];
+                entry.message.extras.is_none() && !entry.spilling
+            };
+            let slots: Vec<Slot> = (self.lanes.fresh(&self.entries, index).skip(keep).filter(plain))
+                .take(most)
+                .take_while(|slot| {
+                    let fits = bytes < most_bytes;
+                    bytes += u64::from(self.entries[*slot].message.bytes);
+                    fits
+                })
+                .collect();
+            if slots.is_empty() {
+                continue;
+            }
+            for slot in &slots {
+                self.entries[*slot].spilling = true;
+            }
+            let messages: Vec<Message> =
+                slots.iter().map(|slot| self.entries[*slot].message.clone()).collect();
+            self.spilling.insert(run, messages.iter().map(|message| message.seq).collect());
+            return Some(messages);
+        }
+        None
+    }
+
+    /// The segment of a plan is durable: what nothing has happened to since leaves memory.
+    pub(crate) fn spilled(&mut self, run: RunId, step: &mut Step) {
+        let Some(seqs) = self.spilling.remove(&run) else { return };
+        let slots: Vec<Option<Slot>> = seqs
+            .iter()
+            .map(|seq| self.by_seq.get(*seq).filter(|slot| self.entries[*slot].spilling))
+            .collect();
+        let waiting = || slots.iter().flatten().map(|slot| &self.entries[*slot].message);
+        let Some(first) = waiting().next() else {
+            // Nothing is left of it: its segment is of no use to anybody.
+            step.effects.push(Effect::Forgotten { run, messages: 0 });
+            return;
+        };
+        let next = slots.iter().position(Option::is_some).unwrap_or(slots.len());
+        let holes = (next..slots.len()).filter(|at| slots[*at].is_none());
+        let record = RunRecord {
+            run,
+            priority: first.priority,
+            count: slots.len() as u32,
+            bytes: waiting().map(|message| u64::from(message.bytes)).sum(),
+            expires: waiting().map(|message| message.expires).min().unwrap_or(Time::NEVER),
+            first: first.seq,
+            last: *seqs.last().expect("a plan has a message"),
+            next: next as u32,
+            holes: holes.map(|at| at as u32).collect(),
+        };
+        for slot in slots.into_iter().flatten() {
+            step.effects.push(Effect::Released(self.take_out(slot).place));
+        }
+        self.add_run(&record);
+        step.facts.push(Fact::RunStored { queue: self.id, run: Box::new(record) });
+    }
+
+    /// The segment of a plan could not be written.
+    pub(crate) fn unspilled(&mut self, run: RunId) {
+        for seq in self.spilling.remove(&run).unwrap_or_default() {
+            if let Some(slot) = self.by_seq.get(seq) {
+                self.entries[slot].spilling = false;
+            }
+        }
+    }
+
+    /// Takes for true that messages wait in a run. Those that are in memory leave it.
+    pub(crate) fn fold_run(&mut self, record: &RunRecord, step: &mut Step) {
+        self.next_seq = self.next_seq.max(record.last.next());
+        let known = self.runs.contains_key(&record.run);
+        if known {
+            self.remove_run(record.run);
+        }
+        let mut left = 0;
+        let is_here = self.by_seq.from(record.first).next();
+        if is_here.is_some_and(|slot| self.entries[slot].message.seq <= record.last) {
+            let run = Run::new(record, 0);
+            let backlog = self.backlog.clone();
+            for (_, message) in Reader::new(&*backlog, &run, 0) {
+                if let Some(slot) = self.by_seq.get(message.seq) {
+                    step.effects.push(Effect::Released(self.take_out(slot).place));
+                    left += 1;
+                }
+            }
+        }
+        let index = self.add_run(record);
+        if !known {
+            self.lanes.lane_mut(index).stats.published += self.runs[&record.run].waiting() - left;
+        }
+    }
+
+    /// Takes a run as it is, its record written elsewhere. Answers its lane.
+    pub(crate) fn add_run(&mut self, record: &RunRecord) -> u16 {
+        let index = self.open_lane(record.priority);
+        let run = Run::new(record, index);
+        let (count, bytes) = (run.waiting(), run.bytes);
+        (self.waiting, self.waiting_bytes) = (self.waiting + count, self.waiting_bytes + bytes);
+        let lane = self.lanes.lane_mut(index);
+        (lane.ready, lane.spilled) = (lane.ready + count, lane.spilled + count);
+        (lane.ready_bytes, lane.bytes) = (lane.ready_bytes + bytes, lane.bytes + bytes);
+        lane.spilled_to = lane.spilled_to.max(run.last);
+        lane.runs.insert((run.first, run.id));
+        self.lanes.count_ready(index);
+        self.run_alarms.insert((run.expires, run.id));
+        self.runs.insert(run.id, run);
+        index
+    }
+
+    fn remove_run(&mut self, id: RunId) -> Option<Run> {
+        let run = self.runs.remove(&id)?;
+        let (count, bytes) = (run.waiting(), run.bytes);
+        (self.waiting, self.waiting_bytes) = (self.waiting - count, self.waiting_bytes - bytes);
+        let lane = self.lanes.lane_mut(run.lane);
+        (lane.ready, lane.spilled) = (lane.ready - count, lane.spilled - count);
+        (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
+        lane.runs.remove(&(run.first, run.id));
+        self.lanes.count_ready(run.lane);
+        self.run_alarms.remove(&(run.expires, run.id));
+        Some(run)
+    }
+
+    /// Every message that waits in a run is gone.
+    pub(crate) fn settle_run(&mut self, id: RunId, how: Settled, step: &mut Step) -> u64 {
+        let Some(run) = self.remove_run(id) else { return 0 };
+        let messages = run.waiting();
+        self.lanes.lane_mut(run.lane).stats.settled_many(how, messages);
+        step.effects.push(Effect::Forgotten { run: id, messages });
+        messages
+    }
+
+    /// Every message is gone with its queue.
+    pub(crate) fn forget_all(&self, step: &mut Step) {
+        let places = self.by_seq.from(Seq(0)).map(|slot| self.entries[slot].message.place);
+        step.effects.extend(places.map(Effect::Released));
+        let runs = self.runs.values().map(|run| Effect::Forgotten { run: run.id, messages: run.waiting() });
+        step.effects.extend(runs);
+    }
+
+    // ---- back into memory ----
+
+    /// Brings one message of a run back.
+    fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
+        let run = self.runs.get_mut(&id).expect("a run that is read is there");
+        let (before, index, bytes) = (run.first, run.lane, u64::from(message.bytes));
+        run.take(ordinal, &message);
+        let (first, is_over) = (run.first, run.waiting() == 0);
+        (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+        let lane = self.lanes.lane_mut(index);
+        (lane.ready, lane.spilled) = (lane.ready - 1, lane.spilled - 1);
+        (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
+        if first != before {
+            lane.runs.remove(&(before, id));
+            lane.runs.insert((first, id));
+        }
+        if is_over {
+            self.remove_run(id);
+        }
+        let seq = message.seq;
+        let slot = self.entries.insert(message, index);
+        self.by_seq.insert(seq, slot);
+        self.attach(slot);
+        slot
+    }
+
+    /// The message of a sequence, brought into memory if it waits in a run.
+    pub(crate) fn bring(&mut self, seq: Seq) -> Option<Slot> {
+        self.by_seq.get(seq).or_else(|| {
+            let (id, ordinal, message) = self.in_runs(seq)?;
+            Some(self.fetch(id, ordinal, message))
+        })
+    }
+
+    /// Brings back everything that waits in runs.
+    pub(crate) fn bring_all(&mut self) {
+        while let Some(id) = self.runs.keys().next().copied() {
+            if !self.load_next(id) {
+                return;
+            }
+        }
+    }
+
+    /// Has the `count` oldest messages of a lane in memory, if it has so many. False: they cannot be read.
+    pub(crate) fn load(&mut self, rank: usize, count: usize) -> bool {
+        let index = self.lanes.index_at(rank);
+        loop {
+            let lane = self.lanes.lane(index);
+            let Some((first, id)) = lane.runs.first().copied() else { return true };
+            let last = lane.iter(&self.entries).nth(count - 1);
+            if last.is_some_and(|slot| self.entries[slot].message.seq < first) {
+                return true;
+            }
+            if !self.load_next(id) {
+                return false;
+            }
+        }
+    }
+
+    /// Brings back the next few messages of a run. False if they cannot be read.
+    fn load_next(&mut self, id: RunId) -> bool {
+        let backlog = self.backlog.clone();
+        let next = self.runs[&id].next();
+        let read = backlog.read(id, next, CHUNK);
+        let is_read = !read.is_empty();
+        for (ordinal, message) in (next..).zip(read) {
+            if self.runs.get(&id).is_some_and(|run| run.waits(ordinal)) {
+                self.fetch(id, ordinal, message);
+            }
+        }
+        is_read
+    }
+
+    // ---- time ----
+
+    /// When a run must be looked through.
+    pub(crate) fn next_run_alarm(&self) -> Option<Time> {
+        self.run_alarms.first().and_then(|(when, _)| when.some())
+    }
+
+    /// Brings back what has expired in runs, and what soon will.
+    pub(crate) fn wake_runs(&mut self, now: Time) {
+        while let Some((_, id)) = self.run_alarms.first().copied().filter(|(when, _)| *when <= now) {
+            let backlog = self.backlog.clone();
+            let run = &self.runs[&id];
+            let expiries = || Reader::new(&*backlog, run, 0).map(|(_, message)| message.expires);
+            let last = expiries().filter(|when| *when != Time::NEVER).max().unwrap_or(now);
+            let soon = now.after(last.since(now) / LOOKS);
+            let mut next = Time::NEVER;
+            let mut due = Vec::new();
+            for (ordinal, message) in Reader::new(&*backlog, run, 0) {
+                if message.expires <= soon {
+                    due.push((ordinal, message));
+                } else {
+                    next = next.min(message.expires);
+                }
+            }
+            let run = self.runs.get_mut(&id).expect("it has an alarm");
+            self.run_alarms.remove(&(run.expires, id));
+            run.expires = next;
+            self.run_alarms.insert((next, id));
+            for (ordinal, message) in due {
+                self.fetch(id, ordinal, message);
+            }
+        }
+    }
+
+    // ---- looking ----
+
+    /// A message that waits in a run.
+    pub(crate) fn in_runs(&self, seq: Seq) -> Option<(RunId, u32, Message)> {
+        let holds = |run: &&Run| run.first <= seq && seq <= run.last;
+        let candidates = self.lanes.iter().filter_map(|lane| {
+            let (_, id) = lane.runs.range(..=(seq, RunId(u64::MAX))).next_back()?;
+            Some(&self.runs[id])
+        });
+        candidates.filter(holds).find_map(|run| {
+            let ordinal = self.backlog.rank(run.id, seq);
+            if !run.waits(ordinal) {
+                return None;
+            }
+            let message = self.backlog.read(run.id, ordinal, 1).pop()?;
+            (message.seq == seq).then_some((run.id, ordinal, message))
+        })
+    }
+
+    /// A message and the index of its lane, wherever it is.
+    pub(crate) fn look(&self, seq: Seq) -> Option<(u16, Cow<'_, Message>)> {
+        if let Some(slot) = self.by_seq.get(seq) {
+            let entry = &self.entries[slot];
+            return Some((entry.lane, Cow::Borrowed(&entry.message)));
+        }
+        let (id, _, message) = self.in_runs(seq)?;
+        Some((self.runs[&id].lane, Cow::Owned(message)))
+    }
+
+    /// Messages of a lane that wait in runs and have a lesser sequence.
+    pub(crate) fn spilled_before(&self, index: u16, seq: Seq) -> u64 {
+        let lane = self.lanes.lane(index);
+        if seq > lane.spilled_to {
+            return lane.spilled;
+        }
+        let older = lane.runs.range(..(seq, RunId(0))).map(|(_, id)| &self.runs[id]);
+        let counts = older.map(|run| {
+            if run.last < seq { run.waiting() } else { run.waiting_before(self.backlog.rank(run.id, seq)) }
+        });
+        counts.sum()
+    }
+
+    /// The ready messages of a lane, oldest first.
+    pub(crate) fn lane_messages(&self, index: u16) -> impl Iterator<Item = Cow<'_, Message>> + '_ {
+        let lane = self.lanes.lane(index);
+        let here = lane.iter(&self.entries).map(|slot| Cow::Borrowed(&self.entries[slot].message));
+        let runs = lane.runs.iter().map(|(_, id)| &self.runs[id]);
+        let spilled = runs.flat_map(|run| Reader::new(&*self.backlog, run, 0));
+        let spilled = spilled.map(|(_, message)| Cow::<Message>::Owned(message));
+        let (mut here, mut spilled) = (here.peekable(), spilled.peekable());
+        std::iter::from_fn(move || match (here.peek(), spilled.peek()) {
+            (Some(a), Some(b)) if b.seq < a.seq => spilled.next(),
+            (None, Some(_)) => spilled.next(),
+            _ => here.next(),
+        })
+    }
+
+    /// Every message from this sequence on with the index of its lane, by sequence.
+    pub(crate) fn messages_from(&self, seq: Seq) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
+        let mut here = self.by_seq.from(seq).map(|slot| &self.entries[slot]).peekable();
+        let mut readers: Vec<_> = (self.runs.values().filter(|run| run.last >= seq))
+            .map(|run| {
+                let from = if run.first < seq { self.backlog.rank(run.id, seq) } else { 0 };
+                (run.lane, Reader::new(&*self.backlog, run, from).peekable())
+            })
+            .collect();
+        let starts = self.runs.values().filter(|run| run.last >= seq).enumerate();
+        // A run is read only when it may be next.
+        let mut heap: BinaryHeap<_> =
+            starts.map(|(at, run)| Reverse((run.first.max(seq), at, false))).collect();
+        std::iter::from_fn(move || {
+            loop {
+                let Some(Reverse((next, at, is_exact))) = heap.peek().copied() else { break };
+                if here.peek().is_some_and(|entry| entry.message.seq < next) {
+                    break;
+                }
+                heap.pop();
+                let (lane, reader) = &mut readers[at];
+                if !is_exact {
+                    heap.extend(reader.peek().map(|(_, message)| Reverse((message.seq, at, true))));
+                    continue;
+                }
+                let (_, message) = reader.next().expect("it was looked at");
+                heap.extend(reader.peek().map(|(_, message)| Reverse((message.seq, at, true))));
+                return Some((*lane, Cow::Owned(message)));
+            }
+            here.next().map(|entry| (entry.lane, Cow::Borrowed(&entry.message)))
+        })
+    }
+
+    /// Every message that stands so, as a recovery must find it, by sequence.
+    pub(crate) fn durable_messages(&self) -> impl Iterator<Item = Message> + '_ {
+        self.messages_from(Seq(0)).map(|(_, message)| {
+            let mut message = message.into_owned();
+            let held = self.by_seq.get(message.seq).is_some_and(|slot| self.entries[slot].holder.is_some());
+            if held {
+                message.state = State::Ready;
+            }
+            message
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! Segments that are no files: what was spilled, by run.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use overtake_lane::{Backlog, Message, Place, RunId, Seq};
+
+/// Every run that was ever written.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf(Mutex<BTreeMap<RunId, Vec<(Message, Place)>>>);
+
+/// Places of spilled messages are told from others by this bit.
+const SPILLED: u64 = 1 << 63;
+
+impl Shelf {
+    /// Writes a run.
+    pub(crate) fn put(&self, run: RunId, messages: Vec<Message>) {
+        let shelved = (0..).zip(messages).map(|(ordinal, message)| {
+            let place = Place(SPILLED | run.0 << 20 | ordinal);
+            (Message { place, ..message.clone() }, message.place)
+        });
+        self.0.lock().expect("sound").insert(run, shelved.collect());
+    }
+
+    /// The place that content had before it was spilled, however often.
+    pub(crate) fn first_place(&self, mut place: Place) -> Place {
+        while let Some(run) = run_of(place) {
+            place = self.0.lock().expect("sound")[&run][(place.0 & 0xf_ffff) as usize].1;
+        }
+        place
+    }
+}
+
+/// The run in which the content of a place is.
+pub(crate) fn run_of(place: Place) -> Option<RunId> {
+    (place.0 & SPILLED != 0).then_some(RunId((place.0 & !SPILLED) >> 20))
+}
+
+impl Backlog for Shelf {
+    fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
+        let runs = self.0.lock().expect("sound");
+        runs[&run].iter().skip(from as usize).take(max).map(|(message, _)| message.clone()).collect()
+    }
+
+    fn rank(&self, run: RunId, seq: Seq) -> u32 {
+        self.0.lock().expect("sound")[&run].partition_point(|(message, _)| message.seq < seq) as u32
+    }
+}
