@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use crate::decide::Sight;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
-use crate::file::{Copies, FORMAT_VERSION, FileHeader, HEADER_LEN, HeaderFault, Name};
+use crate::file::{FORMAT_VERSION, FileHeader, HEADER_LEN, Name};
+use crate::header::{Copies, HeaderFault};
 
 /// The files of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) journals: BTreeMap<u64, Entry>,
     pub(crate) spares: Vec<u64>,
-    pub(crate) half_made: Vec<u64>,
+    /// Files and segments that were being made.
+    pub(crate) half_made: Vec<Name>,
+    /// Numbers of the segments, ascending.
+    pub(crate) segments: Vec<u64>,
     /// The store most files here belong to: the expected one, else that of the first readable header.
     pub(crate) store_id: Option<u64>,
 }
@@ -36,11 +40,13 @@ impl Catalog {
                     catalog.journals.insert(number, Entry::read(disk, &name)?);
                 }
                 Some(Name::Spare(id)) => catalog.spares.push(id),
-                Some(Name::New(id)) => catalog.half_made.push(id),
+                Some(Name::Segment(number)) => catalog.segments.push(number),
+                Some(name @ (Name::New(_) | Name::NewSegment(_))) => catalog.half_made.push(name),
                 None => {}
             }
         }
         catalog.spares.sort_unstable();
+        catalog.segments.sort_unstable();
         let mut ids = catalog.journals.values().filter_map(|entry| entry.read.ok());
         catalog.store_id = catalog.store_id.or_else(|| ids.next().map(|(header, _)| header.store_id));
         Ok(catalog)
@@ -64,9 +70,8 @@ impl Catalog {
         let entry = self.journals.get(&number)?;
         match entry.read {
             Ok((header, _)) if entry.len < header.segment_bytes => Some((entry.len, Sight::FileShort)),
-            Ok((_, Copies::First)) => Some((crate::file::COPY_AT as u64, Sight::HeaderCopyBad)),
-            Ok((_, Copies::Second)) => Some((0, Sight::HeaderCopyBad)),
-            Ok((_, Copies::Both)) | Err(_) => None,
+            Ok((_, copies)) => copies.bad_at().map(|at| (at, Sight::HeaderCopyBad)),
+            Err(_) => None,
         }
     }
 
@@ -88,7 +93,11 @@ impl Catalog {
 
     /// The greatest id in use by spares and half-made files.
     pub(crate) fn last_id(&self) -> u64 {
-        self.spares.iter().chain(&self.half_made).copied().max().unwrap_or(0)
+        let half_made = self.half_made.iter().filter_map(|name| match name {
+            Name::New(id) => Some(*id),
+            _ => None,
+        });
+        self.spares.iter().copied().chain(half_made).max().unwrap_or(0)
     }
 
     /// The last life that prepared a file here.

@@ -6,6 +6,7 @@ use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::file::Name;
 use crate::journal::{Tail, first_file};
+use crate::segment::examine;
 use crate::survey::{Damage, survey};
 
 /// What [`check`] found.
@@ -25,11 +26,17 @@ pub struct CheckReport {
     pub records: u64,
     /// Bytes of payload in them.
     pub bytes: u64,
+    /// Segments, damaged or not.
+    pub segments: usize,
+    /// Messages in them that can be read, whether they still wait or not.
+    pub segment_messages: u64,
+    /// Bytes of their contents.
+    pub segment_bytes: u64,
     /// Where the log ends; `None` when that cannot be told.
     pub tail: Option<Tail>,
-    /// What is wrong: something durable cannot be read. In the order of the log.
+    /// What is wrong: something durable cannot be read. In the order of the log, then of the segments.
     pub damage: Vec<Damage>,
-    /// What is not as it was written, but costs nothing.
+    /// What is not as it was written, but costs nothing; and segments that were being made.
     pub notes: Vec<Damage>,
 }
 
@@ -60,6 +67,9 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
         idle_files: catalog.spares.len() + catalog.half_made.len(),
         records: 0,
         bytes: 0,
+        segments: 0,
+        segment_messages: 0,
+        segment_bytes: 0,
         tail: None,
         damage: Vec::new(),
         notes: Vec::new(),
@@ -82,7 +92,24 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
         }
         Err(error) => return Err(error),
     }
+    check_segments(disk, &catalog, &mut report)?;
     Ok(report)
+}
+
+fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport) -> Result<(), StoreError> {
+    for name in catalog.half_made.iter().filter(|name| matches!(name, Name::NewSegment(_))) {
+        let what = Sight::HalfMade;
+        report.notes.push(Damage { file: name.to_string(), at: 0, bytes: 0, what });
+    }
+    for &number in &catalog.segments {
+        let Some(found) = examine(disk, number, catalog.store_id)? else { continue };
+        report.segments += 1;
+        report.segment_messages += found.messages;
+        report.segment_bytes += found.bytes;
+        report.damage.extend(found.damage);
+        report.notes.extend(found.notes);
+    }
+    Ok(())
 }
 
 fn unreadable_headers(catalog: &Catalog, from: u64) -> impl Iterator<Item = Damage> {

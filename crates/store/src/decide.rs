@@ -44,11 +44,19 @@ pub enum Sight {
     HalfMade,
     /// A spare.
     Spare,
+    /// A segment that does not end in a footer of its own.
+    FooterBad,
+    /// The index of a segment does not match its checksum, or the rest of the file.
+    IndexBad,
+    /// A block of a segment does not match its checksum, or the index.
+    BlockBad,
+    /// Messages of a segment that make no sense, though their checksum is right.
+    MessageBad,
 }
 
 impl Sight {
     /// Every sight.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::Zeros,
         Self::StaleFrame,
         Self::TornFrame,
@@ -66,6 +74,10 @@ impl Sight {
         Self::BeyondTail,
         Self::HalfMade,
         Self::Spare,
+        Self::FooterBad,
+        Self::IndexBad,
+        Self::BlockBad,
+        Self::MessageBad,
     ];
 }
 
@@ -89,6 +101,10 @@ impl fmt::Display for Sight {
             Self::BeyondTail => "a file not yet in use",
             Self::HalfMade => "a file that was being made",
             Self::Spare => "a spare file",
+            Self::FooterBad => "a segment that does not end in a footer of its own",
+            Self::IndexBad => "an index that does not match its checksum or its file",
+            Self::BlockBad => "a block of messages that does not match its checksum",
+            Self::MessageBad => "messages that make no sense",
         })
     }
 }
@@ -145,7 +161,17 @@ pub const fn decide(sight: Sight, proof: Proof) -> Decision {
             Proven,
         ) => Decision::Damage,
         // A file gets its name after its header and its length are durable, so no crash explains these.
-        (Sight::HeaderBad | Sight::HeaderMisplaced | Sight::FileShort, Proven | Unproven) => Decision::Damage,
+        // So does a segment, after all of it is.
+        (
+            Sight::HeaderBad
+            | Sight::HeaderMisplaced
+            | Sight::FileShort
+            | Sight::FooterBad
+            | Sight::IndexBad
+            | Sight::BlockBad
+            | Sight::MessageBad,
+            Proven | Unproven,
+        ) => Decision::Damage,
         (Sight::HeaderNewer | Sight::HeaderOtherStore, Proven | Unproven) => Decision::Refuse,
         (Sight::HeaderCopyBad, Proven | Unproven) => Decision::Note,
         // The end of the log lies beyond everything proven; should the two ever disagree, nothing is thrown away.
@@ -183,7 +209,11 @@ mod tests {
             BelowOldest: Reuse / Reuse\n\
             BeyondTail: Refuse / Reuse\n\
             HalfMade: Remove / Remove\n\
-            Spare: Reuse / Reuse";
+            Spare: Reuse / Reuse\n\
+            FooterBad: Damage / Damage\n\
+            IndexBad: Damage / Damage\n\
+            BlockBad: Damage / Damage\n\
+            MessageBad: Damage / Damage";
         assert_eq!(rows.join("\n"), expected);
     }
 

@@ -6,44 +6,43 @@
 //! | `journal-NNNNNNNNNNNN` | file number N (decimal, from 1, at least 12 digits): a part of the log, or prepared to be the next |
 //! | `spare-NNNNNNNNNNNN` | a file of the right length whose content does not matter; N only tells them apart |
 //! | `new-NNNNNNNNNNNN` | a file being made; removed when found |
+//! | `segment-NNNNNNNNNNNN` | segment number N, of its own count: spilled messages of one queue; see [`crate::segment`] |
+//! | `segment-new-NNNNNNNNNNNN` | a segment being written; removed when found |
 //! | `LOCK` | empty; its lock is the store's |
 //!
 //! # The header
-//! The first 4,096 bytes of a file; the frames follow. Little-endian. The same 64 bytes stand at 0 and at 2,048, the rest is zero.
+//! As in `header.rs`; the frames follow.
 //!
 //! ```text
 //!  0  8  magic "OVTKJRNL"
-//!  8  4  format version, 1. The place of magic, version and checksum holds for every later version.
+//!  8  4  format version, 1
 //! 12  4  life in which the file was prepared
 //! 16  8  store id
 //! 24  8  file number
 //! 32  8  LSN of the first byte after the header
 //! 40  8  length of the file
 //! 48 12  zero
-//! 60  4  CRC-32C of bytes 0..60, the file's *salt*: it is part of the checksum of every frame in the file
+//! 60  4  CRC-32C of bytes 0..60, the file's salt
 //! ```
 //!
 //! A file gets its `journal-` name only after header and length are durable, and is used only after the name is, too.
 
-use crate::decide::Sight;
+use crate::header::{Copies, Fields, HeaderFault, decode};
 use crate::lsn::Lsn;
 
 /// The format this program writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Length of the header block and unit of the page cache, bytes.
+/// Unit of the page cache, bytes.
 pub(crate) const PAGE_LEN: u64 = 4096;
 /// Where the frames begin.
-pub(crate) const HEADER_LEN: u64 = PAGE_LEN;
-/// Where the second copy of the header stands.
-pub(crate) const COPY_AT: usize = 2048;
+pub(crate) const HEADER_LEN: u64 = crate::header::HEADER_LEN;
 /// The shortest journal file, bytes.
 pub const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 /// The longest journal file, bytes.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
 const MAGIC: [u8; 8] = *b"OVTKJRNL";
-const FIELDS_LEN: usize = 64;
 
 /// What the header of a journal file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,64 +80,38 @@ impl FileHeader {
     }
 
     pub(crate) fn salt(&self) -> u32 {
-        crc32c::crc32c(&self.fields()[..60])
+        self.fields().salt()
     }
 
-    fn fields(&self) -> [u8; FIELDS_LEN] {
-        let mut bytes = [0; FIELDS_LEN];
-        bytes[0..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.life.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.store_id.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.first_lsn.0.to_le_bytes());
-        bytes[40..48].copy_from_slice(&self.segment_bytes.to_le_bytes());
-        bytes
+    fn fields(&self) -> Fields {
+        let mut fields = Fields::new(MAGIC);
+        fields.set_word(12, self.life);
+        fields.set_long(16, self.store_id);
+        fields.set_long(24, self.number);
+        fields.set_long(32, self.first_lsn.0);
+        fields.set_long(40, self.segment_bytes);
+        fields
     }
 
-    /// The header block, both copies in it.
+    /// The header block.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut fields = self.fields();
-        fields[60..].copy_from_slice(&self.salt().to_le_bytes());
-        let mut block = vec![0; HEADER_LEN as usize];
-        block[..FIELDS_LEN].copy_from_slice(&fields);
-        block[COPY_AT..COPY_AT + FIELDS_LEN].copy_from_slice(&fields);
-        block
+        self.fields().block()
     }
 
-    /// Reads a header block, which may be too short; says how many of the two copies were wrong.
+    /// Reads a header block, which may be too short; says which of the two copies were right.
     pub(crate) fn decode(block: &[u8]) -> Result<(Self, Copies), HeaderFault> {
-        let copy = |at: usize| Self::decode_copy(block.get(at..at + FIELDS_LEN).ok_or(HeaderFault::Bad)?);
-        match (copy(0), copy(COPY_AT)) {
-            (Ok(first), Ok(second)) if first == second => Ok((first, Copies::Both)),
-            // Two right copies that differ: neither can be trusted.
-            (Ok(_), Ok(_)) => Err(HeaderFault::Bad),
-            (Ok(first), Err(_)) => Ok((first, Copies::First)),
-            (Err(_), Ok(second)) => Ok((second, Copies::Second)),
-            (Err(HeaderFault::Newer(version)), _) | (_, Err(HeaderFault::Newer(version))) => {
-                Err(HeaderFault::Newer(version))
-            }
-            (Err(HeaderFault::Bad), Err(HeaderFault::Bad)) => Err(HeaderFault::Bad),
-        }
+        decode(block, MAGIC, Self::read)
     }
 
-    fn decode_copy(bytes: &[u8]) -> Result<Self, HeaderFault> {
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        if bytes[..8] != MAGIC || word(60) != crc32c::crc32c(&bytes[..60]) {
-            return Err(HeaderFault::Bad);
-        }
-        if word(8) > FORMAT_VERSION {
-            return Err(HeaderFault::Newer(word(8)));
-        }
+    fn read(fields: &Fields) -> Option<Self> {
         let header = Self {
-            store_id: long(16),
-            number: long(24),
-            life: word(12),
-            first_lsn: Lsn(long(32)),
-            segment_bytes: long(40),
+            store_id: fields.long(16),
+            number: fields.long(24),
+            life: fields.word(12),
+            first_lsn: Lsn(fields.long(32)),
+            segment_bytes: fields.long(40),
         };
-        if header.is_sane() { Ok(header) } else { Err(HeaderFault::Bad) }
+        header.is_sane().then_some(header)
     }
 
     /// A header made by anyone else may hold any numbers; the arithmetic on it must not overflow.
@@ -156,36 +129,14 @@ pub(crate) fn segment_bytes_are_valid(bytes: u64) -> bool {
     (SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&bytes) && bytes.is_multiple_of(PAGE_LEN)
 }
 
-/// Which copies of a header are right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copies {
-    Both,
-    First,
-    Second,
-}
-
-/// Why a header cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderFault {
-    Bad,
-    Newer(u32),
-}
-
-impl From<HeaderFault> for Sight {
-    fn from(fault: HeaderFault) -> Self {
-        match fault {
-            HeaderFault::Bad => Self::HeaderBad,
-            HeaderFault::Newer(_) => Self::HeaderNewer,
-        }
-    }
-}
-
 /// The name of a file of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Journal(u64),
     Spare(u64),
     New(u64),
+    Segment(u64),
+    NewSegment(u64),
 }
 
 impl std::fmt::Display for Name {
@@ -194,6 +145,8 @@ impl std::fmt::Display for Name {
             Self::Journal(number) => write!(f, "journal-{number:012}"),
             Self::Spare(id) => write!(f, "spare-{id:012}"),
             Self::New(id) => write!(f, "new-{id:012}"),
+            Self::Segment(number) => write!(f, "segment-{number:012}"),
+            Self::NewSegment(number) => write!(f, "segment-new-{number:012}"),
         }
     }
 }
@@ -201,14 +154,16 @@ impl std::fmt::Display for Name {
 impl Name {
     /// Reads a name; `None` for every name that we would not have given.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (stem, digits) = text.split_once('-')?;
+        let (stem, digits) = text.rsplit_once('-')?;
+        let n: u64 = digits.parse().ok()?;
         let name = match stem {
-            "journal" => Self::Journal(digits.parse().ok()?),
-            "spare" => Self::Spare(digits.parse().ok()?),
-            "new" => Self::New(digits.parse().ok()?),
+            "journal" => Self::Journal(n),
+            "spare" => Self::Spare(n),
+            "new" => Self::New(n),
+            "segment" => Self::Segment(n),
+            "segment-new" => Self::NewSegment(n),
             _ => return None,
         };
-        let (Self::Journal(n) | Self::Spare(n) | Self::New(n)) = name;
         ((1..1 << 62).contains(&n) && name.to_string() == text).then_some(name)
     }
 }
@@ -256,17 +211,22 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_from_damage() {
         let mut fields = header().fields();
-        fields[8] = 9;
-        let salt = crc32c::crc32c(&fields[..60]);
-        fields[60..].copy_from_slice(&salt.to_le_bytes());
-        assert_eq!(FileHeader::decode(&fields), Err(HeaderFault::Newer(9)));
-        fields[60] ^= 1;
-        assert_eq!(FileHeader::decode(&fields), Err(HeaderFault::Bad));
+        fields.set_word(8, 9);
+        let mut block = fields.block();
+        assert_eq!(FileHeader::decode(&block[..64]), Err(HeaderFault::Newer(9)));
+        block[60] ^= 1;
+        assert_eq!(FileHeader::decode(&block[..64]), Err(HeaderFault::Bad));
     }
 
     #[test]
     fn only_our_own_names_are_read() {
-        for name in [Name::Journal(7), Name::Spare(1), Name::New(1 << 40)] {
+        for name in [
+            Name::Journal(7),
+            Name::Spare(1),
+            Name::New(1 << 40),
+            Name::Segment(1_234_567_890_123),
+            Name::NewSegment(2),
+        ] {
             assert_eq!(Name::parse(&name.to_string()), Some(name));
         }
         for text in [
@@ -276,6 +236,9 @@ mod tests {
             "journal-000000000000",
             "spare-",
             "journal-x",
+            "segment-new-",
+            "segment-new-7",
+            "segment-old-000000000007",
             "a-b",
         ] {
             assert_eq!(Name::parse(text), None, "{text}");

@@ -1,4 +1,4 @@
-//! Records on disk: the journal of a store.
+//! Records on disk: the journal of a store, and its segments.
 //!
 //! A [`Journal`] is a stream of records, each an opaque run of bytes at its [`Lsn`], kept in preallocated files that are
 //! used again and again. It comes in two halves that meet only in [`Batch`]es and in small news, so that filling the next
@@ -11,6 +11,9 @@
 //!   room ◀─ files ready ◀────────── FileReady ◀──┘
 //! ```
 //!
+//! Beside the journal there are [`Segments`]: files of messages that only wait, written once and never changed, so that a backlog
+//! need not fit into memory. They know nothing of the journal, nor it of them.
+//!
 //! # What holds
 //! - A record below the durable LSN survives any crash, and comes back whole, in order.
 //! - A record above it may survive or not; but what one recovery did not show, no later one shows.
@@ -22,7 +25,8 @@
 //!   the power fails meanwhile. No log can do without whose commits share sectors.
 //!
 //! # The bytes
-//! Files and their headers: `file.rs`. Frames: `frame.rs`. What recovery does about what it sees: [`decide`].
+//! Files and their headers: `file.rs`. Frames: `frame.rs`. What recovery does about what it sees: [`decide`]. Segments:
+//! `segment/mod.rs`. All of it in one place: `docs/storage-format.md`.
 //!
 //! # Example
 //! ```
@@ -54,16 +58,19 @@ mod disk;
 mod error;
 mod file;
 mod frame;
+mod header;
 mod journal;
 mod lsn;
 #[cfg(feature = "memory-disk")]
 mod memory;
 mod mend;
+mod message;
 mod pool;
 mod proof;
 mod real;
 pub mod record;
 mod recovery;
+mod segment;
 mod survey;
 mod surveyor;
 mod walk;
@@ -84,5 +91,6 @@ pub use memory::{Counts, Fault, MemoryDisk, MemoryFile, MemoryGuard, Operation, 
 pub use pool::Prepared;
 pub use real::{RealDisk, RealFile, RealGuard};
 pub use recovery::Recovery;
+pub use segment::{Block, BlockInfo, Segment, SegmentInfo, SegmentWriter, Segments, Spilled};
 pub use survey::Damage;
 pub use writer::{FileReady, Writer};

@@ -98,8 +98,8 @@ fn put_aside<D: Disk>(
     survey: &Survey,
     pool: &mut Pool<D>,
 ) -> Result<(), StoreError> {
-    for &id in &catalog.half_made {
-        apply(disk, pool, Sight::HalfMade, &Name::New(id).to_string())?;
+    for name in &catalog.half_made {
+        apply(disk, pool, Sight::HalfMade, &name.to_string())?;
     }
     for &id in &catalog.spares {
         apply(disk, pool, Sight::Spare, &Name::Spare(id).to_string())?;

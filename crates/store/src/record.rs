@@ -23,17 +23,14 @@
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
 //!
-//! A message is: sequence, priority, original, since, expiry, bytes, count, state, extras.
+//! A message, and its parts, are as in `message.rs`.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::codec::{Reader, bytes, number, signed, text};
+use crate::message::{death, message, original, time};
 
-use overtake_lane::{
-    Binding, Death, DeathReason, Extras, Fact, LeaseId, Located, Message, Original, Place, Priority, QueueId,
-    Seq, Settled, State, Time,
-};
+use overtake_lane::{Binding, Fact, LeaseId, Located, QueueId, Seq, Settled, Time};
 
 /// No record that only settles one message is longer than this, in bytes of payload.
 pub const SETTLE_LEN_MAX: usize = 1 + 5 + 10 + 1;
@@ -147,71 +144,8 @@ fn head(out: &mut Vec<u8>, kind: u8, queue: QueueId, seq: Seq) {
     number(out, seq.0);
 }
 
-fn time(out: &mut Vec<u8>, time: Time) {
-    number(out, time.0.wrapping_add(1));
-}
-
 fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     bytes(out, &serde_json::to_vec(value).expect("settings and bindings are always JSON"));
-}
-
-fn original(out: &mut Vec<u8>, original: Original) {
-    match original {
-        Original::Missing => out.push(0),
-        Original::Name => out.push(1),
-        Original::Number(value) => {
-            out.push(2);
-            signed(out, i64::from(value));
-        }
-    }
-}
-
-fn message(out: &mut Vec<u8>, message: &Message) {
-    number(out, message.seq.0);
-    signed(out, i64::from(message.priority.0));
-    original(out, message.original);
-    number(out, message.since.0);
-    time(out, message.expires);
-    number(out, u64::from(message.bytes));
-    number(out, u64::from(message.count));
-    match message.state {
-        State::Ready => out.push(0),
-        State::Delayed { due } => {
-            out.push(1);
-            number(out, due.0);
-        }
-        State::Leased { lease, deadline } => {
-            out.push(2);
-            number(out, lease.0);
-            time(out, deadline);
-        }
-        State::Dead => out.push(3),
-    }
-    let none = Extras::default();
-    let extras = message.extras.as_deref().unwrap_or(&none);
-    out.push(
-        u8::from(extras.id.is_some())
-            | u8::from(extras.key.is_some()) << 1
-            | u8::from(extras.death.is_some()) << 2,
-    );
-    for present in [&extras.id, &extras.key].into_iter().flatten() {
-        text(out, present);
-    }
-    if let Some(died) = &extras.death {
-        death(out, died);
-    }
-}
-
-fn death(out: &mut Vec<u8>, death: &Death) {
-    out.push(match death.reason {
-        DeathReason::Rejected => 0,
-        DeathReason::DeliveryLimit => 1,
-        DeathReason::Expired => 2,
-    });
-    text(out, &death.queue);
-    text(out, &death.lane);
-    number(out, death.at.0);
-    number(out, u64::from(death.count));
 }
 
 const SETTLED: [Settled; 6] = [
@@ -257,52 +191,58 @@ impl<'a> Decoder<'a> {
     }
 
     fn fact(&mut self) -> Option<(Fact, Option<&'a [u8]>)> {
-        let kind = self.byte()?;
+        let kind = self.bytes.byte()?;
         let fact = match kind {
             1 => {
-                let (queue, next_seq) = (self.queue()?, self.seq()?);
-                Fact::QueueStored { queue, next_seq, name: self.text()?.into(), settings: self.json()? }
+                let (queue, next_seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::QueueStored { queue, next_seq, name: self.bytes.text()?.into(), settings: self.json()? }
             }
-            2 => Fact::QueueDeleted { queue: self.queue()? },
-            3 => Fact::ExchangeStored { name: self.text()?.into(), kind: self.json()? },
-            4 => Fact::ExchangeDeleted { name: self.text()?.into() },
+            2 => Fact::QueueDeleted { queue: self.bytes.queue()? },
+            3 => Fact::ExchangeStored { name: self.bytes.text()?.into(), kind: self.json()? },
+            4 => Fact::ExchangeDeleted { name: self.bytes.text()?.into() },
             5 => Fact::Bound(self.json::<Box<Binding>>()?),
             6 => Fact::Unbound(self.json::<Box<Binding>>()?),
             7 => {
-                let fact = Fact::Stored { queue: self.queue()?, message: self.message()? };
+                let fact = Fact::Stored { queue: self.bytes.queue()?, message: self.bytes.message()? };
                 self.content = Some(self.content()?);
                 return Some((fact, self.content));
             }
             8 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                let (lease, deadline) = (LeaseId(self.number()?), self.time()?);
-                Fact::Leased { queue, seq, lease, deadline, count: self.small()? }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                let (lease, deadline) = (LeaseId(self.bytes.number()?), self.bytes.time()?);
+                Fact::Leased { queue, seq, lease, deadline, count: self.bytes.small()? }
             }
             9 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                Fact::PutBack { queue, seq, count: self.small()?, due: self.time()?.some() }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::PutBack { queue, seq, count: self.bytes.small()?, due: self.bytes.time()?.some() }
             }
             10 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                Fact::Reprioritised { queue, seq, priority: self.priority()?, original: self.original()? }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::Reprioritised {
+                    queue,
+                    seq,
+                    priority: self.bytes.priority()?,
+                    original: self.bytes.original()?,
+                }
             }
             11 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                Fact::Settled { queue, seq, how: *SETTLED.get(usize::from(self.byte()?))? }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::Settled { queue, seq, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
             }
             12 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                Fact::Died { queue, seq, count: self.small()?, death: Box::new(self.death()?) }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::Died { queue, seq, count: self.bytes.small()?, death: Box::new(self.bytes.death()?) }
             }
             13 => {
-                let (queue, seq) = (self.queue()?, self.seq()?);
-                let (priority, original) = (self.priority()?, self.original()?);
-                Fact::Replayed { queue, seq, priority, original, expires: self.time()? }
+                let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
+                let (priority, original) = (self.bytes.priority()?, self.bytes.original()?);
+                Fact::Replayed { queue, seq, priority, original, expires: self.bytes.time()? }
             }
             14 => {
-                let (from, seq, count) = (self.queue()?, self.seq()?, self.number()?);
-                let located =
-                    |this: &mut Self| Some(Located { queue: this.queue()?, message: this.message()? });
+                let (from, seq, count) = (self.bytes.queue()?, self.bytes.seq()?, self.bytes.number()?);
+                let located = |this: &mut Self| {
+                    Some(Located { queue: this.bytes.queue()?, message: this.bytes.message()? })
+                };
                 Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
             }
             _ => return None,
@@ -315,98 +255,8 @@ impl<'a> Decoder<'a> {
         self.bytes.take(usize::try_from(len).ok()?)
     }
 
-    fn byte(&mut self) -> Option<u8> {
-        self.bytes.byte()
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        self.bytes.number()
-    }
-
-    fn small(&mut self) -> Option<u32> {
-        self.bytes.small()
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        self.bytes.text()
-    }
-
-    fn priority(&mut self) -> Option<Priority> {
-        i32::try_from(self.bytes.signed()?).ok().map(Priority)
-    }
-
-    fn original(&mut self) -> Option<Original> {
-        Some(match self.byte()? {
-            0 => Original::Missing,
-            1 => Original::Name,
-            2 => Original::Number(self.priority()?.0),
-            _ => return None,
-        })
-    }
-
-    fn queue(&mut self) -> Option<QueueId> {
-        self.small().map(QueueId)
-    }
-
-    fn seq(&mut self) -> Option<Seq> {
-        self.number().map(Seq)
-    }
-
-    fn time(&mut self) -> Option<Time> {
-        Some(Time(self.number()?.wrapping_sub(1)))
-    }
-
     fn json<T: serde::Deserialize<'a>>(&mut self) -> Option<T> {
         serde_json::from_slice(self.bytes.bytes()?).ok()
-    }
-
-    fn message(&mut self) -> Option<Message> {
-        let seq = self.seq()?;
-        let (priority, original) = (self.priority()?, self.original()?);
-        let (since, expires) = (Time(self.number()?), self.time()?);
-        let (bytes, count) = (self.small()?, self.small()?);
-        let state = match self.byte()? {
-            0 => State::Ready,
-            1 => State::Delayed { due: Time(self.number()?) },
-            2 => State::Leased { lease: LeaseId(self.number()?), deadline: self.time()? },
-            3 => State::Dead,
-            _ => return None,
-        };
-        let extras = self.extras()?;
-        let place = Place::default();
-        Some(Message { seq, priority, original, since, expires, bytes, count, place, state, extras })
-    }
-
-    fn extras(&mut self) -> Option<Option<Box<Extras>>> {
-        let has = self.byte()?;
-        if has == 0 {
-            return Some(None);
-        }
-        if has > 7 {
-            return None;
-        }
-        let mut extras = Extras::default();
-        if has & 1 != 0 {
-            extras.id = Some(self.text()?.into());
-        }
-        if has & 2 != 0 {
-            extras.key = Some(self.text()?.into());
-        }
-        if has & 4 != 0 {
-            extras.death = Some(self.death()?);
-        }
-        Some(Some(Box::new(extras)))
-    }
-
-    fn death(&mut self) -> Option<Death> {
-        let reason = match self.byte()? {
-            0 => DeathReason::Rejected,
-            1 => DeathReason::DeliveryLimit,
-            2 => DeathReason::Expired,
-            _ => return None,
-        };
-        let (queue, lane) = (Arc::from(self.text()?), Arc::from(self.text()?));
-        Some(Death { reason, queue, lane, at: Time(self.number()?), count: self.small()? })
     }
 }
 
@@ -431,7 +281,11 @@ impl<'a> Iterator for Decoder<'a> {
 
 #[cfg(test)]
 mod tests {
-    use overtake_lane::{ExchangeKind, Settings};
+    use std::sync::Arc;
+
+    use overtake_lane::{
+        Death, DeathReason, ExchangeKind, Extras, Message, Original, Place, Priority, Settings, State,
+    };
     use proptest::prelude::*;
 
     use super::*;

@@ -58,6 +58,9 @@ fn as_json(report: &CheckReport) -> Value {
         "idle_files": report.idle_files,
         "records": report.records,
         "bytes": report.bytes,
+        "segments": report.segments,
+        "segment_messages": report.segment_messages,
+        "segment_bytes": report.segment_bytes,
         "damage": places(&report.damage),
         "notes": places(&report.notes),
     })
@@ -71,6 +74,14 @@ fn as_text(dir: &Path, report: &CheckReport) -> String {
         count(report.bytes, "byte"),
         count(report.idle_files as u64, "file"),
     );
+    if report.segments > 0 {
+        text.push_str(&format!(
+            "{} in {}, {} of content\n",
+            count(report.segment_messages, "message"),
+            count(report.segments as u64, "segment"),
+            count(report.segment_bytes, "byte"),
+        ));
+    }
     if report.is_locked {
         text.push_str("a broker has it open: what it is writing may look torn\n");
     }

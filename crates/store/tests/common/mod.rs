@@ -1,6 +1,8 @@
 //! What the tests of a store share.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod spilled;
+
 use overtake_store::{
     Disk, Journal, Lsn, MemoryDisk, OnDamage, Opened, Options, RealDisk, StoreError, Writer,
 };

@@ -1,0 +1,46 @@
+//! The blocks of a segment that were read last.
+//!
+//! Two: the one being read, and the next one, read ahead. So reading in order reads each block once, whoever reads ahead.
+
+use std::sync::Arc;
+
+use super::block::Block;
+
+/// A longer block is not kept: a large message is read when it is asked for.
+const KEPT_LEN_MAX: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    /// The one used last, and the one before it.
+    slots: [Option<Arc<Block>>; 2],
+}
+
+impl Cache {
+    /// The block with this message, if it is here.
+    pub(super) fn get(&mut self, ordinal: u64) -> Option<Arc<Block>> {
+        let has = |slot: &Option<Arc<Block>>| {
+            slot.as_ref().is_some_and(|block| block.ordinals().contains(&ordinal))
+        };
+        if has(&self.slots[1]) {
+            self.slots.swap(0, 1);
+        }
+        self.slots[0].clone().filter(|block| block.ordinals().contains(&ordinal))
+    }
+
+    /// Whether the block with this message is here. Not a use of it.
+    pub(super) fn holds(&self, ordinal: u64) -> bool {
+        self.slots.iter().flatten().any(|block| block.ordinals().contains(&ordinal))
+    }
+
+    /// Keeps a block in place of the one not used for longer.
+    pub(super) fn keep(&mut self, block: &Arc<Block>) {
+        if block.len() <= KEPT_LEN_MAX && !self.holds(block.ordinals().start) {
+            self.slots.swap(0, 1);
+            self.slots[0] = Some(block.clone());
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.slots = [None, None];
+    }
+}

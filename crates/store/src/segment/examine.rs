@@ -1,0 +1,82 @@
+//! Reading a whole segment to see whether it is right.
+
+use std::io;
+
+use super::reader::Segment;
+use crate::decide::Sight;
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::file::Name;
+use crate::survey::Damage;
+
+/// What was found in a segment.
+#[derive(Debug, Default)]
+pub(crate) struct Examined {
+    /// Messages that can be read.
+    pub(crate) messages: u64,
+    /// Bytes of their contents.
+    pub(crate) bytes: u64,
+    pub(crate) damage: Vec<Damage>,
+    pub(crate) notes: Vec<Damage>,
+}
+
+/// Reads every message. Without a `store_id`, the segment may be of any store. `None` when there is no such segment, which a running broker may just have removed.
+///
+/// # Errors
+/// [`StoreError::Io`]. Damage is no error but a finding.
+pub(crate) fn examine<D: Disk>(
+    disk: &D,
+    number: u64,
+    store_id: Option<u64>,
+) -> Result<Option<Examined>, StoreError> {
+    let mut examined = Examined::default();
+    let (at, what) = match Segment::open_of(disk, number, store_id) {
+        Ok(segment) => {
+            examined.read(&segment)?;
+            return Ok(Some(examined));
+        }
+        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(StoreError::Corrupt { at, what, .. }) => (at, what),
+        Err(StoreError::Newer { .. }) => (0, Sight::HeaderNewer),
+        Err(StoreError::OtherStore { .. }) => (0, Sight::HeaderOtherStore),
+        Err(error) => return Err(error),
+    };
+    let file = Name::Segment(number).to_string();
+    let len = disk.open_to_read(&file).and_then(|file| file.len());
+    let len = len.map_err(|source| StoreError::io("read", &file, source))?;
+    // Without header, index or footer nothing of the segment is found.
+    examined.damage.push(Damage { file, at, bytes: len, what });
+    Ok(Some(examined))
+}
+
+impl Examined {
+    fn read<D: Disk>(&mut self, segment: &Segment<D>) -> Result<(), StoreError> {
+        let file = Name::Segment(segment.info().number).to_string();
+        if let Some(at) = segment.bad_copy_at() {
+            let what = Sight::HeaderCopyBad;
+            self.notes.push(Damage { file: file.clone(), at, bytes: crate::header::COPY_AT as u64, what });
+        }
+        for block in segment.blocks() {
+            let range = block.file_range;
+            match self.read_block(segment, block.ordinals.start) {
+                Ok(()) => {}
+                Err(StoreError::Corrupt { what, .. }) => {
+                    let bytes = range.end - range.start;
+                    self.damage.push(Damage { file: file.clone(), at: range.start, bytes, what });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_block<D: Disk>(&mut self, segment: &Segment<D>, first: u64) -> Result<(), StoreError> {
+        let block = segment.block(first)?.expect("the index has this block");
+        for ordinal in block.ordinals() {
+            block.message(ordinal)?;
+        }
+        self.messages += block.ordinals().count() as u64;
+        self.bytes += block.ordinals().map(|ordinal| block.content(ordinal).len() as u64).sum::<u64>();
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Reading a segment.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use overtake_lane::Seq;
+
+use super::block::{Block, Spilled};
+use super::cache::Cache;
+use super::footer::{FOOTER_LEN, Footer};
+use super::header::SegmentHeader;
+use super::index::{BlockInfo, ENTRY_LEN, Index};
+use super::info::SegmentInfo;
+use crate::decide::Sight;
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::file::{FORMAT_VERSION, Name};
+use crate::header::{Copies, HEADER_LEN, HeaderFault};
+
+/// An open segment. Its memory is its index, 32 bytes for each block, and at most two blocks, each of a MiB at most; a longer
+/// block, of one large message, is read whenever it is asked for.
+///
+/// Messages are named by their *ordinal*, their place in the segment from 0. Several threads may read at once; none waits
+/// for another's disk.
+pub struct Segment<D: Disk> {
+    file: D::File,
+    info: SegmentInfo,
+    salt: u32,
+    copies: Copies,
+    index: Index,
+    cache: Mutex<Cache>,
+}
+
+impl<D: Disk> Segment<D> {
+    /// Opens a segment of the store `store_id`, and reads its header, index and footer.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], with `NotFound` when there is none of this number; [`StoreError::Corrupt`]; [`StoreError::Newer`];
+    /// [`StoreError::OtherStore`].
+    pub fn open(disk: &D, number: u64, store_id: u64) -> Result<Self, StoreError> {
+        Self::open_of(disk, number, Some(store_id))
+    }
+
+    /// As [`Segment::open`]; without an id it may be of any store.
+    pub(super) fn open_of(disk: &D, number: u64, store_id: Option<u64>) -> Result<Self, StoreError> {
+        let name = Name::Segment(number).to_string();
+        let file = disk.open_to_read(&name).map_err(|source| StoreError::io("open", &name, source))?;
+        let len = file.len().map_err(|source| StoreError::io("read", &name, source))?;
+        let corrupt = |at, what| StoreError::Corrupt { file: name.clone(), at, what };
+
+        let (header, copies) = SegmentHeader::decode(&read(&file, &name, 0..HEADER_LEN.min(len))?).map_err(
+            |fault| match fault {
+                HeaderFault::Newer(found) => {
+                    StoreError::Newer { file: name.clone(), found, known: FORMAT_VERSION }
+                }
+                HeaderFault::Bad => corrupt(0, Sight::HeaderBad),
+            },
+        )?;
+        if let Some(wanted) = store_id.filter(|wanted| *wanted != header.store_id) {
+            return Err(StoreError::OtherStore { file: name, found: header.store_id, wanted });
+        }
+        if header.number != number {
+            return Err(corrupt(0, Sight::HeaderMisplaced));
+        }
+
+        let salt = header.salt();
+        let footer_at = len.saturating_sub(FOOTER_LEN as u64).max(HEADER_LEN.min(len));
+        let footer = Footer::decode(&read(&file, &name, footer_at..len)?, salt)
+            .ok_or_else(|| corrupt(footer_at, Sight::FooterBad))?;
+        let index_len = u64::from(footer.blocks) * ENTRY_LEN as u64;
+        if footer_at.checked_sub(index_len) != Some(footer.index_at) || footer.index_at < HEADER_LEN {
+            return Err(corrupt(footer_at, Sight::FooterBad));
+        }
+        let bytes = read(&file, &name, footer.index_at..footer_at)?;
+        let index = Some(bytes)
+            .filter(|bytes| crc32c::crc32c_append(salt, bytes) == footer.index_crc)
+            .and_then(|bytes| Index::decode(&bytes, &footer))
+            .ok_or_else(|| corrupt(footer.index_at, Sight::IndexBad))?;
+        let info = info(&header, &footer, len);
+        Ok(Self { file, info, salt, copies, index, cache: Mutex::default() })
+    }
+
+    /// What is known about it without reading its messages.
+    #[must_use]
+    pub fn info(&self) -> &SegmentInfo {
+        &self.info
+    }
+
+    /// What is known about each block without reading it, in order.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockInfo> {
+        (0..self.index.len()).map(|place| self.index.info(place))
+    }
+
+    /// The block with this message; `None` behind the last one.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; [`StoreError::Corrupt`] with the place of the block.
+    pub fn block(&self, ordinal: u64) -> Result<Option<Arc<Block>>, StoreError> {
+        let Some(place) = self.index.place_of(ordinal) else { return Ok(None) };
+        if let Some(block) = self.cache().get(ordinal) {
+            return Ok(Some(block));
+        }
+        self.load(place).map(Some)
+    }
+
+    /// At most `max` messages, from this one on; none behind the last one.
+    ///
+    /// # Errors
+    /// As [`Segment::block`].
+    pub fn read(&self, from: u64, max: usize) -> Result<Vec<Spilled>, StoreError> {
+        let to = from.saturating_add(max as u64).min(self.info.count);
+        let mut found = Vec::with_capacity(to.saturating_sub(from) as usize);
+        self.walk(from..to, |block, ordinal| {
+            found.push(block.spilled(ordinal)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The content of a message; `None` behind the last one.
+    ///
+    /// # Errors
+    /// As [`Segment::block`].
+    pub fn content(&self, ordinal: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.block(ordinal)?.map(|block| block.content(ordinal).to_vec()))
+    }
+
+    /// How many messages are before this sequence: the ordinal of the first that is not. Reads one block at most.
+    ///
+    /// # Errors
+    /// As [`Segment::block`].
+    pub fn before(&self, seq: Seq) -> Result<u64, StoreError> {
+        if seq > self.info.last {
+            return Ok(self.info.count);
+        }
+        let block = self.block_of(seq)?;
+        Ok(block.map_or(0, |block| block.ordinals().start + block.before(seq)))
+    }
+
+    /// The message of this sequence, if it is here. Reads one block at most.
+    ///
+    /// # Errors
+    /// As [`Segment::block`].
+    pub fn find(&self, seq: Seq) -> Result<Option<u64>, StoreError> {
+        if seq > self.info.last {
+            return Ok(None);
+        }
+        let Some(block) = self.block_of(seq)? else { return Ok(None) };
+        let ordinal = block.ordinals().start + block.before(seq);
+        let is_here = block.ordinals().contains(&ordinal) && block.seq(ordinal) == seq;
+        Ok(is_here.then_some(ordinal))
+    }
+
+    /// The sequences of these messages, as far as there are any. Reads their blocks and none of the messages.
+    ///
+    /// # Errors
+    /// As [`Segment::block`].
+    pub fn sequences(&self, ordinals: Range<u64>) -> Result<Vec<Seq>, StoreError> {
+        let ordinals = ordinals.start..ordinals.end.min(self.info.count);
+        let mut found = Vec::with_capacity(ordinals.end.saturating_sub(ordinals.start) as usize);
+        self.walk(ordinals, |block, ordinal| {
+            found.push(block.seq(ordinal));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Reads the block behind the one with this message, so that whoever reads in order finds it in memory. For another
+    /// thread than the reader's; it does nothing where the block is here, or is too long to be kept.
+    ///
+    /// # Errors
+    /// As [`Segment::block`]. The reader meets the same error when it comes there.
+    pub fn read_ahead(&self, ordinal: u64) -> Result<(), StoreError> {
+        let Some(place) = self.index.place_of(ordinal).map(|place| place + 1) else { return Ok(()) };
+        if place < self.index.len() && !self.cache().holds(self.index.info(place).ordinals.start) {
+            self.load(place)?;
+        }
+        Ok(())
+    }
+
+    /// Gives back the memory of the blocks read last.
+    pub fn forget_blocks(&self) {
+        self.cache().clear();
+    }
+
+    /// Where one of the two copies of the header is wrong, if one is.
+    pub(super) fn bad_copy_at(&self) -> Option<u64> {
+        self.copies.bad_at()
+    }
+
+    /// The only block that may hold this sequence; `None` when it is before all of them.
+    fn block_of(&self, seq: Seq) -> Result<Option<Arc<Block>>, StoreError> {
+        let Some(place) = self.index.place_of_seq(seq) else { return Ok(None) };
+        self.block(self.index.info(place).ordinals.start)
+    }
+
+    fn walk(
+        &self,
+        mut ordinals: Range<u64>,
+        mut visit: impl FnMut(&Block, u64) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        while !ordinals.is_empty()
+            && let Some(block) = self.block(ordinals.start)?
+        {
+            let to = block.ordinals().end.min(ordinals.end);
+            (ordinals.start..to).try_for_each(|ordinal| visit(&block, ordinal))?;
+            ordinals.start = to;
+        }
+        Ok(())
+    }
+
+    /// Reads without the lock: whoever wants a block that is here does not wait.
+    fn load(&self, place: usize) -> Result<Arc<Block>, StoreError> {
+        let info = self.index.info(place);
+        let name = Name::Segment(self.info.number).to_string();
+        let bytes = read(&self.file, &name, info.file_range.clone())?;
+        let block = Block::decode(self.info.number, bytes, &info, self.salt)
+            .map(|block| self.in_order(place, block))
+            .and_then(|block| block.ok_or(Sight::MessageBad))
+            .map_err(|what| StoreError::Corrupt { file: name, at: info.file_range.start, what })?;
+        let block = Arc::new(block);
+        self.cache().keep(&block);
+        Ok(block)
+    }
+
+    /// The sequences of a block are before those of the next one, and none is above the last one.
+    fn in_order(&self, place: usize, block: Block) -> Option<Block> {
+        let last = block.seq(block.ordinals().end - 1);
+        let is_last = place + 1 == self.index.len();
+        let right = if is_last { last == self.info.last } else { last < self.index.info(place + 1).first };
+        right.then_some(block)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().expect("no one panics while holding the blocks")
+    }
+}
+
+fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {
+    SegmentInfo {
+        number: header.number,
+        queue: header.queue,
+        count: footer.count,
+        bytes: footer.bytes,
+        file_len,
+        expires: footer.expires,
+        first: footer.first,
+        last: footer.last,
+    }
+}
+
+/// The bytes of a range of the file, fewer when it has become shorter.
+fn read<F: DiskFile>(file: &F, name: &str, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    let read = file.read_at(range.start, &mut bytes);
+    bytes.truncate(read.map_err(|source| StoreError::io("read", name, source))?);
+    Ok(bytes)
+}
