@@ -1,8 +1,8 @@
 //! One urgency's worth of messages, oldest first; and all lanes of a queue in order.
 //!
-//! A lane has two parts, both in the order of sequences: `fresh`, a list that grows at its end, and `returned`, what came
-//! to it later than its sequence says: put back, replayed, or moved here from another lane. The head is the older of the
-//! two heads. (In a lane that only lends and takes back, everything returned is older than everything fresh.)
+//! A lane has two parts in memory, both in the order of sequences: `fresh`, a list that grows at its end, and `returned`, what
+//! came to it later than its sequence says: put back, replayed, moved here from another lane, or fetched from a run. The
+//! head is the older of the two heads, once no run of the lane has an older message (`queue/spill.rs` sees to that).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

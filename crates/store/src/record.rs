@@ -19,6 +19,8 @@
 //! | 12 | died | queue, sequence, count, death |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
+//! | 15 | run stored | queue, run, priority, messages in the segment, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
+//! | 16 | run settled | queue, run, how |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -30,7 +32,7 @@ use std::fmt;
 use crate::codec::{Reader, bytes, number, signed, text};
 use crate::message::{death, message, original, time};
 
-use overtake_lane::{Binding, Fact, LeaseId, Located, QueueId, Seq, Settled, Time};
+use overtake_lane::{Binding, Fact, LeaseId, Located, QueueId, RunId, RunRecord, Seq, Settled, Time};
 
 /// No record that only settles one message is longer than this, in bytes of payload.
 pub const SETTLE_LEN_MAX: usize = 1 + 5 + 10 + 1;
@@ -135,6 +137,35 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
                 message(out, &target.message);
             }
         }
+        Fact::RunStored { queue, run } => {
+            out.push(15);
+            number(out, u64::from(queue.0));
+            run_record(out, run);
+        }
+        Fact::RunSettled { queue, run, how } => {
+            out.push(16);
+            number(out, u64::from(queue.0));
+            number(out, run.0);
+            out.push(settled_code(*how));
+        }
+    }
+}
+
+fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
+    let RunRecord { run, priority, count, bytes, expires, first, last, next, holes } = record;
+    number(out, run.0);
+    signed(out, i64::from(priority.0));
+    number(out, u64::from(*count));
+    number(out, *bytes);
+    time(out, *expires);
+    number(out, first.0);
+    number(out, last.0);
+    number(out, u64::from(*next));
+    number(out, holes.len() as u64);
+    let mut before = *next;
+    for hole in holes {
+        number(out, u64::from(hole - before));
+        before = *hole;
     }
 }
 
@@ -245,9 +276,35 @@ impl<'a> Decoder<'a> {
                 };
                 Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
             }
+            15 => Fact::RunStored { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
+            16 => {
+                let (queue, run) = (self.bytes.queue()?, RunId(self.bytes.number()?));
+                Fact::RunSettled { queue, run, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
+            }
             _ => return None,
         };
         Some((fact, None))
+    }
+
+    fn run_record(&mut self) -> Option<RunRecord> {
+        let bytes = &mut self.bytes;
+        let mut record = RunRecord {
+            run: RunId(bytes.number()?),
+            priority: bytes.priority()?,
+            count: bytes.small()?,
+            bytes: bytes.number()?,
+            expires: bytes.time()?,
+            first: bytes.seq()?,
+            last: bytes.seq()?,
+            next: bytes.small()?,
+            holes: Vec::new(),
+        };
+        let mut hole = record.next;
+        for _ in 0..bytes.number()? {
+            hole = hole.checked_add(bytes.small()?)?;
+            record.holes.push(hole);
+        }
+        Some(record)
     }
 
     fn content(&mut self) -> Option<&'a [u8]> {
@@ -346,6 +403,24 @@ mod tests {
         )
     }
 
+    fn runs() -> impl Strategy<Value = RunRecord> {
+        let numbers = (any::<u64>(), any::<i32>(), any::<u32>(), any::<u64>());
+        let holes = prop::collection::btree_set(any::<u32>(), 0..5);
+        (numbers, time(), any::<u64>(), any::<u64>(), holes).prop_map(
+            |((run, priority, count, bytes), expires, first, last, holes)| RunRecord {
+                run: RunId(run),
+                priority: Priority(priority),
+                count,
+                bytes,
+                expires,
+                first: Seq(first),
+                last: Seq(last),
+                next: holes.first().copied().unwrap_or(count),
+                holes: holes.into_iter().collect(),
+            },
+        )
+    }
+
     fn facts() -> impl Strategy<Value = Fact> {
         let queue = || any::<u32>().prop_map(QueueId);
         let seq = || any::<u64>().prop_map(Seq);
@@ -406,6 +481,12 @@ mod tests {
                     expires
                 }
             ),
+            (queue(), any::<u64>(), 0..SETTLED.len()).prop_map(|(queue, run, how)| Fact::RunSettled {
+                queue,
+                run: RunId(run),
+                how: SETTLED[how]
+            }),
+            (queue(), runs()).prop_map(|(queue, run)| Fact::RunStored { queue, run: Box::new(run) }),
             (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
                 |(from, seq, to)| {
                     let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();

@@ -362,6 +362,7 @@ impl<T> Core<T> {
                 },
                 Effect::Released(place) => self.contents.release(place),
                 Effect::Shared(place) => self.contents.share(place),
+                Effect::Forgotten { .. } => unreachable!("this engine spills nothing"),
             }
         }
         step.clear();

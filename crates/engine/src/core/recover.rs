@@ -86,6 +86,10 @@ impl<T> Core<T> {
             for fact in Decoder::new(payload) {
                 let (mut fact, bytes) =
                     fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
+                if let Fact::RunStored { .. } | Fact::RunSettled { .. } = fact {
+                    // This engine cannot read segments.
+                    return Err(OpenError::Unknown { lsn, at: 0 });
+                }
                 if let (Fact::Stored { message, .. }, Some(bytes)) = (&mut fact, bytes) {
                     let said = match &content {
                         Some((same, said)) if *same == bytes.as_ptr() => Arc::clone(said),
@@ -137,6 +141,7 @@ fn fold(broker: &mut Broker, contents: &mut Contents, fact: Fact, step: &mut Ste
             Effect::Deliver(_) | Effect::Served { .. } | Effect::Cancelled { .. } => {
                 unreachable!("nobody consumes during a recovery")
             }
+            Effect::Forgotten { .. } => unreachable!("a store with runs is not opened"),
         }
     }
     if let Some(place) = place.filter(|_| unfounded) {

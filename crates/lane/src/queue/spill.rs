@@ -358,8 +358,7 @@ impl Queue {
         let mut heap: BinaryHeap<_> =
             starts.map(|(at, run)| Reverse((run.first.max(seq), at, false))).collect();
         std::iter::from_fn(move || {
-            loop {
-                let Some(Reverse((next, at, is_exact))) = heap.peek().copied() else { break };
+            while let Some(Reverse((next, at, is_exact))) = heap.peek().copied() {
                 if here.peek().is_some_and(|entry| entry.message.seq < next) {
                     break;
                 }

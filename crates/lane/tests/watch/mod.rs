@@ -82,7 +82,7 @@ impl Watch {
             self.watch_step(&step);
         }
         self.steps += 1;
-        if self.steps % 4 != 0 {
+        if !self.steps.is_multiple_of(4) {
             // A few gather, so that a run is of more than one.
             return;
         }
