@@ -1,11 +1,12 @@
 //! Benchmarks: how fast each layer is, beside what this machine can do at most, measured in the same run.
 //!
-//! `overtake-bench [NAME…] [--long] [--json] [--only=TEXT]`. A bench is a module with `run(Plan) -> Vec<Row>` and a line in
-//! [`BENCHES`].
+//! `overtake-bench [NAME…] [--long] [--json] [--only=TEXT]`. A bench is a module with `run(Plan)` that answers rows or a
+//! grid, and a line in [`BENCHES`].
 //! None of them is a test: a number is to be read beside its reference, not compared with a threshold.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod deep;
 mod engine;
 mod journal;
 mod lane;
@@ -14,7 +15,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use crate::report::Row;
+use crate::report::Report;
 
 /// How much to do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,15 +39,28 @@ impl Plan {
 }
 
 /// Measures one layer.
-type Bench = fn(Plan) -> Vec<Row>;
+type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 3] = [
-    ("lane", "the pure model, one core", lane::run),
-    ("journal", "records of 256 bytes", journal::run),
-    ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", engine::run),
+const BENCHES: [(&str, &str, Bench); 4] = [
+    ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
+    ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
+    ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", |plan| {
+        Report::Rows(engine::run(plan))
+    }),
+    ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
+        Report::Grid(deep::run(plan))
+    }),
 ];
 
+/// These take minutes and gigabytes: only by name.
+const ONLY_BY_NAME: [&str; 1] = ["deep"];
+
 fn main() -> ExitCode {
+    if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]
+        && word == deep::parent::CHILD
+    {
+        deep::child::run(order);
+    }
     let (flags, names): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
     let only = flags.iter().find_map(|flag| flag.strip_prefix("--only="));
@@ -67,13 +81,16 @@ fn main() -> ExitCode {
         only: String::leak(only.unwrap_or_default().to_owned()),
     };
     let json = flags.iter().any(|flag| flag == "--json");
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|chosen| chosen == name);
+    let wanted = |name: &str| match &names[..] {
+        [] => !ONLY_BY_NAME.contains(&name),
+        names => names.iter().any(|chosen| chosen == name),
+    };
     for (name, what, bench) in BENCHES.into_iter().filter(|(name, ..)| wanted(name)) {
-        let rows = bench(plan);
+        let report = bench(plan);
         if json {
-            println!("{}", report::json(name, &rows));
+            println!("{}", report.json(name));
         } else {
-            println!("{}", report::table(name, what, &rows));
+            println!("{}", report.table(name, what));
         }
     }
     ExitCode::SUCCESS

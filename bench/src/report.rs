@@ -1,9 +1,13 @@
 //! What a bench found, as a table for people or a line of JSON for programs.
 
+mod grid;
+
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+
+pub(crate) use grid::{Cell, Grid, Line};
 
 /// One line: something that was done so often in so long.
 #[derive(Clone, Debug, Serialize)]
@@ -62,11 +66,31 @@ pub(crate) fn time(work: impl FnOnce()) -> Duration {
     busy.zip(on_cpu()).map_or(took, |(before, after)| after.saturating_sub(before).min(took))
 }
 
-pub(crate) fn json(bench: &str, rows: &[Row]) -> String {
-    serde_json::json!({ "bench": bench, "rows": rows }).to_string()
+/// What a bench answers.
+pub(crate) enum Report {
+    /// A line for each thing that was done.
+    Rows(Vec<Row>),
+    /// A line for each measure, over several columns.
+    Grid(Grid),
 }
 
-pub(crate) fn table(bench: &str, what: &str, rows: &[Row]) -> String {
+impl Report {
+    pub(crate) fn json(&self, bench: &str) -> String {
+        match self {
+            Self::Rows(rows) => serde_json::json!({ "bench": bench, "rows": rows }).to_string(),
+            Self::Grid(grid) => grid.json(bench),
+        }
+    }
+
+    pub(crate) fn table(&self, bench: &str, what: &str) -> String {
+        match self {
+            Self::Rows(rows) => table(bench, what, rows),
+            Self::Grid(grid) => grid.table(bench, what),
+        }
+    }
+}
+
+fn table(bench: &str, what: &str, rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
     let mut text = format!("{bench}: {what}\n");
     for row in rows {
