@@ -661,9 +661,9 @@ fn the_broker_says_how_it_is() {
     story.check(
         &["health", "--live", "--json"],
         expect![[r#"
-        exit 0
-        {"status":"ok","version":"0.1.0"}
-    "#]],
+            exit 0
+            {"status":"ok","version":"0.1.0","warning":null}
+        "#]],
     );
     story.check(
         &["health", "--quiet"],

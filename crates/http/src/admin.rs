@@ -33,12 +33,15 @@ struct Alive<'a> {
     status: &'a str,
     /// Version of the server.
     version: &'a str,
+    /// What it cannot do, though it serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 /// Whether the process answers. Touches neither broker nor disk.
 #[utoipa::path(get, path = "/livez", tag = "admin", responses((status = 200, description = "It does", body = Alive)))]
 async fn livez(State(app): State<Arc<App>>) -> Answer {
-    json(StatusCode::OK, &Alive { status: "ok", version: &app.options.version })
+    json(StatusCode::OK, &Alive { status: "ok", version: &app.options.version, warning: None })
 }
 
 /// The same as `/livez`.
@@ -47,7 +50,9 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
     livez(app).await
 }
 
-/// Whether requests should be sent here: recovered, not draining, the store well and not full.
+/// Whether requests should be sent here: recovered, not draining, and the store well.
+///
+/// A server whose store is full is ready, with a `warning`: its consumers are what makes room.
 #[utoipa::path(
     get, path = "/readyz", tag = "admin",
     responses(
@@ -56,8 +61,10 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
     )
 )]
 async fn readyz(State(app): State<Arc<App>>) -> Answer {
-    match why_not_ready(&app.options, app.engine.health()) {
-        None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version }),
+    let health = app.engine.health();
+    let warning = health.full.as_ref().map(|why| format!("the store is full, publishes are refused: {why}"));
+    match why_not_ready(&app.options, health) {
+        None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version, warning }),
         Some(why) => Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "not-ready",
@@ -75,8 +82,7 @@ fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
     if let Some(why) = options.readiness.why_not() {
         return Some(why.to_string());
     }
-    let down = health.down.map(|why| format!("the engine is down: {why}"));
-    down.or_else(|| health.full.map(|why| format!("the store is full, publishes are refused: {why}")))
+    health.down.map(|why| format!("the engine is down: {why}"))
 }
 
 /// Gauges and counters in the text format of Prometheus.
@@ -118,7 +124,7 @@ mod tests {
         let well = Health::default();
         check(&well, None);
         let full = Health { full: Some("no room".into()), ..well.clone() };
-        check(&full, Some("the store is full, publishes are refused: no room"));
+        check(&full, None);
         let down = Health { down: Some("a sync failed".into()), ..full };
         check(&down, Some("the engine is down: a sync failed"));
         options.readiness.not_ready("loading");

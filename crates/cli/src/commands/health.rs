@@ -8,8 +8,8 @@ use crate::failure::{Exit, Failure};
 
 /// Ask whether the broker serves.
 ///
-/// Exit code 0 when it is ready, 69 when it is not or cannot be reached. A container's health check, and whatever restarts
-/// a broker, asks with --live: one whose disk is full is not ready, but its consumers still empty it.
+/// Exit code 0 when it is ready, 69 when it is not or cannot be reached. One whose disk is full is ready, and says so: its
+/// consumers still empty it. A container's health check, and whatever restarts a broker, asks with --live.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,8 +35,10 @@ pub(crate) async fn run(args: &HealthArgs, session: &Session) -> Ended {
         return Err(Failure::new(Exit::Error, "what answers there is no Overtake broker"));
     };
     let version = answer.body["version"].as_str().unwrap_or("?");
-    session
-        .out
-        .done(&json!({ "status": said, "version": version }), || format!("{said} (overtake {version})"))?;
+    let warning = answer.body["warning"].as_str();
+    session.out.done(&json!({ "status": said, "version": version, "warning": warning }), || {
+        let warning = warning.map(|warning| format!("\nwarning: {warning}")).unwrap_or_default();
+        format!("{said} (overtake {version}){warning}")
+    })?;
     Ok(Exit::Done)
 }
