@@ -80,8 +80,11 @@ impl Queue {
     }
 
     pub(crate) fn set_priority(&mut self, slot: Slot, priority: Priority, original: Original) {
-        if self.entries[slot].message.priority == priority {
-            self.entries[slot].message.original = original;
+        let entry = &mut self.entries[slot];
+        if entry.message.priority == priority {
+            entry.message.original = original;
+            // What is being written says the one before.
+            entry.spilling = false;
             return;
         }
         self.detach(slot);
