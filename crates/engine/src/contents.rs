@@ -1,7 +1,7 @@
 //! What messages say, in memory, and which part of the journal is still needed for it.
 //!
-//! A [`Place`] names a slot here and, in its upper half, the *chunk* of the journal, `LSN / chunk length`, at or before the
-//! one that holds the message's record. A chunk that no place names and none before it does is needed by no message.
+//! A place names a slot here and the *chunk* of the journal at or before the one that holds the message's record. A chunk that
+//! no place names and none before it does is needed by no message here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use std::sync::Arc;
 use overtake_lane::Place;
 
 use crate::api::Content;
+use crate::place::Where;
 
-/// The content of every message that is not settled.
+/// The content of every message that is in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     slots: Vec<Slot>,
@@ -29,15 +30,6 @@ struct Slot {
     size: u32,
 }
 
-/// The chunk in a place.
-pub(crate) fn chunk_of(place: Place) -> u32 {
-    (place.0 >> 32) as u32
-}
-
-fn slot_of(place: Place) -> usize {
-    (place.0 & u64::from(u32::MAX)) as usize
-}
-
 impl Contents {
     /// Keeps content for one message, recorded in this chunk or a later one.
     pub(crate) fn insert(&mut self, content: Arc<Content>, chunk: u32) -> Place {
@@ -53,41 +45,40 @@ impl Contents {
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 contents are kept")
             }
         };
-        let place = Place(u64::from(chunk) << 32 | u64::from(at));
-        self.share(place);
-        place
+        self.share(chunk, at);
+        Where::Here { chunk, slot: at }.place()
     }
 
     /// One message more says this.
-    pub(crate) fn share(&mut self, place: Place) {
-        let slot = &mut self.slots[slot_of(place)];
+    pub(crate) fn share(&mut self, chunk: u32, slot: u32) {
+        let slot = &mut self.slots[slot as usize];
         slot.messages += 1;
         self.messages += 1;
         self.bytes += u64::from(slot.size);
-        *self.live.entry(chunk_of(place)).or_default() += 1;
+        *self.live.entry(chunk).or_default() += 1;
     }
 
     /// One message fewer says this.
-    pub(crate) fn release(&mut self, place: Place) {
-        let slot = &mut self.slots[slot_of(place)];
+    pub(crate) fn release(&mut self, chunk: u32, at: u32) {
+        let slot = &mut self.slots[at as usize];
         assert!(slot.messages > 0, "only what is kept is released");
         slot.messages -= 1;
         self.messages -= 1;
         self.bytes -= u64::from(slot.size);
         if slot.messages == 0 {
             slot.content = None;
-            self.free.push(slot_of(place) as u32);
+            self.free.push(at);
         }
-        let live = self.live.get_mut(&chunk_of(place)).expect("a kept message is counted in its chunk");
+        let live = self.live.get_mut(&chunk).expect("a kept message is counted in its chunk");
         *live -= 1;
         if *live == 0 {
-            self.live.remove(&chunk_of(place));
+            self.live.remove(&chunk);
         }
     }
 
     /// What the message says.
-    pub(crate) fn get(&self, place: Place) -> &Arc<Content> {
-        self.slots[slot_of(place)].content.as_ref().expect("a message's content is kept")
+    pub(crate) fn get(&self, slot: u32) -> &Arc<Content> {
+        self.slots[slot as usize].content.as_ref().expect("a message's content is kept")
     }
 
     /// The first chunk that a message needs.
@@ -114,15 +105,19 @@ mod tests {
     fn the_oldest_chunk_is_needed_as_long_as_one_message_of_it_is_left() {
         let mut contents = Contents::default();
         let content = || Arc::new(Content { body: "12345".into(), ..Content::default() });
-        let (first, second) = (contents.insert(content(), 3), contents.insert(content(), 5));
-        contents.share(first);
+        let mut insert = |chunk| match Where::of(contents.insert(content(), chunk)) {
+            Where::Here { chunk, slot } => (chunk, slot),
+            Where::Shelf { .. } => unreachable!("it is in memory"),
+        };
+        let (first, second) = (insert(3), insert(5));
+        contents.share(first.0, first.1);
         assert_eq!((contents.messages(), contents.bytes(), contents.oldest_chunk()), (3, 15, Some(3)));
-        contents.release(first);
+        contents.release(first.0, first.1);
         assert_eq!(contents.oldest_chunk(), Some(3));
-        contents.release(first);
+        contents.release(first.0, first.1);
         assert_eq!(contents.oldest_chunk(), Some(5));
-        assert_eq!(contents.get(second).body, "12345");
-        contents.release(second);
+        assert_eq!(contents.get(second.1).body, "12345");
+        contents.release(second.0, second.1);
         assert_eq!((contents.messages(), contents.bytes(), contents.oldest_chunk()), (0, 0, None));
     }
 }

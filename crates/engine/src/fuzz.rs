@@ -10,7 +10,7 @@ use overtake_lane::{BrowseOrder, Command, ConsumerId, DeadLetterTo, Outcome, Set
 use overtake_store::{Journal, MemoryDisk, OnDamage};
 
 use crate::api::{Browse, Content, LeaseRequest, NewMessage, Target};
-use crate::core::{Answer, Core, Out, Request};
+use crate::core::{Answer, Core, Opened, Out, Request};
 use crate::options::Options;
 
 const START: Time = Time(1_793_500_000_000);
@@ -43,7 +43,8 @@ fn options(on_damage: OnDamage) -> Options {
 }
 
 fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
-    let Ok((mut core, mut committer, recovered)) = Core::open(disk.clone(), &options(on_damage), START)
+    let Ok(Opened { mut core, mut committer, recovered, .. }) =
+        Core::open(disk.clone(), &options(on_damage), START)
     else {
         return;
     };
@@ -150,7 +151,7 @@ fn message(queue: &str, body: &str) -> NewMessage {
 /// A store with a message in every state.
 fn store() -> Vec<File> {
     let disk = MemoryDisk::new(1);
-    let (mut core, mut committer, _) =
+    let Opened { mut core, mut committer, .. } =
         Core::open(disk.clone(), &options(OnDamage::Refuse), START).expect("a new store");
     let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
     for (name, settings) in [("a", Settings::default()), ("b", moves)] {

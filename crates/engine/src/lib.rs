@@ -62,6 +62,8 @@ pub mod core;
 pub mod fuzz;
 mod local;
 mod options;
+mod place;
+mod shelf;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,

@@ -15,6 +15,9 @@ pub struct Options {
     pub default_ttl_ms: u64,
     /// Most requests that wait in line; whoever asks more waits.
     pub inbox: usize,
+    /// Bytes of memory that messages may take, about: when they take more, those that will wait longest are written to segments
+    /// and leave memory. Messages that are leased, delayed, dead or of a last-value queue never do.
+    pub memory_bytes: u64,
     /// A number others cannot guess.
     pub seed: u64,
 }
@@ -27,6 +30,7 @@ impl Default for Options {
             max_message_bytes: 16 << 20,
             default_ttl_ms: 0,
             inbox: 4_096,
+            memory_bytes: 128 << 20,
             seed: 0,
         }
     }

@@ -26,12 +26,21 @@ mod on_tiny_files {
 
 /// A disk in memory that loses, at each crash, what was not synced.
 mod through_power_cuts {
-    use overtake_store::MemoryDisk;
+    use crate::support::{InMemory, Running};
 
-    use crate::support::Running;
+    async fn fixture() -> Running<InMemory> {
+        Running::on(InMemory::new(128 << 20))
+    }
 
-    async fn fixture() -> Running<MemoryDisk> {
-        Running::on(MemoryDisk::new(1))
+    overtake_engine::conformance_tests!(fixture);
+}
+
+/// The same, with so little memory for messages that all that may wait in a segment does.
+mod out_of_memory {
+    use crate::support::{InMemory, Running};
+
+    async fn fixture() -> Running<InMemory> {
+        Running::on(InMemory::new(0))
     }
 
     overtake_engine::conformance_tests!(fixture);

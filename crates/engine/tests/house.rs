@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_engine::core::{Answer, Core, Out, Request};
+use overtake_engine::core::{Answer, Core, Opened, Out, Request};
 use overtake_engine::{Content, LeaseRequest, NewMessage, Options, Target};
 use overtake_lane::{Command, ConsumerId, Outcome, Refusal, Settings, Time};
 use overtake_store::{Committer, MemoryDisk, StoreError};
@@ -51,7 +51,7 @@ impl Engine {
 fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
     let disk = MemoryDisk::new(1);
     let options = Options { segment_bytes: FILE, ..Options::default() };
-    let (core, committer, _) = Core::open(disk.clone(), &options, NOW).expect("it opens");
+    let Opened { core, committer, .. } = Core::open(disk.clone(), &options, NOW).expect("it opens");
     let mut engine = Engine { core, committer };
     for queue in 0..20 {
         let (name, settings) = (format!("q{queue}").into(), Box::new(Settings::default()));

@@ -49,7 +49,7 @@ pub struct Broker {
     schedule: BTreeSet<(Time, QueueId)>,
     leases: LeaseId,
     held: bool,
-    outstanding: u64,
+    totals: Totals,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
 }
@@ -77,7 +77,7 @@ impl Broker {
             leases: LeaseId::first_of(options.life),
             held: false,
             stirred: Vec::new(),
-            outstanding: 0,
+            totals: Totals::default(),
         }
     }
 
@@ -207,8 +207,9 @@ impl Broker {
             self.queue_ref(id).check_settings(&settings)?;
             let queue = self.queue_mut(id);
             if queue.settings != settings {
-                queue.set_settings(settings);
+                let fetched = queue.set_settings(settings);
                 step.facts.push(queue.fact());
+                step.facts.extend(fetched.into_iter().map(|run| Fact::RunFetched { queue: id, run }));
                 self.dispatch(id, step);
             }
             return Ok(Reply::Declared { queue: id, made: false });
@@ -271,7 +272,7 @@ impl Broker {
         if let Some(when) = queue.scheduled {
             self.schedule.remove(&(when, id));
         }
-        self.outstanding -= queue.noted;
+        self.totals.change(queue.noted, Totals::default());
         queue
     }
 
@@ -348,7 +349,7 @@ impl Broker {
                 }
             }
         }
-        note(queue, &mut self.schedule, &mut self.outstanding);
+        note(queue, &mut self.schedule, &mut self.totals);
     }
 
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
@@ -365,7 +366,7 @@ impl Broker {
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {
         if let Some(queue) = self.queues.get_mut(&id) {
-            note(queue, &mut self.schedule, &mut self.outstanding);
+            note(queue, &mut self.schedule, &mut self.totals);
         }
     }
 
@@ -387,9 +388,12 @@ impl Broker {
     }
 
     /// The segment of a plan is durable. What nothing has happened to meanwhile leaves memory; a fact says so.
-    pub fn spilled(&mut self, queue: QueueId, run: RunId, step: &mut Step) {
-        match self.queues.get_mut(&queue) {
-            Some(queue) => queue.spilled(run, step),
+    pub fn spilled(&mut self, id: QueueId, run: RunId, step: &mut Step) {
+        match self.queues.get_mut(&id) {
+            Some(queue) => {
+                queue.spilled(run, step);
+                self.reschedule(id);
+            }
             None => step.effects.push(Effect::Forgotten { run, messages: 0 }),
         }
     }
@@ -406,6 +410,13 @@ impl Broker {
     pub fn run_fact(&self, queue: QueueId, run: RunId) -> Option<Fact> {
         let record = self.queues.get(&queue)?.runs.get(&run)?.record();
         Some(Fact::RunStored { queue, run: Box::new(record) })
+    }
+
+    /// Messages that wait in a run; none when it is not there any more.
+    #[must_use]
+    pub fn run_waiting(&self, queue: QueueId, run: RunId) -> u64 {
+        let run = self.queues.get(&queue).and_then(|queue| queue.runs.get(&run));
+        run.map_or(0, crate::run::Run::waiting)
     }
 
     // ---- seeing ----
@@ -489,7 +500,22 @@ impl Broker {
     /// Messages leased and delayed in all queues: those that will change by themselves. As of the last command.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        self.outstanding
+        self.totals.outstanding
+    }
+
+    /// Messages that wait in runs, in all queues. As of the last command.
+    #[must_use]
+    pub fn spilled_count(&self) -> u64 {
+        self.totals.spilled
+    }
+
+    /// Every run, by queue, with how many messages wait in it.
+    pub fn runs(&self) -> impl Iterator<Item = (QueueId, RunId, u64)> + '_ {
+        let of = |queue: &'_ Queue| {
+            let id = queue.id;
+            queue.runs.values().map(move |run| (id, run.id, run.waiting())).collect::<Vec<_>>()
+        };
+        self.queues.values().flat_map(move |queue| of(queue))
     }
 
     /// The latest time seen.
@@ -517,10 +543,26 @@ impl Broker {
     }
 }
 
+/// Messages of a queue, or of all of them, that are counted together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    /// Leased and delayed ones.
+    outstanding: u64,
+    /// Those that wait in runs.
+    spilled: u64,
+}
+
+impl Totals {
+    fn change(&mut self, before: Self, now: Self) {
+        self.outstanding = self.outstanding - before.outstanding + now.outstanding;
+        self.spilled = self.spilled - before.spilled + now.spilled;
+    }
+}
+
 /// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
-fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, outstanding: &mut u64) {
-    let now = queue.outstanding();
-    *outstanding = *outstanding - std::mem::replace(&mut queue.noted, now) + now;
+fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
+    let now = Totals { outstanding: queue.outstanding(), spilled: queue.spilled };
+    totals.change(std::mem::replace(&mut queue.noted, now), now);
     let next = queue.next_deadline();
     if queue.scheduled == next {
         return;

@@ -128,6 +128,13 @@ pub enum Fact {
         /// The run as it is now.
         run: Box<RunRecord>,
     },
+    /// Every message that waited in a run is in memory again, and the run is no more: its lane is.
+    RunFetched {
+        /// The queue.
+        queue: QueueId,
+        /// The run.
+        run: RunId,
+    },
     /// Every message that waited in a run is gone.
     RunSettled {
         /// The queue.

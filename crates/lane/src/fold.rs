@@ -85,6 +85,7 @@ impl Broker {
                 return Err(Unfounded);
             }
             Fact::RunStored { queue, run } => self.known_or_nameless(queue).fold_run(&run, step),
+            Fact::RunFetched { queue, run } => self.known(queue)?.bring_run(run),
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
             }

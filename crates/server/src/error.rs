@@ -35,6 +35,13 @@ pub enum ServeError {
         /// What and where.
         why: String,
     },
+    /// A segment of the store is gone or damaged.
+    Segment {
+        /// Its directory.
+        dir: PathBuf,
+        /// What and where.
+        why: String,
+    },
     /// The address cannot be listened on.
     Listen {
         /// The address.
@@ -84,6 +91,7 @@ impl ServeError {
                 )
             }
             Self::Store { dir, error } => return store_hint(dir, error),
+            Self::Segment { dir, .. } => damaged_hint(&dir.display()),
             Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
                 "stop what listens there (perhaps another overtake), or choose another port with --http"
@@ -104,15 +112,19 @@ impl ServeError {
     }
 }
 
+fn damaged_hint(dir: &dyn fmt::Display) -> String {
+    format!(
+        "see all of it with `overtake store check {dir}`; restore a backup, or start with --on-damage skip to go on without what is damaged"
+    )
+}
+
 fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
     let dir = dir.display();
     Some(match error {
         StoreError::Locked => {
             "stop the other process, or give this one its own directory with --data-dir".to_owned()
         }
-        StoreError::Corrupt { .. } => format!(
-            "see all of it with `overtake store check {dir}`; restore a backup, or start with --on-damage skip to go on without what is damaged"
-        ),
+        StoreError::Corrupt { .. } => damaged_hint(&dir),
         StoreError::Newer { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
         StoreError::OtherStore { .. } => {
             format!("take the file out of {dir}: it was copied there from another store")
@@ -133,7 +145,9 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot keep data in {} ({place}): {error}", dir.display())
             }
             Self::Store { dir, error } => write!(f, "cannot open the store in {}: {error}", dir.display()),
-            Self::Record { dir, why } => write!(f, "cannot open the store in {}: {why}", dir.display()),
+            Self::Record { dir, why } | Self::Segment { dir, why } => {
+                write!(f, "cannot open the store in {}: {why}", dir.display())
+            }
             Self::Listen { address, place, error } => {
                 write!(f, "cannot listen on {address} ({place}): {error}")
             }

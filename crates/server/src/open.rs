@@ -23,6 +23,7 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<LocalEngine>, ServeError
             OnDamage::Refuse => overtake_store::OnDamage::Refuse,
             OnDamage::Skip => overtake_store::OnDamage::Skip,
         },
+        memory_bytes: config.store.memory_bytes.value.0,
         max_message_bytes: config.max_message_bytes(),
         default_ttl_ms: config.limits.default_ttl_ms.value.0,
         ..Options::default()
@@ -42,7 +43,12 @@ pub(crate) fn skipped(engine: &LocalEngine) -> Vec<String> {
     let sentence = |damage: &Damage| {
         format!("{} at byte {}, {} bytes: {}", damage.file, damage.at, damage.bytes, damage.what)
     };
-    engine.recovered().journal.damage.iter().map(sentence).collect()
+    let recovered = engine.recovered();
+    let lost = recovered
+        .lost_segments
+        .iter()
+        .map(|number| format!("segment {number} is not there: the messages that waited in it are lost"));
+    recovered.journal.damage.iter().map(sentence).chain(lost).collect()
 }
 
 /// Runs what blocks where it holds up nothing else.
@@ -55,6 +61,7 @@ fn refused(dir: &Path, error: OpenError) -> ServeError {
     match error {
         OpenError::Store(error) => ServeError::Store { dir, error },
         unknown @ OpenError::Unknown { .. } => ServeError::Record { dir, why: unknown.to_string() },
+        damaged => ServeError::Segment { dir, why: damaged.to_string() },
     }
 }
 

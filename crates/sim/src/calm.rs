@@ -62,7 +62,10 @@ impl World {
             let busy = match &self.life {
                 None => true,
                 Some(life) => {
-                    !self.inbox.is_empty() || !life.flight.is_empty() || life.durable != life.core.tail()
+                    !self.inbox.is_empty()
+                        || !life.flight.is_empty()
+                        || !life.jobs.is_empty()
+                        || life.durable != life.core.tail()
                 }
             };
             if !busy || self.now_us >= until {
@@ -185,10 +188,20 @@ impl World {
             self.turn_soon(1);
             self.pass(5_000)?;
         }
+        let until = self.now_us + 60_000_000;
+        self.settle_down(until)?;
         let life = self.life.as_ref().expect("it was revived");
-        bounded::check_memory(&self.audit, life.core.kept())?;
+        bounded::check_memory(&self.audit, &life.core)?;
+        bounded::check_segments(&self.disk, &life.core)?;
         let topology = life.core.broker().topology_len() as u64;
-        bounded::check_journal(&self.audit, topology, life.core.journal_bytes(), self.plan.segment_bytes, 3)?;
+        bounded::check_journal(
+            &self.audit,
+            topology,
+            0,
+            life.core.journal_bytes(),
+            self.plan.segment_bytes,
+            3,
+        )?;
         hold(life.core.broker().outstanding() == 0, Promise::Conserved, || {
             "leases are out of empty queues".to_owned()
         })?;

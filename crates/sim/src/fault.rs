@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use overtake_engine::Options;
-use overtake_engine::core::Core;
+use overtake_engine::core::{Core, Opened};
 use overtake_store::{Fault as DiskFault, OnDamage, Operation, OperationKind, StoreError};
 
 use crate::failure::{Checked, Promise, broken, hold};
@@ -166,7 +166,7 @@ impl World {
         disk.flip(name, at, mask);
         let options = Options { on_damage: OnDamage::Skip, ..self.options.clone() };
         match Core::<u64>::open(disk, &options, self.clock()) {
-            Ok((mut core, ..)) => core.tick(self.clock().after(100_000)),
+            Ok(Opened { mut core, .. }) => core.tick(self.clock().after(100_000)),
             Err(error) => {
                 return broken(Promise::Alive, format!("the engine does not open a damaged store: {error}"));
             }

@@ -17,6 +17,7 @@ mod refold;
 mod rng;
 mod round;
 mod sabotage;
+mod shelf;
 mod step;
 mod tally;
 mod tell;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use overtake_engine::Refused;
-use overtake_engine::core::{Answer, Core, OpenError};
+use overtake_engine::core::{Answer, Core, Done, Job, OpenError, Opened, Spiller};
 use overtake_lane::Time;
 use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
 
@@ -27,7 +27,11 @@ pub(crate) struct Life {
     pub(crate) number: u64,
     pub(crate) core: Core<u64>,
     pub(crate) committer: Committer<MemoryDisk>,
-    pub(crate) flight: VecDeque<Batch>,
+    pub(crate) spiller: Spiller<MemoryDisk>,
+    /// Batches, each with what may be done once it is durable.
+    pub(crate) flight: VecDeque<(Batch, Vec<Job>)>,
+    /// Jobs that may be done.
+    pub(crate) jobs: VecDeque<Job>,
     /// Answers that wait for their place in the log to be durable.
     pub(crate) waiting: VecDeque<(Lsn, u64, Result<Answer, Refused>)>,
     pub(crate) durable: Lsn,
@@ -42,10 +46,11 @@ pub(crate) struct Life {
     /// While the journal is too long: how short it has been since, and bites of cleaning since then.
     pub(crate) long: Option<(u64, u32)>,
     is_committing: bool,
+    is_working: bool,
     /// A file is on its way, or cannot be made for now.
     pub(crate) is_preparing: bool,
     /// Why it cannot go on.
-    ended: Option<String>,
+    pub(crate) ended: Option<String>,
 }
 
 impl World {
@@ -63,6 +68,7 @@ impl World {
                 return broken(Promise::Kept, format!("the store cannot be read after a crash: {error}"));
             }
         };
+        found.check_segments()?;
         self.checks.kept.check_recovered(&found, &self.audit)?;
         self.checks.gone.check_recovered(&found)?;
         if !self.checks.refold.check(&found)? {
@@ -70,12 +76,12 @@ impl World {
         }
         let now = self.clock();
         match Core::open(self.disk.clone(), &self.options, now) {
-            Ok((core, committer, recovered)) => {
+            Ok(Opened { core, committer, spiller, recovered }) => {
                 let left_over = found.unfounded;
                 hold(recovered.left_over == left_over, Promise::Refold, || {
                     format!("{} facts are left over, the log has {left_over}", recovered.left_over)
                 })?;
-                self.begin(core, committer, found)
+                self.begin(core, committer, spiller, found)
             }
             Err(error) => self.could_not_start(&error),
         }
@@ -102,7 +108,13 @@ impl World {
         Ok(())
     }
 
-    fn begin(&mut self, core: Core<u64>, committer: Committer<MemoryDisk>, mut found: Refold) -> Checked {
+    fn begin(
+        &mut self,
+        core: Core<u64>,
+        committer: Committer<MemoryDisk>,
+        spiller: Spiller<MemoryDisk>,
+        mut found: Refold,
+    ) -> Checked {
         let now = self.clock();
         let log_tail = found.tail();
         self.checks.denied.recovered(&found, self.book.letters.len() as u64)?;
@@ -134,7 +146,9 @@ impl World {
             number,
             core,
             committer,
+            spiller,
             flight: VecDeque::new(),
+            jobs: VecDeque::new(),
             waiting: VecDeque::new(),
             durable,
             proven: log_tail,
@@ -143,6 +157,7 @@ impl World {
             tail,
             long: None,
             is_committing: false,
+            is_working: false,
             is_preparing: false,
             ended: None,
         });
@@ -212,8 +227,23 @@ impl World {
         while life.flight.len() < FLIGHT_MAX
             && let Some(batch) = life.core.take_batch()
         {
-            life.flight.push_back(batch);
+            let late = life.core.take_late_jobs();
+            life.flight.push_back((batch, late));
         }
+        match life.flight.back_mut() {
+            // No batch was taken: what was asked for before is in the last one.
+            Some((_, late)) if life.core.unsynced_records() == 0 => late.extend(life.core.take_late_jobs()),
+            Some(_) => {}
+            None => life.jobs.extend(life.core.take_late_jobs()),
+        }
+        life.jobs.extend(life.core.take_jobs());
+        if !life.jobs.is_empty() && !life.is_working {
+            life.is_working = true;
+            let number = life.number;
+            let after = self.chance.spill.heavy(self.plan.commit_us * 2);
+            self.at(after, Event::Job(number));
+        }
+        let Some(life) = &mut self.life else { return };
         if !life.flight.is_empty() && !life.is_committing {
             life.is_committing = true;
             let number = life.number;
@@ -226,12 +256,13 @@ impl World {
     pub(crate) fn commit(&mut self, number: u64) -> Checked {
         let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
         life.is_committing = false;
-        let batch = life.flight.pop_front().expect("a commit has a batch");
+        let (batch, late) = life.flight.pop_front().expect("a commit has a batch");
         self.tally.commits += 1;
         let committed = life.committer.commit(&batch).and_then(|lsn| Ok((lsn, life.committer.retire()?)));
         match committed {
             Ok((lsn, retired)) => {
                 (life.proven, life.durable) = (life.durable, lsn);
+                life.jobs.extend(late);
                 self.tally.retired += retired as u64;
                 self.trace.mix(&[lsn.0]);
                 self.checks.refold.durable(lsn);
@@ -277,6 +308,42 @@ impl World {
         Ok(())
     }
 
+    /// The next job is done.
+    pub(crate) fn job(&mut self, number: u64) -> Checked {
+        let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
+        life.is_working = false;
+        let job = life.jobs.pop_front().expect("whoever works has a job");
+        match life.spiller.perform(job) {
+            Ok(done) => {
+                self.tell(|| format!("{done:?}"));
+                self.count_done(done);
+                if let Done::NoRoom { .. } = done {
+                    self.at(if self.is_calm { 1_000 } else { 30_000 }, Event::TryAgain(number));
+                }
+                self.step(Act::Done(done))?;
+                self.turn_soon(1);
+            }
+            Err(error) => life.ended = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    fn count_done(&mut self, done: Done) {
+        match done {
+            Done::Spilled { .. } => self.tally.spilled += 1,
+            Done::NoRoom { .. } => self.tally.no_room += 1,
+            Done::Removed => self.tally.removed += 1,
+        }
+    }
+
+    /// There may be room for a segment again.
+    pub(crate) fn try_again(&mut self, number: u64) {
+        if let Some(life) = self.life.as_mut().filter(|life| life.number == number) {
+            life.core.try_spilling_again();
+            self.turn_soon(1);
+        }
+    }
+
     fn set_alarm(&mut self) {
         let Some(life) = &self.life else { return };
         let Some(deadline) = life.core.next_deadline() else { return };
@@ -320,6 +387,7 @@ impl World {
                 );
             }
         };
+        found.check_segments()?;
         self.checks.refold.check(&found)?;
         refolding::check_counts(&self.book, &self.audit, &found)?;
         hold(life.core.broker().topology_facts() == found.broker.topology_facts(), Promise::Refold, || {

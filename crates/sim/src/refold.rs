@@ -1,15 +1,18 @@
 //! What a recovery would find on a disk, by another way than the engine's: the journal of a copy read, each fact folded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use overtake_engine::Options;
-use overtake_lane::{Broker, Fact, Place, QueueId, Seq, Step};
+use overtake_lane::{Broker, Fact, Place, QueueId, RunId, Seq, Step};
 use overtake_store::codec::Reader;
 use overtake_store::record::Decoder;
-use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, StoreError};
+use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, Segments, StoreError};
 
 use crate::audit::Audit;
+use crate::failure::{Checked, Promise, hold};
 use crate::rng::mix;
+use crate::shelf::Shelf;
 
 /// What a recovery finds.
 pub(crate) struct Refold {
@@ -21,6 +24,8 @@ pub(crate) struct Refold {
     pub(crate) report: Report,
     /// Facts about what is not there.
     pub(crate) unfounded: u64,
+    /// Runs whose segments are gone, and nothing says that they are over.
+    pub(crate) missing: BTreeSet<RunId>,
 }
 
 /// A disk with the same files.
@@ -44,12 +49,12 @@ pub(crate) fn refold(
         on_damage,
         ..overtake_store::Options::new(options.seed)
     };
-    let mut opened = Journal::open(disk, &journal)?;
-    let mut broker = Broker::new(overtake_lane::Options {
-        seed: options.seed,
-        default_ttl_ms: options.default_ttl_ms,
-        ..overtake_lane::Options::default()
-    });
+    let mut opened = Journal::open(disk.clone(), &journal)?;
+    let shelf = Arc::new(Shelf(Segments::open(disk, opened.store_id, opened.life, usize::MAX)?));
+    let (seed, default_ttl_ms) = (options.seed, options.default_ttl_ms);
+    let options = overtake_lane::Options { seed, default_ttl_ms, ..overtake_lane::Options::default() };
+    let mut broker = Broker::with_backlog(options, shelf.clone());
+    let mut missing = BTreeSet::new();
     let (mut records, mut unfounded, mut step, mut facts) = (Vec::new(), 0, Step::default(), 0);
     while let Some((lsn, payload)) = opened.recovery.next_record()? {
         records.push((lsn, hash_bytes(payload)));
@@ -66,14 +71,32 @@ pub(crate) fn refold(
                 facts = 0;
                 continue;
             }
-            unfounded += u64::from(broker.fold(fact, &mut step).is_err());
+            match &fact {
+                Fact::RunStored { run, .. } if !shelf.has(run.run) => {
+                    missing.insert(run.run);
+                    continue;
+                }
+                Fact::RunSettled { run, .. } => {
+                    missing.remove(run);
+                    // It may be said twice, and of a queue that is gone.
+                    let _ = broker.fold(fact, &mut step);
+                }
+                _ => unfounded += u64::from(broker.fold(fact, &mut step).is_err()),
+            }
             step.clear();
         }
     }
-    Ok(Refold { audit: Audit::of(&broker), broker, records, report: opened.report, unfounded })
+    Ok(Refold { audit: Audit::of(&broker), broker, records, report: opened.report, unfounded, missing })
 }
 
 impl Refold {
+    /// No segment is gone that is needed.
+    pub(crate) fn check_segments(&self) -> Checked {
+        hold(self.missing.is_empty(), Promise::Kept, || {
+            format!("segments are gone, and nothing says that they may: {:?}", self.missing)
+        })
+    }
+
     /// The mark of every message.
     pub(crate) fn marks(&self) -> BTreeMap<(QueueId, Seq), u64> {
         self.audit.messages().map(|(queue, message)| ((queue, message.seq), message.place.0)).collect()
@@ -93,7 +116,7 @@ pub(crate) fn mark_of(content_type: Option<&str>) -> Option<u64> {
     content_type?.strip_prefix("m/")?.parse().ok()
 }
 
-fn mark_in(content: &[u8]) -> Option<u64> {
+pub(crate) fn mark_in(content: &[u8]) -> Option<u64> {
     let mut reader = Reader::new(content);
     let len = reader.number()?.checked_sub(1)?;
     mark_of(std::str::from_utf8(reader.take(usize::try_from(len).ok()?)?).ok())

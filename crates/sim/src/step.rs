@@ -1,6 +1,6 @@
 //! One step of the engine, and what the checkers say of it.
 
-use overtake_engine::core::{Answer, Out, Request};
+use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{LeasedMessage, Refused, Target};
 use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
@@ -26,6 +26,8 @@ pub(crate) enum Act {
     Ask(u64, Request),
     /// A file is ready.
     File(FileReady),
+    /// A job beside the journal is done.
+    Done(JobDone),
     /// House is kept.
     House,
 }
@@ -54,6 +56,7 @@ impl World {
                 (ticket, request) = (number, Some(asked));
             }
             Act::File(news) => life.core.file_ready(news),
+            Act::Done(done) => life.core.done(done),
             Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
             Act::House => drop(life.core.keep_house()),
         }
@@ -61,6 +64,9 @@ impl World {
             life.seen = life.seen.max(self.true_clock());
         }
         self.tally.steps += 1;
+        if life.core.failure().is_some() {
+            return self.cannot_read(life);
+        }
         let mut outs = life.core.take_outs();
         self.sabotage_outs(&mut outs);
         let tail = life.core.tail();
@@ -71,6 +77,9 @@ impl World {
         }
         life.tail = tail;
         let audit = Audit::of(life.core.broker());
+        if life.core.failure().is_some() {
+            return self.cannot_read(life);
+        }
         self.trace.mix(&[audit.digest, tail.0]);
         let done = Done { ticket, request, outs };
         let before = std::mem::replace(&mut self.audit, audit);
@@ -87,6 +96,14 @@ impl World {
         judged?;
         self.hand_out(done, tail);
         Ok(())
+    }
+
+    /// The engine cannot read what it spilled, and says so: then the machine is going down.
+    fn cannot_read(&mut self, mut life: Life) -> Checked {
+        let why = life.core.failure().expect("it failed");
+        life.ended = Some(why.to_string());
+        self.life = Some(life);
+        hold(self.has_struck(), Promise::Alive, || format!("the engine cannot read a segment: {why}"))
     }
 
     /// A step in which nothing happened, and nothing should have.
@@ -243,7 +260,7 @@ impl World {
             conserved::check(&self.book, &self.audit, &view)?;
         }
         conserved::check_once(&self.book, &self.audit)?;
-        bounded::check_memory(&self.audit, life.core.kept())
+        bounded::check_memory(&self.audit, &life.core)
     }
 
     /// The journal may be long for a while: a queue may be emptied at once, and cleaning goes in bites for which there
@@ -251,7 +268,8 @@ impl World {
     fn judge_length(&self, life: &mut Life) -> Checked {
         let topology = life.core.broker().topology_len() as u64;
         let bytes = life.core.journal_bytes();
-        let length = bounded::check_journal(&self.audit, topology, bytes, self.plan.segment_bytes, 4);
+        let runs = life.core.broker().runs().count() as u64;
+        let length = bounded::check_journal(&self.audit, topology, runs, bytes, self.plan.segment_bytes, 4);
         let is_excused = length.is_ok() || life.is_preparing || life.core.is_held();
         if is_excused || life.long.is_none_or(|(shortest, _)| bytes < shortest) {
             life.long = length.is_err().then_some((bytes, 0));

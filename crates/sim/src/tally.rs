@@ -40,6 +40,12 @@ pub struct Tally {
     pub held: u64,
     /// Steps after which records waited for room.
     pub behind: u64,
+    /// Segments written.
+    pub spilled: u64,
+    /// Segments for which there was no room.
+    pub no_room: u64,
+    /// Segments removed.
+    pub removed: u64,
     /// Commits.
     pub commits: u64,
     /// Files given back.
@@ -74,6 +80,9 @@ impl Tally {
             (&mut self.behind, other.behind),
             (&mut self.held, other.held),
             (&mut self.commits, other.commits),
+            (&mut self.spilled, other.spilled),
+            (&mut self.no_room, other.no_room),
+            (&mut self.removed, other.removed),
             (&mut self.retired, other.retired),
         ] {
             *mine += more;
@@ -112,6 +121,11 @@ impl fmt::Display for Tally {
             f,
             "  no room for a file {}, records waited for room {}, leases held in the calm {}",
             self.full, self.behind, self.held
+        )?;
+        writeln!(
+            f,
+            "  segments written {}, without room {}, removed {}",
+            self.spilled, self.no_room, self.removed
         )?;
         writeln!(
             f,

@@ -45,6 +45,10 @@ pub(crate) enum Event {
     Commit(u64),
     /// The committer prepares a file.
     Prepare(u64),
+    /// The next job beside the journal is done.
+    Job(u64),
+    /// The engine tries again to write segments.
+    TryAgain(u64),
     /// The engine's alarm rings.
     Alarm,
     /// Something breaks.
@@ -138,6 +142,7 @@ pub(crate) struct Chance {
     pub(crate) disk: Rng,
     pub(crate) faults: Rng,
     pub(crate) clock: Rng,
+    pub(crate) spill: Rng,
 }
 
 /// What things are called in this world.
@@ -175,6 +180,7 @@ impl World {
             max_message_bytes: 0,
             default_ttl_ms: plan.default_ttl_ms,
             inbox: 1_000,
+            memory_bytes: plan.memory_bytes,
             seed,
         };
         let clients = Client::all(&plan, &mut workload);
@@ -190,6 +196,7 @@ impl World {
                 disk: Rng::new(seed, "disk"),
                 faults: Rng::new(seed, "faults"),
                 clock: Rng::new(seed, "clock"),
+                spill: Rng::new(seed, "spill"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -247,7 +254,12 @@ impl World {
         if at < self.paused_until
             && matches!(
                 event,
-                Event::Turn | Event::Commit(_) | Event::Prepare(_) | Event::Alarm | Event::Start
+                Event::Turn
+                    | Event::Commit(_)
+                    | Event::Prepare(_)
+                    | Event::Job(_)
+                    | Event::Alarm
+                    | Event::Start
             )
         {
             self.serial += 1;
@@ -267,6 +279,8 @@ impl World {
             }
             Event::Commit(life) => self.commit(life)?,
             Event::Prepare(life) => self.prepare(life)?,
+            Event::Job(life) => self.job(life)?,
+            Event::TryAgain(life) => self.try_again(life),
             Event::Alarm => {
                 if self.alarm_at.take_if(|planned| *planned <= at).is_some() {
                     self.turn()?;
@@ -371,5 +385,7 @@ fn code(event: Event) -> u64 {
         Event::Break => 5,
         Event::Start => 6,
         Event::Relief => 7,
+        Event::Job(_) => 8,
+        Event::TryAgain(_) => 9,
     }
 }

@@ -142,6 +142,11 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             number(out, u64::from(queue.0));
             run_record(out, run);
         }
+        Fact::RunFetched { queue, run } => {
+            out.push(18);
+            number(out, u64::from(queue.0));
+            number(out, run.0);
+        }
         Fact::RunSettled { queue, run, how } => {
             out.push(16);
             number(out, u64::from(queue.0));
@@ -281,6 +286,7 @@ impl<'a> Decoder<'a> {
                 let (queue, run) = (self.bytes.queue()?, RunId(self.bytes.number()?));
                 Fact::RunSettled { queue, run, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
             }
+            18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
             _ => return None,
         };
         Some((fact, None))
@@ -481,6 +487,7 @@ mod tests {
                     expires
                 }
             ),
+            (queue(), any::<u64>()).prop_map(|(queue, run)| Fact::RunFetched { queue, run: RunId(run) }),
             (queue(), any::<u64>(), 0..SETTLED.len()).prop_map(|(queue, run, how)| Fact::RunSettled {
                 queue,
                 run: RunId(run),

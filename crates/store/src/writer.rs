@@ -47,7 +47,9 @@ pub struct Writer {
     /// Number and first LSN of the files still needed, the last one being `file`.
     needed: VecDeque<(u64, Lsn)>,
     /// The oldest needed file as the last batch stated it.
-    stated_oldest: u64,
+    stated: (u64, Lsn),
+    /// As the batch being gathered states it.
+    stating: (u64, Lsn),
     batch: Batch,
     used: Vec<Batch>,
     segment_bytes: u64,
@@ -66,8 +68,9 @@ impl Writer {
             ready: 0,
             life: start.life,
             chain: start.chain,
+            stated: (start.oldest, needed[0].1),
+            stating: needed[0],
             needed,
-            stated_oldest: start.oldest,
             batch: Batch::default(),
             used: Vec::new(),
             segment_bytes: start.segment_bytes,
@@ -96,7 +99,7 @@ impl Writer {
     ///
     /// After [`Writer::retire`] moved, a batch without records says so.
     pub fn take_batch(&mut self) -> Option<Batch> {
-        let must_state = self.batch.is_empty() && self.oldest() != self.stated_oldest;
+        let must_state = self.batch.is_empty() && self.oldest() != self.stated.0;
         if must_state && self.make_room(0).is_err() {
             return None;
         }
@@ -193,6 +196,12 @@ impl Writer {
         self.needed[0].1
     }
 
+    /// The LSN at which the journal begins once the batch taken last is durable, or one before.
+    #[must_use]
+    pub fn stated_oldest_lsn(&self) -> Lsn {
+        self.stated.1
+    }
+
     /// Files from the oldest needed one to the one being written.
     #[must_use]
     pub fn files(&self) -> usize {
@@ -251,7 +260,8 @@ impl Writer {
         if self.batch.is_empty() {
             self.batch.start = self.tail();
             // Stated as of the batch's beginning: what made older files needless is then durable before this commit is written.
-            self.batch.oldest = self.oldest();
+            self.stating = self.needed[0];
+            self.batch.oldest = self.stating.0;
         }
         let from = self.batch.bytes.len();
         self.batch.extents.push(Extent { file: self.file.number, offset: self.offset, range: from..from });
@@ -288,7 +298,7 @@ impl Writer {
         }
         self.close_part();
         self.batch.end = self.tail();
-        self.stated_oldest = self.batch.oldest;
+        self.stated = self.stating;
         let fresh = self.used.pop().unwrap_or_default();
         Some(std::mem::replace(&mut self.batch, fresh))
     }

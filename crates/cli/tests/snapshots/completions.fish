@@ -53,6 +53,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-max-con
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
@@ -81,6 +82,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
@@ -102,6 +104,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r

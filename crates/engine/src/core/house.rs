@@ -3,16 +3,17 @@
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
 //!
-//! A chunk of the journal is given back when no message and no queue definition in it or before it is needed. When the
+//! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed. When the
 //! journal is more than twice as long as what it keeps, the messages in its oldest quarter are written again at the tail,
 //! a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
 
-use overtake_lane::{Command, Fact, QueueId, Refusal, Seq, Which};
+use overtake_lane::{Command, Fact, QueueId, Refusal, RunId, Seq, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
 use super::{Core, only_frees};
-use crate::contents::chunk_of;
+use crate::place::Where;
+use crate::shelf::record_len;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
 const CHANGE_LEN_MAX: usize = 64;
@@ -22,6 +23,8 @@ const PRIORITY_LEN_MAX: u64 = 40;
 const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about.
 const QUEUE_COST: u64 = 1_024;
+/// Runs whose records are written again in one bite of cleaning, at most.
+const RUNS_AT_ONCE: usize = 8;
 /// Messages looked at in one bite of cleaning.
 const BITE: usize = 1_024;
 
@@ -53,8 +56,9 @@ impl House {
 impl<T> Core<T> {
     /// Bytes that stay free for what must always go.
     fn reserve(&self) -> u64 {
-        self.contents.messages() * Writer::cost(SETTLE_LEN_MAX)
+        (self.contents.messages() + self.fetched()) * Writer::cost(SETTLE_LEN_MAX)
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
+            + self.holds.record_bytes()
     }
 
     fn room(&self) -> u64 {
@@ -91,7 +95,7 @@ impl<T> Core<T> {
         match which {
             Which::Id(_) => 1,
             Which::Seqs(seqs) => seqs.len() as u64,
-            Which::All => self.contents.messages(),
+            Which::All => self.messages(),
         }
     }
 
@@ -118,9 +122,12 @@ impl<T> Core<T> {
         }
     }
 
-    /// Whether the next request should wait for the committer to prepare a file.
+    /// Whether the next request should wait for the committer to prepare a file, or for a segment to be written.
     #[must_use]
     pub fn is_starved(&self) -> bool {
+        if self.is_overfull() {
+            return true;
+        }
         let is_short = || self.check_room_for(self.options.segment_bytes / 2, 64).is_err();
         !self.house.full && (self.is_behind() || (self.wants_file() && is_short()))
     }
@@ -136,13 +143,21 @@ impl<T> Core<T> {
     /// Whether publishes are refused, or large ones are, because the disk has no room for another file.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.house.full && (self.is_behind() || self.check_room_for(self.slack(), 1).is_err())
+        let has_no_file =
+            self.house.full && (self.is_behind() || self.check_room_for(self.slack(), 1).is_err());
+        has_no_file || self.check_memory().is_err()
     }
 
     /// Whether leases are held because there is little room beside what must always go.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.house.held
+    }
+
+    /// Messages, whatever their state and wherever their content is, each copy counted.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.contents.messages() + self.holds.messages()
     }
 
     /// Messages whose content is in memory, and its bytes, each copy counted.
@@ -168,8 +183,11 @@ impl<T> Core<T> {
     /// may retire it once the next batch is durable.
     pub fn keep_house(&mut self) -> bool {
         self.clean();
+        self.spill();
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
+        self.record_old_runs(needed);
+        let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
         if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
             self.rewrite_topology();
         }
@@ -185,7 +203,8 @@ impl<T> Core<T> {
 
     fn live_bytes(&self) -> u64 {
         let queues = self.broker.topology_len() as u64;
-        self.contents.bytes() + self.contents.messages() * MESSAGE_COST + queues * QUEUE_COST
+        let messages = self.contents.messages();
+        self.contents.bytes() + messages * MESSAGE_COST + queues * QUEUE_COST + self.holds.record_bytes()
     }
 
     /// Whether cleaning is worth what it writes: as much as it keeps, and on a full disk four times as much.
@@ -219,6 +238,55 @@ impl<T> Core<T> {
         self.record(&facts, false);
     }
 
+    /// Writes the records of runs again that are all that older files than `needed` are kept for, a few at a time.
+    fn record_old_runs(&mut self, needed: u32) {
+        let are_small = self.holds.record_bytes() < self.options.segment_bytes / 64;
+        for _ in 0..RUNS_AT_ONCE {
+            let oldest = self.holds.oldest().filter(|(chunk, _)| *chunk < needed);
+            let Some((_, run)) = oldest.filter(|_| are_small || self.is_long()) else { return };
+            if !self.record_again(run) {
+                return;
+            }
+        }
+    }
+
+    /// Writes the record of a run again. What was fetched from it is written first, with its content: what was said of it stands
+    /// behind the old record, and would be about nothing without it. False when there is no room.
+    fn record_again(&mut self, run: RunId) -> bool {
+        let Some(held) = self.holds.get(run) else { return true };
+        let waiting = self.broker.run_waiting(held.queue, run);
+        let fetched = self.fetched_from(run, held.messages - waiting);
+        for (queue, seq) in fetched {
+            if !self.carry_if_there_is_room(queue, seq) {
+                return false;
+            }
+        }
+        let Some(fact) = self.broker.run_fact(held.queue, run) else {
+            // Nothing waits in it, and what was fetched was carried.
+            self.end_runs();
+            return true;
+        };
+        let holes = if let Fact::RunStored { run, .. } = &fact { run.holes.len() } else { 0 };
+        if self.is_behind() || self.room() < self.reserve() + Writer::cost(record_len(holes)) {
+            return false;
+        }
+        let chunk = self.chunk();
+        self.record(&[fact], false);
+        self.holds.recorded(run, chunk, holes);
+        true
+    }
+
+    /// The messages in memory whose content is in the segment of a run: so many.
+    fn fetched_from(&self, run: RunId, count: u64) -> Vec<(QueueId, Seq)> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let is_of_it = |place| Where::of(place).run() == Some(run);
+        let (found, _) = self.broker.scan((QueueId(0), Seq(0)), usize::MAX, is_of_it);
+        assert_eq!(found.len() as u64, count, "what holds a segment waits in its run or is in memory");
+        found
+    }
+
     fn clean(&mut self) {
         if self.house.cleaning.is_none() && self.is_long() {
             self.house.cleaning =
@@ -230,17 +298,26 @@ impl<T> Core<T> {
                 });
         }
         let Some(Cleaning { before, next }) = self.house.cleaning else { return };
-        let (found, rest) = self.broker.scan(next, BITE, |place| chunk_of(place) < before);
+        let (found, rest) = self
+            .broker
+            .scan(next, BITE, |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before));
         for (queue, seq) in found {
-            let Some(message) = self.broker.message_at(queue, seq) else { continue };
-            let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
-            // It may take all but what must always go: what it carries gives a whole file back.
-            if self.is_behind() || self.room() < self.reserve() + cost {
+            if !self.carry_if_there_is_room(queue, seq) {
                 self.house.cleaning = None;
                 return;
             }
-            self.carry(queue, seq);
         }
         self.house.cleaning = rest.map(|next| Cleaning { before, next });
+    }
+
+    /// It may take all but what must always go: what it carries gives a whole file back.
+    fn carry_if_there_is_room(&mut self, queue: QueueId, seq: Seq) -> bool {
+        let Some(message) = self.broker.message_at(queue, seq) else { return true };
+        let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
+        let fits = !self.is_behind() && self.room() >= self.reserve() + cost;
+        if fits {
+            self.carry(queue, seq);
+        }
+        fits
     }
 }

@@ -6,24 +6,27 @@
 //! ```
 //!
 //! Whoever drives it commits the batches in order, and tells an answer that is marked durable only when everything handed
-//! out before it is committed. Invariant: every fact of the broker goes through `Core::keep`, and every place it
-//! releases comes back to the contents there.
+//! out before it is committed; and does the [`Job`]s that it is given. Invariant: every fact of the broker goes through
+//! `Core::keep`, and every place it releases comes back to the contents or the shelf there.
 
 mod house;
 mod publish;
 mod recover;
 mod see;
+mod spill;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, Status, Step, Time,
-    Which,
+    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, RunId, Status, Step,
+    Time, Which,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
-pub use recover::{OpenError, Recovered};
+pub use recover::{OpenError, Opened, Recovered};
+
+pub use crate::shelf::{Done, Job, Spill, Spiller};
 
 use crate::api::{
     ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage,
@@ -31,6 +34,7 @@ use crate::api::{
 };
 use crate::contents::Contents;
 use crate::options::Options;
+use crate::shelf::{Holds, Shelf};
 use overtake_lane::{Exchange, Given, Outcome, QueueView};
 
 /// One thing asked of the engine.
@@ -182,6 +186,11 @@ pub struct Core<T> {
     broker: Broker,
     writer: Writer,
     contents: Contents,
+    shelf: Arc<dyn Shelf>,
+    holds: Holds,
+    /// Runs that nobody holds any more, since the step that is being kept.
+    ended: Vec<RunId>,
+    spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
     outs: Vec<Out<T>>,
@@ -284,6 +293,9 @@ impl<T> Core<T> {
     /// What has been answered and delivered since the last call, in order. While records wait for room, so do the answers
     /// that tell of them.
     pub fn take_outs(&mut self) -> Vec<Out<T>> {
+        if self.failure().is_some() {
+            return Vec::new();
+        }
         let outs = std::mem::take(&mut self.outs);
         if !self.is_behind() {
             return outs;
@@ -303,11 +315,17 @@ impl<T> Core<T> {
 
     /// What must be committed next, in order; `None` when nothing is waiting.
     pub fn take_batch(&mut self) -> Option<Batch> {
+        if self.failure().is_some() {
+            return None;
+        }
         self.writer.take_batch()
     }
 
     /// As [`Core::take_batch`], but a batch that says nothing new when nothing is waiting: the last before a planned stop.
     pub fn take_proof(&mut self) -> Option<Batch> {
+        if self.failure().is_some() {
+            return None;
+        }
         self.writer.take_proof()
     }
 
@@ -360,19 +378,27 @@ impl<T> Core<T> {
                     }
                     None => self.outs.push(Out::Ended { consumer }),
                 },
-                Effect::Released(place) => self.contents.release(place),
-                Effect::Shared(place) => self.contents.share(place),
-                Effect::Forgotten { .. } => unreachable!("this engine spills nothing"),
+                Effect::Released(place) => self.release(place),
+                Effect::Shared(place) => self.share(place),
+                Effect::Forgotten { run, messages } => {
+                    let is_settled =
+                        |fact: &Fact| matches!(fact, Fact::RunSettled { run: other, .. } if *other == run);
+                    if step.facts.iter().any(is_settled) {
+                        self.holds.settle(run);
+                    }
+                    self.forget(run, messages);
+                }
             }
         }
         step.clear();
         self.step = step;
+        self.end_runs();
     }
 
     fn deliver(&mut self, delivery: &Delivery) {
         let Delivery { consumer, receipt, place, deadline, .. } = *delivery;
         let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
-        let content = Arc::clone(self.contents.get(place));
+        let content = self.content(place);
         let message = LeasedMessage { receipt, deadline: deadline.some(), message, content };
         match self.pulls.get_mut(&consumer) {
             Some(pull) => pull.messages.push(message),

@@ -7,11 +7,11 @@ use overtake_lane::{
     public_id,
 };
 use overtake_store::record::{self, Content as Recorded};
-use overtake_store::{StoreError, Writer};
+use overtake_store::{Lsn, StoreError, Writer};
 
 use super::{Answer, Core, may_follow};
-use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
-use crate::contents::chunk_of;
+use crate::api::{NewMessage, PublishedCopy, Refused, Target};
+use crate::place::Where;
 
 /// Bytes of a record beside the content of a message, at most, without its id and key.
 pub(super) const MESSAGE_OVERHEAD: usize = 128;
@@ -48,7 +48,7 @@ impl<T> Core<T> {
             Ok(_) => unreachable!("a publish answers with its copies"),
             Err(refusal) => {
                 for place in places {
-                    self.contents.release(place);
+                    self.release(place);
                 }
                 Err(Refused { refusal, part })
             }
@@ -70,6 +70,7 @@ impl<T> Core<T> {
         if messages.is_empty() {
             return Ok(());
         }
+        self.check_memory()?;
         Ok(self.check_room_for(Writer::cost(len), messages.len() as u64)?)
     }
 
@@ -141,7 +142,10 @@ impl<T> Core<T> {
     fn content_bytes(&mut self, place: Place) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
-        self.contents.get(place).encode(&mut bytes);
+        match Where::of(place) {
+            Where::Here { slot, .. } => self.contents.get(slot).encode(&mut bytes),
+            Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal).encode(&mut bytes),
+        }
         bytes
     }
 
@@ -178,19 +182,20 @@ impl<T> Core<T> {
 
     /// The chunk at or before the one that the next record is in.
     pub(super) fn chunk(&self) -> u32 {
-        u32::try_from(self.writer.tail().0 / self.options.segment_bytes)
-            .expect("a journal has fewer than 2^32 chunks")
+        self.chunk_of(self.writer.tail())
+    }
+
+    pub(super) fn chunk_of(&self, lsn: Lsn) -> u32 {
+        u32::try_from(lsn.0 / self.options.segment_bytes).expect("a journal has fewer than 2^31 chunks")
     }
 
     /// Writes a message once more at the tail, as it is now, so that its old record is no longer needed.
     pub(super) fn carry(&mut self, queue: overtake_lane::QueueId, seq: overtake_lane::Seq) {
         let Some(Fact::Stored { queue, mut message }) = self.broker.stored_fact(queue, seq) else { return };
-        let content: Arc<Content> = Arc::clone(self.contents.get(message.place));
-        let place = self.contents.insert(content, self.chunk());
-        debug_assert!(chunk_of(place) >= chunk_of(message.place), "the tail only grows");
+        let place = self.contents.insert(self.content(message.place), self.chunk());
         message.place = place;
         let before = self.broker.relocate(queue, seq, place).expect("a message that is stored has a place");
         self.record(&[Fact::Stored { queue, message }], false);
-        self.contents.release(before);
+        self.release(before);
     }
 }

@@ -1,16 +1,19 @@
 //! From the disk to a broker: every record folded, then time let pass.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Effect, Fact, Step, Time};
+use overtake_lane::{Broker, Effect, Fact, Place, QueueId, RunId, RunRecord, Seq, Step, Time};
 use overtake_store::record::Decoder;
-use overtake_store::{Committer, Disk, Journal, Lsn, Opened, Report, StoreError};
+use overtake_store::{Committer, Disk, Journal, Lsn, OnDamage, Report, SegmentInfo, Segments, StoreError};
 
-use super::{Core, house};
+use super::{Core, house, spill};
 use crate::api::Content;
 use crate::contents::Contents;
 use crate::options::Options;
+use crate::place::Where;
+use crate::shelf::{Holds, Shelf, ShelfOnDisk, Spiller};
 
 /// Why a store could not be opened.
 #[derive(Debug)]
@@ -24,6 +27,18 @@ pub enum OpenError {
         /// From which byte on.
         at: usize,
     },
+    /// Messages wait in a segment that is not there.
+    NoSegment {
+        /// Its number.
+        number: u64,
+    },
+    /// A segment is not the one that the journal speaks of.
+    OtherSegment {
+        /// Its number.
+        number: u64,
+    },
+    /// Messages of a segment could not be read.
+    Unreadable(Arc<str>),
 }
 
 impl fmt::Display for OpenError {
@@ -35,6 +50,13 @@ impl fmt::Display for OpenError {
                 "the record at {} makes no sense from its byte {at} on: it was written by a newer version",
                 lsn.0
             ),
+            Self::NoSegment { number } => {
+                write!(f, "segment {number} is not there, and messages wait in it")
+            }
+            Self::OtherSegment { number } => {
+                write!(f, "segment {number} is not the one that the journal speaks of")
+            }
+            Self::Unreadable(why) => f.write_str(why),
         }
     }
 }
@@ -54,6 +76,12 @@ pub struct Recovered {
     pub queues: usize,
     /// Messages, whatever their state.
     pub messages: u64,
+    /// Those of them that wait in segments.
+    pub spilled: u64,
+    /// Segments that are needed.
+    pub segments: usize,
+    /// Segments that are lost, with what waited in them; none unless damage may be skipped.
+    pub lost_segments: Vec<u64>,
     /// How often the store has been opened, this time included.
     pub life: u32,
     /// Facts about what is no longer kept: leases and settlements of messages whose records are gone.
@@ -62,53 +90,56 @@ pub struct Recovered {
     pub journal: Report,
 }
 
+/// An open store.
+pub struct Opened<T, D: Disk> {
+    /// What decides.
+    pub core: Core<T>,
+    /// What makes durable.
+    pub committer: Committer<D>,
+    /// What does the jobs beside that.
+    pub spiller: Spiller<D>,
+    /// What was found.
+    pub recovered: Recovered,
+}
+
 impl<T> Core<T> {
     /// Opens the store on a disk and makes the broker that it describes.
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open<D: Disk>(
-        disk: D,
-        options: &Options,
-        now: Time,
-    ) -> Result<(Self, Committer<D>, Recovered), OpenError> {
-        let opened = Journal::open(disk, &options.journal())?;
-        let Opened { writer, committer, mut recovery, report, life, .. } = opened;
-        let mut broker = Broker::new(options.broker(life, writer.record_len_max()));
-        let mut contents = Contents::default();
-        let mut step = Step::default();
-        let mut left_over = 0;
+    pub fn open<D: Disk>(disk: D, options: &Options, now: Time) -> Result<Opened<T, D>, OpenError> {
+        let overtake_store::Opened { writer, committer, mut recovery, report, life, store_id } =
+            Journal::open(disk.clone(), &options.journal())?;
+        let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN)?);
+        let shelf = Arc::new(ShelfOnDisk::new(Arc::clone(&segments)));
+        let broker = Broker::with_backlog(options.broker(life, writer.record_len_max()), shelf.clone());
+        let mut folding = Folding {
+            broker,
+            contents: Contents::default(),
+            runs: Runs::default(),
+            step: Step::default(),
+            left_over: 0,
+        };
         let first = writer.oldest_lsn();
         while let Some((lsn, payload)) = recovery.next_record()? {
-            let chunk =
-                u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
-            let mut content = None;
-            for fact in Decoder::new(payload) {
-                let (mut fact, bytes) =
-                    fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
-                if let Fact::RunStored { .. } | Fact::RunSettled { .. } = fact {
-                    // This engine cannot read segments.
-                    return Err(OpenError::Unknown { lsn, at: 0 });
-                }
-                if let (Fact::Stored { message, .. }, Some(bytes)) = (&mut fact, bytes) {
-                    let said = match &content {
-                        Some((same, said)) if *same == bytes.as_ptr() => Arc::clone(said),
-                        _ => Arc::new(Content::decode(bytes).ok_or(OpenError::Unknown { lsn, at: 0 })?),
-                    };
-                    content = Some((bytes.as_ptr(), Arc::clone(&said)));
-                    message.place = contents.insert(said, chunk);
-                }
-                left_over += fold(&mut broker, &mut contents, fact, &mut step);
+            folding.record(lsn, payload, options, &segments)?;
+            if let Some(why) = shelf.failure() {
+                return Err(OpenError::Unreadable(why));
             }
         }
         drop(recovery);
-        let topology_chunk =
-            u32::try_from(first.0 / options.segment_bytes).expect("a journal has fewer than 2^32 chunks");
+        let Folding { mut broker, contents, runs, mut step, left_over } = folding;
+        let lost_segments = runs.check_lost(options.on_damage)?;
+        let (holds, over) = runs.held(&broker, &segments.numbers()?);
         broker.wake(now, &mut step);
         let mut core = Self {
             broker,
             writer,
             contents,
+            shelf,
+            holds,
+            ended: Vec::new(),
+            spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
             outs: Vec::new(),
@@ -116,36 +147,192 @@ impl<T> Core<T> {
             record: Vec::new(),
             overdue: std::collections::VecDeque::new(),
             scratch: Vec::new(),
-            house: house::House::new(topology_chunk),
+            house: house::House::new(chunk_of(first, options)),
         };
+        core.end_idle_runs();
         core.keep(false);
+        if let Some(why) = core.failure() {
+            return Err(OpenError::Unreadable(why));
+        }
         let recovered = Recovered {
             queues: core.broker.queue_count(),
-            messages: core.contents.messages(),
+            messages: core.messages(),
+            spilled: core.broker.spilled_count(),
+            segments: core.holds.len(),
+            lost_segments,
             life,
             left_over,
             journal: report,
         };
-        Ok((core, committer, recovered))
+        Ok(Opened { core, committer, spiller: Spiller::new(segments), recovered })
+    }
+
+    /// Runs whose last message was settled before the store was closed, which nobody could say any more.
+    fn end_idle_runs(&mut self) {
+        self.ended = self.holds.idle();
+        self.end_runs();
     }
 }
 
-/// Folds one fact; answers 1 if it was about something that is no longer kept.
-fn fold(broker: &mut Broker, contents: &mut Contents, fact: Fact, step: &mut Step) -> u64 {
-    let place = if let Fact::Stored { message, .. } = &fact { Some(message.place) } else { None };
-    let unfounded = broker.fold(fact, step).is_err();
-    for effect in step.effects.drain(..) {
-        match effect {
-            Effect::Released(place) => contents.release(place),
-            Effect::Shared(place) => contents.share(place),
-            Effect::Deliver(_) | Effect::Served { .. } | Effect::Cancelled { .. } => {
-                unreachable!("nobody consumes during a recovery")
+/// Segments kept open at once.
+const SEGMENTS_OPEN: usize = 16;
+
+fn chunk_of(lsn: Lsn, options: &Options) -> u32 {
+    u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^31 chunks")
+}
+
+/// A recovery on its way through the journal.
+struct Folding {
+    broker: Broker,
+    contents: Contents,
+    runs: Runs,
+    step: Step,
+    left_over: u64,
+}
+
+impl Folding {
+    fn record<D: Disk>(
+        &mut self,
+        lsn: Lsn,
+        payload: &[u8],
+        options: &Options,
+        segments: &Segments<D>,
+    ) -> Result<(), OpenError> {
+        let chunk = chunk_of(lsn, options);
+        let mut content = None;
+        for fact in Decoder::new(payload) {
+            let (mut fact, bytes) = fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
+            if let (Fact::Stored { message, .. }, Some(bytes)) = (&mut fact, bytes) {
+                let said = match &content {
+                    Some((same, said)) if *same == bytes.as_ptr() => Arc::clone(said),
+                    _ => Arc::new(Content::decode(bytes).ok_or(OpenError::Unknown { lsn, at: 0 })?),
+                };
+                content = Some((bytes.as_ptr(), Arc::clone(&said)));
+                message.place = self.contents.insert(said, chunk);
             }
-            Effect::Forgotten { .. } => unreachable!("a store with runs is not opened"),
+            if self.runs.take(&fact, chunk, segments)? {
+                self.fold(fact);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, fact: Fact) {
+        let place = if let Fact::Stored { message, .. } = &fact { Some(message.place) } else { None };
+        // That a run is over may be said more than once, and when it is gone with its queue.
+        let counts = !matches!(fact, Fact::RunSettled { .. });
+        let unfounded = self.broker.fold(fact, &mut self.step).is_err();
+        for effect in self.step.effects.drain(..) {
+            match effect {
+                Effect::Released(place) => release(&mut self.contents, place),
+                Effect::Shared(place) => {
+                    if let Where::Here { chunk, slot } = Where::of(place) {
+                        self.contents.share(chunk, slot);
+                    }
+                }
+                // Who holds a segment is counted at the end.
+                Effect::Forgotten { .. } => {}
+                Effect::Deliver(_) | Effect::Served { .. } | Effect::Cancelled { .. } => {
+                    unreachable!("nobody consumes during a recovery")
+                }
+            }
+        }
+        if let Some(place) = place.filter(|_| unfounded) {
+            release(&mut self.contents, place);
+        }
+        self.left_over += u64::from(unfounded && counts);
+    }
+}
+
+fn release(contents: &mut Contents, place: Place) {
+    if let Where::Here { chunk, slot } = Where::of(place) {
+        contents.release(chunk, slot);
+    }
+}
+
+/// What the journal says of runs.
+#[derive(Default)]
+struct Runs {
+    /// The last record of each that is not said to be over.
+    stored: BTreeMap<RunId, Told>,
+    /// Those of them whose segment is not there. It is gone because they are over, which is said later, or lost.
+    missing: BTreeSet<RunId>,
+}
+
+struct Told {
+    queue: QueueId,
+    chunk: u32,
+    first_chunk: u32,
+    holes: usize,
+}
+
+impl Runs {
+    /// Takes note of a fact; answers whether it is to be folded.
+    fn take<D: Disk>(&mut self, fact: &Fact, chunk: u32, segments: &Segments<D>) -> Result<bool, OpenError> {
+        match fact {
+            Fact::RunStored { queue, run: record } => {
+                let run = record.run;
+                segments.keep_free(run.0);
+                match segments.get(run.0)? {
+                    Some(segment) if is_of(record, *queue, segment.info()) => {}
+                    Some(_) => return Err(OpenError::OtherSegment { number: run.0 }),
+                    None => {
+                        self.missing.insert(run);
+                        return Ok(false);
+                    }
+                }
+                let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
+                let told = Told { queue: *queue, chunk, first_chunk, holes: record.holes.len() };
+                self.stored.insert(run, told);
+            }
+            Fact::RunSettled { run, .. } => {
+                segments.keep_free(run.0);
+                self.missing.remove(run);
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// The segments that are lost, if they may be.
+    fn check_lost(&self, on_damage: OnDamage) -> Result<Vec<u64>, OpenError> {
+        match self.missing.first() {
+            Some(run) if on_damage == OnDamage::Refuse => Err(OpenError::NoSegment { number: run.0 }),
+            _ => Ok(self.missing.iter().map(|run| run.0).collect()),
         }
     }
-    if let Some(place) = place.filter(|_| unfounded) {
-        contents.release(place);
+
+    /// Who holds which segment, and the segments that nobody knows of.
+    fn held(&self, broker: &Broker, there: &[u64]) -> (Holds, Vec<RunId>) {
+        let mut messages: BTreeMap<RunId, u64> = self.stored.keys().map(|run| (*run, 0)).collect();
+        for (_, run, waiting) in broker.runs() {
+            *messages.entry(run).or_default() += waiting;
+        }
+        let on_shelf = |place| Where::of(place).run().is_some();
+        for (queue, seq) in broker.scan((QueueId(0), Seq(0)), usize::MAX, on_shelf).0 {
+            let place = broker.message_at(queue, seq).map(|message| message.place);
+            if let Some(run) = place.and_then(|place| Where::of(place).run()) {
+                *messages.entry(run).or_default() += 1;
+            }
+        }
+        let mut holds = Holds::default();
+        for (run, Told { queue, chunk, first_chunk, holes }) in &self.stored {
+            holds.begin(*run, *queue, messages[run], *chunk, *holes);
+            holds.began(*run, *first_chunk);
+            if messages[run] == 0 {
+                // It may linger: nobody knows how it came to its end.
+                holds.settle(*run);
+            }
+        }
+        let unknown = there.iter().map(|number| RunId(*number)).filter(|run| !self.stored.contains_key(run));
+        (holds, unknown.collect())
     }
-    u64::from(unfounded)
+}
+
+/// Whether a record speaks of this segment.
+fn is_of(record: &RunRecord, queue: QueueId, segment: &SegmentInfo) -> bool {
+    queue == segment.queue
+        && u64::from(record.count) == segment.count
+        && record.last == segment.last
+        && record.first >= segment.first
 }

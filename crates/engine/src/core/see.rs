@@ -40,7 +40,7 @@ impl<T> Core<T> {
             (messages, next) = self.find(queue, &Browse { limit: fitting, ..browse.clone() })?;
         }
         let messages = messages.into_iter().map(|message| BrowsedMessage {
-            content: Arc::clone(self.contents.get(message.place)),
+            content: self.content(message.place),
             message,
             position: None,
             position_in_priority: None,
@@ -68,17 +68,17 @@ impl<T> Core<T> {
             cursor: browse.cursor,
         };
         self.broker.browse(queue, &query, &mut |message| {
-            let headers = &self.contents.get(message.place).headers;
+            let content = self.content(message.place);
             filter
                 .headers
                 .iter()
-                .all(|(name, value)| headers.get(name).is_some_and(|header| says(header, value)))
+                .all(|(name, value)| content.headers.get(name).is_some_and(|header| says(header, value)))
         })
     }
 
     fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
         let (message, position, position_in_priority) = self.broker.message(queue, id)?;
-        let content = Arc::clone(self.contents.get(message.place));
+        let content = self.content(message.place);
         Ok(Answer::Message(Box::new(BrowsedMessage { message, content, position, position_in_priority })))
     }
 }

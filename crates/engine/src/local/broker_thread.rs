@@ -13,7 +13,7 @@ use super::disk_thread::{Flush, News};
 use super::{Ask, Shared, Ticket};
 use crate::api::{Failure, LeasedMessage};
 use crate::clock::Clock;
-use crate::core::{Answer, Core, Out, Request};
+use crate::core::{Answer, Core, Done, Job, Out, Request};
 
 /// Most requests applied before the batch is handed on.
 const TURN_MAX: usize = 1_024;
@@ -22,9 +22,17 @@ const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
 const FULL_RETRY_MS: u64 = 1_000;
 
+/// The threads that work for this one.
+pub(super) struct Hands {
+    /// The disk thread.
+    pub(super) flushes: Sender<Flush>,
+    /// The spill thread.
+    pub(super) jobs: Sender<Job>,
+}
+
 pub(super) struct BrokerThread {
     core: Core<Ticket>,
-    flushes: Sender<Flush>,
+    hands: Hands,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     set_down: watch::Sender<Option<Arc<str>>>,
@@ -43,14 +51,14 @@ pub(super) struct BrokerThread {
 impl BrokerThread {
     pub(super) fn new(
         core: Core<Ticket>,
-        flushes: Sender<Flush>,
+        hands: Hands,
         clock: Arc<dyn Clock>,
         shared: Arc<Shared>,
         set_down: watch::Sender<Option<Arc<str>>>,
     ) -> Self {
         Self {
             core,
-            flushes,
+            hands,
             clock,
             shared,
             set_down,
@@ -139,9 +147,20 @@ impl BrokerThread {
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Flushed(batch) => {
+            News::Flushed(Ok(batch)) => {
                 self.in_flight -= 1;
                 batch.into_iter().for_each(|batch| self.core.reuse(batch));
+            }
+            News::Flushed(Err(why)) => {
+                self.in_flight -= 1;
+                self.go_down(&why);
+            }
+            News::Done(done) => {
+                if let Done::NoRoom { .. } = done {
+                    self.retry = Some(self.clock.now().after(FULL_RETRY_MS));
+                }
+                self.core.done(done);
+                self.carry_out();
             }
             News::FileReady(file) => {
                 (self.preparing, self.retry) = (false, None);
@@ -152,10 +171,7 @@ impl BrokerThread {
                 (self.preparing, self.retry) = (false, Some(self.clock.now().after(FULL_RETRY_MS)));
                 self.core.disk_full();
             }
-            News::Poisoned(why) => {
-                self.in_flight = self.in_flight.saturating_sub(1);
-                self.go_down(&why);
-            }
+            News::Poisoned(why) => self.go_down(&why),
         }
     }
 
@@ -209,10 +225,18 @@ impl BrokerThread {
         }
         if self.retry.is_some_and(|when| when <= now) {
             self.retry = None;
+            self.core.try_spilling_again();
         }
         self.retire |= self.core.keep_house();
+        if let Some(why) = self.core.failure() {
+            return self.go_down(&why);
+        }
         // Before anybody hears an answer, so that who is refused sees why.
         self.publish_health();
+        for job in self.core.take_jobs() {
+            // Without a spill thread the process is at its end.
+            let _ = self.hands.jobs.send(job);
+        }
         self.flush();
     }
 
@@ -222,14 +246,15 @@ impl BrokerThread {
             return;
         }
         let batch = self.core.take_batch();
-        if batch.is_none() && self.answers.is_empty() && !prepare {
+        let jobs = self.core.take_late_jobs();
+        if batch.is_none() && self.answers.is_empty() && jobs.is_empty() && !prepare {
             return;
         }
         self.preparing |= prepare;
         self.in_flight += 1;
         let answers = std::mem::take(&mut self.answers);
         let retire = std::mem::take(&mut self.retire);
-        if self.flushes.send(Flush { batch, answers, retire, prepare }).is_err() {
+        if self.hands.flushes.send(Flush { batch, answers, retire, jobs, prepare }).is_err() {
             self.go_down("the disk thread is gone");
         }
     }
@@ -265,7 +290,8 @@ impl BrokerThread {
     fn say_goodbye(mut self) {
         if self.set_down.borrow().is_none() {
             let batch = self.core.take_proof();
-            let _ = self.flushes.send(Flush { batch, answers: Vec::new(), retire: false, prepare: false });
+            let last = Flush { batch, answers: Vec::new(), retire: false, jobs: Vec::new(), prepare: false };
+            let _ = self.hands.flushes.send(last);
         }
         self.go_down(super::STOPPED);
     }

@@ -8,7 +8,7 @@ use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, StoreError};
 
 use super::{Ask, Shared, Ticket};
 use crate::api::Failure;
-use crate::core::Answer;
+use crate::core::{Answer, Done, Job};
 
 /// What the broker thread hands over: in order, each at most once.
 pub(super) struct Flush {
@@ -18,18 +18,22 @@ pub(super) struct Flush {
     pub(super) answers: Vec<(Ticket, Result<Answer, Failure>)>,
     /// Files were released by this batch.
     pub(super) retire: bool,
+    /// What may be done once this batch is durable.
+    pub(super) jobs: Vec<Job>,
     /// A file is wanted.
     pub(super) prepare: bool,
 }
 
 /// What the broker thread hears.
 pub(super) enum News {
-    /// A flush is done; its batch comes back for its memory.
-    Flushed(Option<Batch>),
+    /// A flush is done; its batch comes back for its memory. Or it failed, and nothing can be made durable any more.
+    Flushed(Result<Option<Batch>, Arc<str>>),
     /// A file stands ready.
     FileReady(FileReady),
     /// There is no room for another file.
     Full,
+    /// A job is done.
+    Done(Done),
     /// Nothing can be made durable any more.
     Poisoned(Arc<str>),
 }
@@ -38,6 +42,7 @@ pub(super) enum News {
 pub(super) fn run<D: Disk>(
     mut committer: Committer<D>,
     flushes: &Receiver<Flush>,
+    jobs: &Sender<Job>,
     news: &Sender<Ask>,
     shared: &Shared,
 ) {
@@ -49,7 +54,7 @@ pub(super) fn run<D: Disk>(
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return,
         };
-        if let Some(Flush { batch, answers, retire, prepare }) = flush {
+        if let Some(Flush { batch, answers, retire, jobs: late, prepare }) = flush {
             preparing |= prepare;
             let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
             let done = done.and_then(|()| if retire { committer.retire().map(drop) } else { Ok(()) });
@@ -63,7 +68,11 @@ pub(super) fn run<D: Disk>(
                 // Whoever no longer waits need not be told.
                 let _ = ticket.map(|ticket| ticket.send(result));
             }
-            tell(poison.map_or(News::Flushed(batch), News::Poisoned));
+            if poison.is_none() {
+                // The thread that does them outlives this one.
+                late.into_iter().for_each(|job| drop(jobs.send(job)));
+            }
+            tell(News::Flushed(poison.map_or(Ok(batch), Err)));
         }
         if preparing {
             match committer.prepare_some() {

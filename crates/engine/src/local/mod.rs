@@ -1,9 +1,11 @@
-//! The engine on the embedded store: one thread for the broker, one for the disk.
+//! The engine on the embedded store: one thread for the broker, one for the journal, one for segments.
 //!
 //! ```text
 //!   callers ─▶ inbox (bounded) ─▶ broker thread ─▶ batches ─▶ disk thread: one write, one sync each
 //!                                   │     ▲                      │
-//!        leases, refusals ◀─────────┘     └── news: durable ─────┴─▶ confirms
+//!        leases, refusals ◀─────────┘     └── news: durable ─────┼─▶ confirms
+//!                                                                 │ jobs that must wait for a commit
+//!                    other jobs ─────────▶ spill thread ◀─────────┘
 //! ```
 //!
 //! The broker thread takes whatever has gathered, applies it, and hands on one batch; while the disk syncs it, the next one
@@ -13,6 +15,7 @@
 mod broker_thread;
 mod calls;
 mod disk_thread;
+mod spill_thread;
 
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
@@ -27,7 +30,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::api::{Failure, Health, LeasedMessage};
 use crate::clock::{Clock, SystemClock};
-use crate::core::{Answer, Core, OpenError, Recovered, Request};
+use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
 
 /// A broker in this process, on a directory of its own.
@@ -111,22 +114,29 @@ impl LocalEngine {
         if options.seed == 0 {
             options.seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
         }
-        let (core, committer, recovered) = Core::open(disk, &options, clock.now())?;
+        let Opened { core, committer, spiller, recovered } = Core::open(disk, &options, clock.now())?;
         let (inbox, asks) = bounded_elsewhere();
         let (flushes, to_disk) = bounded_elsewhere();
+        let (jobs, to_spill) = bounded_elsewhere();
         let (set_down, down) = watch::channel(None);
         let shared = Arc::new(Shared::default());
         let news = inbox.clone();
         let disk_shared = Arc::clone(&shared);
-        let disk = named("overtake-disk", move || disk_thread::run(committer, &to_disk, &news, &disk_shared));
+        let late_jobs = jobs.clone();
+        let disk = named("overtake-disk", move || {
+            disk_thread::run(committer, &to_disk, &late_jobs, &news, &disk_shared);
+        });
+        let news = inbox.clone();
+        let spill = named("overtake-spill", move || spill_thread::run(spiller, &to_spill, &news));
         let wake = inbox.clone();
         clock.on_jump(Box::new(move || drop(wake.send(Ask::Look))));
         let broker_shared = Arc::clone(&shared);
         let broker = named("overtake-broker", move || {
-            broker_thread::BrokerThread::new(core, flushes, clock, broker_shared, set_down).run(&asks);
+            let hands = broker_thread::Hands { flushes, jobs };
+            broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Arc::new(Semaphore::new(options.inbox.max(1))), shared, down };
-        Ok(Self { door, recovered, threads: Mutex::new(vec![broker, disk]) })
+        Ok(Self { door, recovered, threads: Mutex::new(vec![broker, disk, spill]) })
     }
 
     /// What was found when it was opened.
@@ -210,7 +220,7 @@ impl Door {
     }
 }
 
-/// The inbox is bounded by its places, what goes to the disk by `IN_FLIGHT_MAX`.
+/// The inbox is bounded by its places, what goes to the disk by `IN_FLIGHT_MAX`, jobs by the number of segments.
 #[expect(clippy::disallowed_methods, reason = "both are bounded by what stands above")]
 fn bounded_elsewhere<M>() -> (Sender<M>, Receiver<M>) {
     channel()

@@ -33,7 +33,7 @@ fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
 
 fn open(disk: &MemoryDisk, on_damage: OnDamage) -> Result<Recovered, OpenError> {
     let options = Options { on_damage, ..options(TINY) };
-    Core::<()>::open(disk.clone(), &options, START).map(|(_, _, recovered)| recovered)
+    Core::<()>::open(disk.clone(), &options, START).map(|opened| opened.recovered)
 }
 
 /// Refused with its place, or everything is there; and skipped, it opens. Answers whether it was refused.

@@ -66,13 +66,27 @@ impl Ground for Directory {
     }
 }
 
-impl Ground for MemoryDisk {
+/// A disk in memory.
+pub struct InMemory {
+    disk: MemoryDisk,
+    memory_bytes: u64,
+}
+
+impl InMemory {
+    /// A new one, for a broker whose messages may take so much memory.
+    pub fn new(memory_bytes: u64) -> Self {
+        Self { disk: MemoryDisk::new(1), memory_bytes }
+    }
+}
+
+impl Ground for InMemory {
     fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
-        open_disk(self, clock)
+        let options = Options { memory_bytes: self.memory_bytes, ..options(TINY) };
+        LocalEngine::open_on(self.disk.clone(), options, clock.clone())
     }
 
     fn power_cut(&self) {
-        Self::power_cut(self);
+        self.disk.power_cut();
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::alarms::Alarms;
+use crate::broker::Totals;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::ids::{QueueId, Seq, Time};
 use crate::index::{SeqIndex, TextIndex};
@@ -58,8 +59,10 @@ pub(crate) struct Queue {
     waiting_bytes: u64,
     leased: u64,
     seed: u64,
-    /// Leased and delayed messages, as the broker knows them.
-    pub(crate) noted: u64,
+    /// Messages that wait in runs.
+    pub(crate) spilled: u64,
+    /// What of it the broker counts, as the broker knows it.
+    pub(crate) noted: Totals,
     /// When the broker will look at it again, as the broker knows it.
     pub(crate) scheduled: Option<Time>,
 }
@@ -98,7 +101,8 @@ impl Queue {
             waiting: 0,
             waiting_bytes: 0,
             leased: 0,
-            noted: 0,
+            spilled: 0,
+            noted: Totals::default(),
             scheduled: None,
             settings,
         }
@@ -113,8 +117,8 @@ impl Queue {
         self.entries.len() == 0 && self.runs.is_empty()
     }
 
-    /// Takes new settings; what waits stands in the new lanes by its age.
-    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) {
+    /// Takes new settings; what waits stands in the new lanes by its age. Answers the runs that are no more.
+    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) -> Vec<RunId> {
         let before = std::mem::replace(&mut self.settings, settings);
         if before.last_value != self.settings.last_value {
             self.by_key = key_index(&self.settings, self.seed);
@@ -124,8 +128,9 @@ impl Queue {
         }
         if before.order == self.settings.order && before.scheme == self.settings.scheme {
             self.lanes.apply_settings(&self.settings);
-            return;
+            return Vec::new();
         }
+        let fetched = self.runs.keys().copied().collect();
         self.bring_all();
         let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
         for slot in &slots {
@@ -143,6 +148,7 @@ impl Queue {
             self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
             self.attach(slot);
         }
+        fetched
     }
 
     // ---- where a message stands ----

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use super::Queue;
 use crate::command::{Effect, Step};
@@ -139,6 +140,7 @@ impl Queue {
         let run = Run::new(record, index);
         let (count, bytes) = (run.waiting(), run.bytes);
         (self.waiting, self.waiting_bytes) = (self.waiting + count, self.waiting_bytes + bytes);
+        self.spilled += count;
         let lane = self.lanes.lane_mut(index);
         (lane.ready, lane.spilled) = (lane.ready + count, lane.spilled + count);
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes + bytes, lane.bytes + bytes);
@@ -154,6 +156,7 @@ impl Queue {
         let run = self.runs.remove(&id)?;
         let (count, bytes) = (run.waiting(), run.bytes);
         (self.waiting, self.waiting_bytes) = (self.waiting - count, self.waiting_bytes - bytes);
+        self.spilled -= count;
         let lane = self.lanes.lane_mut(run.lane);
         (lane.ready, lane.spilled) = (lane.ready - count, lane.spilled - count);
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
@@ -184,11 +187,18 @@ impl Queue {
 
     /// Brings one message of a run back.
     fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
+        // A recovery may know the lanes of now, and the run is of lanes of before.
+        let own = self.open_lane(message.priority);
+        if own != self.runs[&id].lane {
+            let left = Arc::clone(&self.lanes.lane(self.runs[&id].lane).name);
+            self.lanes.count_moved(&left, own);
+        }
         let run = self.runs.get_mut(&id).expect("a run that is read is there");
         let (before, index, bytes) = (run.first, run.lane, u64::from(message.bytes));
         run.take(ordinal, &message);
         let (first, is_over) = (run.first, run.waiting() == 0);
         (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+        self.spilled -= 1;
         let lane = self.lanes.lane_mut(index);
         (lane.ready, lane.spilled) = (lane.ready - 1, lane.spilled - 1);
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
@@ -200,7 +210,7 @@ impl Queue {
             self.remove_run(id);
         }
         let seq = message.seq;
-        let slot = self.entries.insert(message, index);
+        let slot = self.entries.insert(message, own);
         self.by_seq.insert(seq, slot);
         self.attach(slot);
         slot
@@ -216,11 +226,14 @@ impl Queue {
 
     /// Brings back everything that waits in runs.
     pub(crate) fn bring_all(&mut self) {
-        while let Some(id) = self.runs.keys().next().copied() {
-            if !self.load_next(id) {
-                return;
-            }
+        for run in self.runs.keys().copied().collect::<Vec<_>>() {
+            self.bring_run(run);
         }
+    }
+
+    /// Brings back everything that waits in a run.
+    pub(crate) fn bring_run(&mut self, run: RunId) {
+        while self.runs.contains_key(&run) && self.load_next(run) {}
     }
 
     /// Has the `count` oldest messages of a lane in memory, if it has so many. False: they cannot be read.

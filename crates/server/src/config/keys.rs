@@ -132,6 +132,8 @@ settings! {
         data_dir ("data-dir"): PathBuf = PathBuf::from(super::around::SYSTEM_DIR);
         #[doc = "Size of one journal file."]
         segment_bytes ("segment-bytes"): ByteSize = ByteSize(64 << 20);
+        #[doc = "Memory that waiting messages may take; beyond it the least urgent ones wait on disk only."]
+        memory_bytes ("memory-bytes"): ByteSize = ByteSize(128 << 20);
         #[doc = "What to do when the store is damaged: refuse to start, or skip what is damaged and say so."]
         on_damage ("on-damage"): OnDamage = OnDamage::Refuse;
     }

@@ -1,17 +1,30 @@
 //! *Bounded*: the journal is not much longer than what it keeps, and memory keeps the content of what is there.
 
+use overtake_engine::core::Core;
+use overtake_store::MemoryDisk;
+
 use crate::audit::Audit;
 use crate::failure::{Checked, Promise, hold};
 
 /// Bytes a message takes beside its content, at most as the journal counts it.
 const MESSAGE_COST: u64 = 128;
+/// Bytes the record of a run takes, as the journal counts it, and what a message in it may add.
+const RUN_COST: u64 = 128;
+const HOLE_COST: u64 = 5;
+/// Set in the place of a message whose content is on the shelf.
+const ON_SHELF: u64 = 1 << 63;
 /// Bytes a queue, exchange or binding takes, as the journal counts it.
 const TOPOLOGY_COST: u64 = 1_024;
 
-/// Messages and bytes of content in memory are those of the broker.
-pub(crate) fn check_memory(audit: &Audit, kept: (u64, u64)) -> Checked {
-    let bytes: u64 = audit.messages().map(|(_, message)| u64::from(message.bytes)).sum();
-    let there = (audit.len() as u64, bytes);
+/// Messages and bytes of content in memory are those of the broker, and so are messages in all.
+pub(crate) fn check_memory(audit: &Audit, core: &Core<u64>) -> Checked {
+    let kept = core.kept();
+    let here = || audit.messages().filter(|(_, message)| message.place.0 & ON_SHELF == 0);
+    let bytes: u64 = here().map(|(_, message)| u64::from(message.bytes)).sum();
+    let there = (here().count() as u64, bytes);
+    hold(core.messages() == audit.len() as u64, Promise::Bounded, || {
+        format!("{} messages are kept, {} are in the broker", core.messages(), audit.len())
+    })?;
     hold(kept == there, Promise::Bounded, || {
         format!("{kept:?} messages and bytes are in memory, {there:?} are in the broker")
     })
@@ -21,13 +34,27 @@ pub(crate) fn check_memory(audit: &Audit, kept: (u64, u64)) -> Checked {
 pub(crate) fn check_journal(
     audit: &Audit,
     topology: u64,
+    runs: u64,
     journal: u64,
     segment_bytes: u64,
     files: u64,
 ) -> Checked {
-    let bytes: u64 = audit.messages().map(|(_, message)| u64::from(message.bytes) + MESSAGE_COST).sum();
-    let most = 2 * (bytes + topology * TOPOLOGY_COST) + files * segment_bytes;
+    let cost = |place: u64, bytes: u32| {
+        if place & ON_SHELF == 0 { u64::from(bytes) + MESSAGE_COST } else { HOLE_COST }
+    };
+    let bytes: u64 = audit.messages().map(|(_, message)| cost(message.place.0, message.bytes)).sum();
+    let most = 2 * (bytes + runs * RUN_COST + topology * TOPOLOGY_COST) + files * segment_bytes;
     hold(journal <= most, Promise::Bounded, || {
         format!("the journal is {journal} bytes long, at most {most} are needed")
+    })
+}
+
+/// When nothing waits, nothing is on the shelf but what lingers.
+pub(crate) fn check_segments(disk: &MemoryDisk, core: &Core<u64>) -> Checked {
+    let segments: Vec<String> =
+        disk.names().into_iter().filter(|name| name.starts_with("segment-")).collect();
+    let (needed, lingering) = core.segments();
+    hold(needed == 0 && segments.len() == lingering, Promise::Bounded, || {
+        format!("{needed} segments are needed in the calm, {lingering} linger, there are {segments:?}")
     })
 }

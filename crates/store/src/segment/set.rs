@@ -67,10 +67,17 @@ impl<D: Disk> Segments<D> {
     /// Begins a new segment for messages of this queue.
     ///
     /// # Errors
-    /// [`StoreError::Full`]; [`StoreError::Io`], after which the store should stop, as after any other failed change of the disk.
+    /// As [`Segments::writer_of`].
     pub fn writer(&self, queue: QueueId) -> Result<SegmentWriter<D>, StoreError> {
-        let header =
-            SegmentHeader { store_id: self.store_id, life: self.life, number: self.take_number(), queue };
+        self.writer_of(self.take_number(), queue)
+    }
+
+    /// Begins the segment of a number that was [taken](Segments::take_number) for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]; [`StoreError::Io`], after which the store should stop, as after any other failed change of the disk.
+    pub fn writer_of(&self, number: u64, queue: QueueId) -> Result<SegmentWriter<D>, StoreError> {
+        let header = SegmentHeader { store_id: self.store_id, life: self.life, number, queue };
         SegmentWriter::create(self.disk.clone(), header)
     }
 
@@ -121,8 +128,8 @@ impl<D: Disk> Segments<D> {
         self.state().open.len()
     }
 
-    /// A number of its own for each caller, whatever other threads do.
-    fn take_number(&self) -> u64 {
+    /// A number of its own for each caller, whatever other threads do: that of the next segment.
+    pub fn take_number(&self) -> u64 {
         let mut state = self.state();
         state.next += 1;
         state.next - 1

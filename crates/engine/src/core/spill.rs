@@ -1,0 +1,223 @@
+//! Keeping the memory that messages take within its bound: what waits longest goes to the shelf.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use overtake_lane::{Place, QueueId, Refusal, RunId};
+
+use super::Core;
+use crate::api::Content;
+use crate::place::Where;
+use crate::shelf::{Done, Job, Spill};
+
+/// Bytes that a message in memory takes beside its content, about: its entry, its place in the index, and where its content is.
+const ENTRY_BYTES: u64 = 320;
+/// Bytes of memory that one run frees, at most.
+const RUN_BYTES_MAX: u64 = 16 << 20;
+/// And at least, so that a small memory does not make many small segments.
+const RUN_BYTES_MIN: u64 = 16 << 10;
+/// The oldest messages of each lane stay: they are leased next.
+const KEEP_MAX: u64 = 64;
+/// Beyond its bound by so much, memory holds up publishes until a segment is written.
+const EXCESS_MAX: u64 = 8 << 20;
+
+/// What is known of spilling.
+#[derive(Debug, Default)]
+pub(super) struct Spilling {
+    /// A segment is being written.
+    is_writing: bool,
+    /// The disk has no room for a segment.
+    is_full: bool,
+    /// So much was in memory when nothing could be spilled.
+    in_vain: u64,
+    /// Jobs to hand out now.
+    jobs: Vec<Job>,
+    /// Runs nobody needs any more; their segments go when that is durable.
+    over: Vec<RunId>,
+    /// Runs that linger, by the chunk of their first record.
+    lingering: BTreeSet<(u32, RunId)>,
+}
+
+impl Spilling {
+    pub(super) fn new(over: Vec<RunId>) -> Self {
+        Self { over, ..Self::default() }
+    }
+}
+
+impl<T> Core<T> {
+    /// Jobs to be done now, in order, beside what is committed. What comes of each is told to [`Core::done`].
+    pub fn take_jobs(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.spilling.jobs)
+    }
+
+    /// Jobs to be done once the batch that is taken next, and every one before it, is durable.
+    pub fn take_late_jobs(&mut self) -> Vec<Job> {
+        if self.is_behind() {
+            return Vec::new();
+        }
+        let oldest = self.chunk_of(self.writer.stated_oldest_lsn());
+        let lingering = &mut self.spilling.lingering;
+        while let Some((_, run)) = lingering.first().copied().filter(|(chunk, _)| *chunk < oldest) {
+            lingering.pop_first();
+            self.spilling.over.push(run);
+        }
+        std::mem::take(&mut self.spilling.over).into_iter().map(Job::Remove).collect()
+    }
+
+    /// A job is done.
+    pub fn done(&mut self, done: Done) {
+        match done {
+            Done::Spilled { queue, run } => {
+                self.spilling.is_writing = false;
+                self.spilling.is_full = false;
+                self.spilled(queue, run);
+            }
+            Done::NoRoom { queue, run } => {
+                self.spilling.is_writing = false;
+                self.spilling.is_full = true;
+                self.broker.unspilled(queue, run);
+            }
+            Done::Removed => {}
+        }
+    }
+
+    /// There may be room on the disk again.
+    pub fn try_spilling_again(&mut self) {
+        self.spilling.is_full = false;
+    }
+
+    /// Whether segments wait for room on the disk.
+    #[must_use]
+    pub fn is_spilling_held(&self) -> bool {
+        self.spilling.is_full
+    }
+
+    /// Segments that are needed, and those that stay until the journal no longer speaks of what was in them.
+    #[must_use]
+    pub fn segments(&self) -> (usize, usize) {
+        (self.holds.len(), self.spilling.lingering.len())
+    }
+
+    /// Why the engine can go on no longer: what it should read cannot be read. Nothing goes out any more.
+    #[must_use]
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.shelf.failure()
+    }
+
+    fn spilled(&mut self, queue: QueueId, run: RunId) {
+        let mut step = std::mem::take(&mut self.step);
+        self.broker.spilled(queue, run, &mut step);
+        let chunk = self.chunk();
+        for fact in &step.facts {
+            if let overtake_lane::Fact::RunStored { queue, run } = fact {
+                let waiting = u64::from(run.count - run.next) - run.holes.len() as u64;
+                self.holds.begin(run.run, *queue, waiting, chunk, run.holes.len());
+            }
+        }
+        self.step = step;
+        self.keep(false);
+    }
+
+    /// Plans a run when messages take more memory than they may.
+    pub(super) fn spill(&mut self) {
+        let (bytes, bound) = (self.memory_bytes(), self.options.memory_bytes);
+        if bytes <= bound {
+            self.spilling.in_vain = 0;
+            return;
+        }
+        let is_worth_it = self.spilling.in_vain == 0 || bytes > self.spilling.in_vain + bound / 32;
+        if self.spilling.is_writing || self.spilling.is_full || !is_worth_it {
+            return;
+        }
+        let run = self.shelf.take_number();
+        let most_bytes = (bound / 16).clamp(RUN_BYTES_MIN, RUN_BYTES_MAX);
+        let keep = (bound >> 16).min(KEEP_MAX) as usize;
+        let most = (most_bytes / ENTRY_BYTES) as usize;
+        let Some((queue, messages)) = self.broker.plan_spill(run, keep, most, most_bytes) else {
+            self.spilling.in_vain = bytes;
+            return;
+        };
+        let messages = messages.into_iter().map(|message| {
+            let content = self.content(message.place);
+            (message, content)
+        });
+        let messages = messages.collect();
+        self.spilling.is_writing = true;
+        self.spilling.jobs.push(Job::Spill(Spill { queue, run, messages }));
+    }
+
+    /// Bytes of memory that messages take, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.contents.bytes() + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
+    }
+
+    /// Messages in memory whose content is on the shelf.
+    pub(super) fn fetched(&self) -> u64 {
+        // The broker counts as of the last command, the shelf is always exact.
+        self.holds.messages().saturating_sub(self.broker.spilled_count())
+    }
+
+    /// Whether publishes should wait for a segment that is being written.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.spilling.is_writing && self.memory_bytes() > 2 * self.options.memory_bytes + EXCESS_MAX
+    }
+
+    /// Messages may not take much more memory than they should while the disk has no room for them.
+    pub(super) fn check_memory(&self) -> Result<(), Refusal> {
+        let is_too_much = || self.memory_bytes() > 2 * self.options.memory_bytes + EXCESS_MAX;
+        if self.spilling.is_full && is_too_much() { Err(Refusal::StoreFull) } else { Ok(()) }
+    }
+
+    // ---- what messages say ----
+
+    /// What a message says.
+    pub(super) fn content(&self, place: Place) -> Arc<Content> {
+        match Where::of(place) {
+            Where::Here { slot, .. } => Arc::clone(self.contents.get(slot)),
+            Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal),
+        }
+    }
+
+    /// One message more says this.
+    pub(super) fn share(&mut self, place: Place) {
+        match Where::of(place) {
+            Where::Here { chunk, slot } => self.contents.share(chunk, slot),
+            Where::Shelf { run, .. } => self.holds.share(run),
+        }
+    }
+
+    /// One message fewer says this.
+    pub(super) fn release(&mut self, place: Place) {
+        match Where::of(place) {
+            Where::Here { chunk, slot } => self.contents.release(chunk, slot),
+            Where::Shelf { run, .. } => self.forget(run, 1),
+        }
+    }
+
+    /// So many messages fewer hold the segment of a run.
+    pub(super) fn forget(&mut self, run: RunId, messages: u64) {
+        if self.holds.get(run).is_none() {
+            // Nothing of its plan was left, so it never began.
+            self.spilling.over.push(run);
+        } else if self.holds.release(run, messages) {
+            self.ended.push(run);
+        }
+    }
+
+    /// Says of runs that nobody needs any more that their segments go.
+    pub(super) fn end_runs(&mut self) {
+        for run in std::mem::take(&mut self.ended) {
+            let is_free = self.holds.get(run).is_some_and(|held| held.messages == 0);
+            if is_free && let Some(held) = self.holds.end(run) {
+                let (queue, how) = (held.queue, overtake_lane::Settled::Removed);
+                self.record(&[overtake_lane::Fact::RunSettled { queue, run, how }], false);
+                if held.is_settled {
+                    self.spilling.lingering.insert((held.first_chunk, run));
+                } else {
+                    self.spilling.over.push(run);
+                }
+            }
+        }
+    }
+}

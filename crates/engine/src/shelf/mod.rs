@@ -1,0 +1,33 @@
+//! The shelf: segments with the messages that wait in runs, and what is known of them.
+//!
+//! ```text
+//!   Broker ── reads ──▶ Shelf ◀── segments ── Spiller (the spill thread)
+//!   Core ──── Job ──────────────────────────▶ Spiller ──── Done ──▶ Core
+//!     └ Holds: which segments are still needed, and where the journal says so
+//! ```
+
+mod holds;
+mod job;
+mod shelf_on_disk;
+
+use std::sync::Arc;
+
+use overtake_lane::{Backlog, RunId};
+
+pub(crate) use holds::{Holds, record_len};
+pub use job::{Done, Job, Spill, Spiller};
+pub(crate) use shelf_on_disk::ShelfOnDisk;
+
+use crate::api::Content;
+
+/// Where messages that wait in runs are read.
+pub(crate) trait Shelf: Backlog {
+    /// What a message says. When it cannot be read, [`Shelf::failure`] says so and the answer means nothing.
+    fn content(&self, run: RunId, ordinal: u32) -> Arc<Content>;
+
+    /// Why something could not be read. Then nothing the broker has done since may become durable or be told.
+    fn failure(&self) -> Option<Arc<str>>;
+
+    /// A number for the next run.
+    fn take_number(&self) -> RunId;
+}

@@ -1,0 +1,47 @@
+//! The messages in the segments of a copy of a disk, as a recovery would read them, by another way than the engine's.
+
+use std::fmt;
+
+use overtake_lane::{Backlog, Message, Place, RunId, Seq};
+use overtake_store::{Block, MemoryDisk, Segments};
+
+use crate::refold::mark_in;
+
+/// The segments of a disk that nobody changes. The place of a message is the mark in its content.
+pub(crate) struct Shelf(pub(crate) Segments<MemoryDisk>);
+
+impl fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shelf")
+    }
+}
+
+impl Shelf {
+    /// Whether there is a segment for this run.
+    pub(crate) fn has(&self, run: RunId) -> bool {
+        self.0.get(run.0).is_ok_and(|segment| segment.is_some())
+    }
+
+    /// Everything in it, told from its blocks alone.
+    fn messages(&self, run: RunId) -> Vec<Message> {
+        let segment = self.0.get(run.0).expect("a whole segment").expect("a segment that was looked for");
+        let blocks = segment.blocks().map(|block| segment.block(block.ordinals.start));
+        let blocks = blocks.map(|block| block.expect("a whole block").expect("a block of the index"));
+        blocks.flat_map(|block| block.ordinals().map(move |ordinal| marked(&block, ordinal))).collect()
+    }
+}
+
+fn marked(block: &Block, ordinal: u64) -> Message {
+    let place = Place(mark_in(block.content(ordinal)).unwrap_or(u64::MAX));
+    Message { place, ..block.message(ordinal).expect("a message that makes sense") }
+}
+
+impl Backlog for Shelf {
+    fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
+        self.messages(run).into_iter().skip(from as usize).take(max).collect()
+    }
+
+    fn rank(&self, run: RunId, seq: Seq) -> u32 {
+        self.messages(run).iter().filter(|message| message.seq < seq).count() as u32
+    }
+}
