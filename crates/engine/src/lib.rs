@@ -62,6 +62,7 @@ pub mod core;
 pub mod fuzz;
 mod local;
 mod options;
+mod watermarks;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
@@ -71,3 +72,4 @@ pub use api::{
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;
 pub use options::Options;
+pub use watermarks::{DiskHealth, Full, Watermarks};

@@ -81,7 +81,7 @@ pub use batch::Batch;
 pub use check::{CheckReport, check};
 pub use committer::Committer;
 pub use decide::{Decision, Proof, Sight, decide};
-pub use disk::{Disk, DiskFile};
+pub use disk::{Disk, DiskFile, Space};
 pub use error::StoreError;
 pub use file::{FORMAT_VERSION, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 pub use journal::{Journal, OnDamage, Opened, Options, Report, Tail};

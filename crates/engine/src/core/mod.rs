@@ -9,6 +9,7 @@
 //! out before it is committed. Invariant: every fact of the broker goes through `Core::keep`, and every place it
 //! releases comes back to the contents there.
 
+mod disk;
 mod house;
 mod publish;
 mod recover;
