@@ -174,7 +174,7 @@ impl<T> Core<T> {
     }
 
     /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
-    /// may retire it once the next batch is durable.
+    /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
         self.clean();
         let tail = self.chunk();

@@ -38,7 +38,6 @@ pub(super) struct BrokerThread {
     /// Requests that wait for a file.
     parked: VecDeque<Ask>,
     in_flight: usize,
-    retire: bool,
     preparing: bool,
     retry: Option<Time>,
     /// When the disk was last asked how much room it has.
@@ -65,7 +64,6 @@ impl BrokerThread {
             answers: Vec::new(),
             parked: VecDeque::new(),
             in_flight: 0,
-            retire: false,
             preparing: false,
             retry: None,
             closing: false,
@@ -225,7 +223,7 @@ impl BrokerThread {
         if self.retry.is_some_and(|when| when <= now) {
             self.retry = None;
         }
-        self.retire |= self.core.keep_house();
+        self.core.keep_house();
         // Before anybody hears an answer, so that who is refused sees why.
         self.publish_health();
         self.flush();
@@ -249,9 +247,8 @@ impl BrokerThread {
         self.preparing |= prepare;
         self.in_flight += 1;
         let answers = std::mem::take(&mut self.answers);
-        let retire = std::mem::take(&mut self.retire);
         let drop_spares = self.core.is_short();
-        if self.flushes.send(Flush { batch, answers, retire, prepare, drop_spares, look }).is_err() {
+        if self.flushes.send(Flush { batch, answers, prepare, drop_spares, look }).is_err() {
             self.go_down("the disk thread is gone");
         }
     }

@@ -17,8 +17,6 @@ pub(super) struct Flush {
     pub(super) batch: Option<Batch>,
     /// What to tell once everything handed over before and this batch is durable.
     pub(super) answers: Vec<(Ticket, Result<Answer, Failure>)>,
-    /// Files were released by this batch.
-    pub(super) retire: bool,
     /// A file is wanted.
     pub(super) prepare: bool,
     /// The disk is short of room: spares go.
@@ -58,10 +56,11 @@ pub(super) fn run<D: Disk>(
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return,
         };
-        if let Some(Flush { batch, answers, retire, prepare, drop_spares, look: asked }) = flush {
+        if let Some(Flush { batch, answers, prepare, drop_spares, look: asked }) = flush {
             preparing |= prepare;
             let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
-            let done = done.and_then(|()| if retire { committer.retire() } else { Ok(0) });
+            // Not when a file is released: the batch that states it may be the one after.
+            let done = done.and_then(|()| committer.retire());
             // One that is wanted at once is not made anew.
             let is_spare = drop_spares && !preparing && committer.spares() > 0;
             let done = done.and_then(|gone| Ok(gone + if is_spare { committer.drop_spares()? } else { 0 }));
