@@ -54,6 +54,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-header-
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l disk-low-bytes -d 'With less free on its disk publishes are refused. 0: when it is full; auto: a twentieth of the disk, at most 256MiB. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l disk-high-bytes -d 'With more free on its disk they are taken again. auto: one and a half times disk_low_bytes. [default: auto]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
@@ -82,6 +84,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l disk-low-bytes -d 'With less free on its disk publishes are refused. 0: when it is full; auto: a twentieth of the disk, at most 256MiB. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l disk-high-bytes -d 'With more free on its disk they are taken again. auto: one and a half times disk_low_bytes. [default: auto]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
@@ -103,6 +107,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l disk-low-bytes -d 'With less free on its disk publishes are refused. 0: when it is full; auto: a twentieth of the disk, at most 256MiB. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l disk-high-bytes -d 'With more free on its disk they are taken again. auto: one and a half times disk_low_bytes. [default: auto]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
