@@ -324,17 +324,23 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check" -f -a "check" -d 'Read everything in a store and say what is wrong and where. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -f -a "check" -d 'Read everything in a store and say what is wrong and where. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -f -a "stats" -d 'Show what a store takes of its disk, and what for. Changes nothing'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'
