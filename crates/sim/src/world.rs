@@ -172,7 +172,7 @@ impl World {
         let options = Options {
             segment_bytes: plan.segment_bytes,
             on_damage: OnDamage::Refuse,
-            watermarks: Watermarks::OFF,
+            watermarks: Watermarks { low: Some(plan.low_files * plan.segment_bytes), high: None },
             max_message_bytes: 0,
             default_ttl_ms: plan.default_ttl_ms,
             inbox: 1_000,
