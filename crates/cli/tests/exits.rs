@@ -279,6 +279,8 @@ fn a_configuration_that_can_be_used_is_0() {
             segment_bytes = "64MiB"                    # default
             memory_bytes = "128MiB"                    # default
             on_damage = "refuse"                       # default
+            disk_low_bytes = "auto"                    # default
+            disk_high_bytes = "auto"                   # default
 
             [limits]
             max_message_bytes = "16MiB"                # default

@@ -1,4 +1,4 @@
-//! A disk that is really full: what clients are told, what goes on, and what is there after kill −9.
+//! A disk that is full, or low: what clients are told, what goes on, and what is there after kill −9.
 
 #![allow(clippy::print_stdout, reason = "says why it is skipped")]
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use support::http::{Reply, ask};
+use support::http::{Reply, ask, text};
 use support::small_disk::SmallDisk;
 use support::{Broker, PATIENCE, Run};
 
@@ -22,6 +22,33 @@ const LOST: usize = 20;
 const LEFT: usize = 400;
 /// Publishes that must be taken again once there is room: too many for what acknowledging alone sets free.
 const AGAIN: usize = 500;
+
+/// Why a broker refuses publishes, and what it was told.
+struct Case {
+    flags: &'static [&'static str],
+    why: &'static str,
+    hint: &'static str,
+}
+
+/// It takes the whole disk.
+const FULL: Case = Case {
+    flags: &["--disk-low-bytes", "0"],
+    why: "the disk has no room for more messages",
+    hint: "free disk space; consume and acknowledge to let the store shrink",
+};
+/// It leaves what it does unless it is told: a twentieth.
+const AT_LOW: Case = Case {
+    flags: &[],
+    why: ", and another journal file of 4.0 MiB would leave less than the low watermark of 1.1 MiB",
+    hint: WATERMARK_HINT,
+};
+/// It leaves most of a file; then there must be more than one.
+const LOW: Case = Case {
+    flags: &["--disk-low-bytes", "3MiB", "--disk-high-bytes", "5MiB"],
+    why: " free and was below the low watermark of 3.0 MiB; they are taken again above 5.0 MiB",
+    hint: WATERMARK_HINT,
+};
+const WATERMARK_HINT: &str = "free disk space, or lower the watermark, store.disk_low_bytes; consume and acknowledge to let the store shrink";
 
 /// A small disk, unless this machine has none to give.
 fn small_disk() -> Option<SmallDisk> {
@@ -125,27 +152,33 @@ fn id(message: &Value) -> String {
 }
 
 /// What a client is told whose publish found no room.
-fn check_refusal(refused: &Reply) {
+fn check_refusal(refused: &Reply, case: &Case) {
     assert_eq!(refused.status, 507, "{refused:?}");
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+    let detail = refused.json["detail"].as_str().expect("text");
+    assert!(detail.starts_with("the store is full: the disk has ") && detail.ends_with(case.why), "{detail}");
     let problem = json!({
         "type": "urn:overtake:problem:store-full",
         "title": "the store is full",
         "status": 507,
-        "detail": "the store is full",
+        "detail": detail,
         "code": "store-full",
-        "hint": "free disk space; consume and acknowledge to let the store shrink",
+        "hint": case.hint,
     });
     assert_eq!(refused.json, problem);
 }
 
 /// What those are told who ask whether a broker on a full disk serves: it does, since its consumers are what makes room.
-fn check_health(broker: &Broker) {
+fn check_health(broker: &Broker, case: &Case) {
     ask(&broker.url, "GET", "/livez", &Value::Null).expect(200);
     ask(&broker.url, "GET", "/healthz", &Value::Null).expect(200);
     let ready = ask(&broker.url, "GET", "/readyz", &Value::Null).expect(200);
-    let warning = "the store is full, publishes are refused: the disk has no room for more messages";
-    assert_eq!((&ready["status"], &ready["warning"]), (&json!("ready"), &json!(warning)));
+    let warning = ready["warning"].as_str().expect("text");
+    assert!(
+        warning.starts_with("publishes are refused: the disk has ") && warning.ends_with(case.why),
+        "{warning}"
+    );
+    assert_eq!(ready["status"], "ready");
     let said = broker.run(&["health"]).ok();
     assert!(said.starts_with("ready (") && said.ends_with(&format!("\nwarning: {warning}\n")), "{said}");
     broker.run(&["health", "--live"]).ok();
@@ -160,17 +193,26 @@ fn await_room(broker: &Broker) {
 
 #[test]
 fn a_full_disk_loses_nothing_confirmed_and_brings_nothing_acknowledged_back() {
+    fill_and_drain(&FULL);
+}
+
+#[test]
+fn a_disk_whose_end_is_left_to_others_loses_nothing_either() {
+    fill_and_drain(&AT_LOW);
+}
+
+fn fill_and_drain(case: &Case) {
     let Some(disk) = small_disk() else { return };
-    let broker = disk.broker(&[]);
+    let broker = disk.broker(case.flags);
     broker.run(&["queue", "declare", "q"]).ok();
     let (mut waiting, refused) = fill(&broker, "first");
     let held = waiting.len() * BODY_LEN;
     assert!(held as u64 > DISK_BYTES / 2, "only {held} bytes fill a disk of {DISK_BYTES}");
-    check_refusal(&refused);
-    check_health(&broker);
+    check_refusal(&refused, case);
+    check_health(&broker, case);
     let said = broker.run(&["publish", "q", "--id", "one-more", &body("one-more")]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.stderr.contains("hint: free disk space; consume and acknowledge"), "{said:?}");
+    assert!(said.stderr.contains(&format!("hint: {}", case.hint)), "{said:?}");
 
     // Some are acknowledged, some are out when it is killed, and all on a disk that stays full.
     let count = waiting.len();
@@ -178,14 +220,14 @@ fn a_full_disk_loses_nothing_confirmed_and_brings_nothing_acknowledged_back() {
     assert_eq!(lose(&broker), LOST);
     broker.kill();
     // What the configuration says of a queue that is there needs no room.
-    let broker = disk.broker(&["--queue", "q"]);
+    let broker = disk.broker(&[case.flags, &["--queue", "q"]].concat());
     assert_eq!(kept(&broker), waiting, "what was confirmed and not acknowledged, and nothing else");
     // A few may go where settlements would have gone that are made by now.
     let (few, refused) = fill(&broker, "few");
     assert!(few.len() < 100, "{} are taken though the disk is full", few.len());
     waiting.extend(few);
-    check_refusal(&refused);
-    check_health(&broker);
+    check_refusal(&refused, case);
+    check_health(&broker, case);
 
     // Some stay in every journal file.
     drain(&broker, &mut waiting, LEFT);
@@ -194,7 +236,7 @@ fn a_full_disk_loses_nothing_confirmed_and_brings_nothing_acknowledged_back() {
     drain(&broker, &mut waiting, AGAIN / 2);
     assert_eq!(lose(&broker), LOST);
     broker.kill();
-    let broker = disk.broker(&[]);
+    let broker = disk.broker(case.flags);
     assert_eq!(kept(&broker), waiting, "what was confirmed and not acknowledged, and nothing else");
     broker.stop();
     let mut check = disk.overtake();
@@ -205,21 +247,86 @@ fn a_full_disk_loses_nothing_confirmed_and_brings_nothing_acknowledged_back() {
 #[test]
 fn a_disk_that_somebody_else_filled_is_used_again_when_there_is_room() {
     let Some(disk) = small_disk() else { return };
-    let broker = disk.broker(&[]);
+    let broker = disk.broker(FULL.flags);
     broker.run(&["queue", "declare", "q"]).ok();
     let others = disk.seen_from_outside().join("others");
     let full =
         std::fs::write(&others, vec![0; DISK_BYTES as usize]).expect_err("it is larger than what is free");
     assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
     let (mut waiting, refused) = fill(&broker, "first");
-    check_refusal(&refused);
-    check_health(&broker);
+    check_refusal(&refused, &FULL);
+    check_health(&broker, &FULL);
     std::fs::remove_file(&others).expect("it is ours");
     // Nothing was consumed.
     waiting.extend(publish_again(&broker, AGAIN));
     await_room(&broker);
     broker.kill();
     let broker = disk.broker(&[]);
+    assert_eq!(kept(&broker), waiting);
+    broker.stop();
+}
+
+/// What is free on the disk, and whether it is low, as the broker says.
+fn gauges(broker: &Broker) -> (u64, bool) {
+    let page = text(&broker.url, "/metrics");
+    let gauge = |name: &str| -> u64 {
+        let sample = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        sample.expect(name).parse().expect(name)
+    };
+    assert_eq!(gauge("overtake_disk_low_watermark_bytes"), 3 << 20);
+    assert_eq!(gauge("overtake_disk_high_watermark_bytes"), 5 << 20);
+    (gauge("overtake_disk_free_bytes"), gauge("overtake_disk_low") == 1)
+}
+
+/// Waits until the broker has seen how much is free, and makes no file; how much that is, and whether the disk is low.
+fn await_gauges(broker: &Broker, disk: &SmallDisk) -> (u64, bool) {
+    let started = Instant::now();
+    loop {
+        let (seen, is_low) = gauges(broker);
+        let free = disk.free();
+        if seen == free {
+            return (free, is_low);
+        }
+        assert!(started.elapsed() < PATIENCE, "{free} bytes are free, and it says {seen}");
+    }
+}
+
+#[test]
+fn a_low_disk_takes_publishes_again_when_there_is_more_than_enough_room() {
+    let Some(disk) = small_disk() else { return };
+    let mut broker = disk.broker(LOW.flags);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let mut waiting = publish_again(&broker, 100);
+    let others = disk.seen_from_outside().join("others");
+    let fill = |bytes: u64| std::fs::write(&others, vec![0; bytes as usize]).expect("there is room");
+
+    // Another file would leave less than that.
+    let (free, _) = await_gauges(&broker, &disk);
+    assert!(free >= 3 << 20, "{free} bytes are free");
+    fill(free - (3 << 20) + 4096);
+    broker.await_line("publishes are refused: the disk has 2.9 MiB free");
+    check_refusal(&publish(&broker, 1, "refused"), &LOW);
+    check_health(&broker, &LOW);
+    let count = waiting.len();
+    drain(&broker, &mut waiting, count - 50);
+    assert_eq!(lose(&broker), LOST);
+
+    // Between the two watermarks it stays refused.
+    fill(free - (5 << 20));
+    assert_eq!(await_gauges(&broker, &disk), (5 << 20, true));
+    check_refusal(&publish(&broker, 1, "refused"), &LOW);
+    fill(free - (5 << 20) - 4096);
+    assert_eq!(await_gauges(&broker, &disk), ((5 << 20) + 4096, false));
+    waiting.extend(publish_again(&broker, AGAIN));
+    broker.await_line("there is room again: publishes are taken");
+
+    // The journal itself does not make it low.
+    let (more, _) = self::fill(&broker, "more");
+    waiting.extend(more);
+    let (free, is_low) = gauges(&broker);
+    assert!(free >= 3 << 20 && !is_low, "{free} bytes are free");
+    broker.kill();
+    let broker = disk.broker(LOW.flags);
     assert_eq!(kept(&broker), waiting);
     broker.stop();
 }

@@ -27,6 +27,7 @@ const COMMANDS: &[&str] = &[
     "exchange unbind",
     "exchange publish",
     "store check",
+    "store stats",
     "health",
     "completions",
 ];

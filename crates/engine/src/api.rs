@@ -12,6 +12,8 @@ use overtake_lane::{
 };
 use tokio::sync::mpsc;
 
+use crate::watermarks::DiskHealth;
+
 /// An answer that is on its way.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
 
@@ -346,6 +348,8 @@ pub struct Health {
     pub down: Option<Arc<str>>,
     /// Why it refuses publishes, while it still takes acknowledgements.
     pub full: Option<Arc<str>>,
+    /// The room on its disk; `None` where it is not known.
+    pub disk: Option<DiskHealth>,
     /// Bytes of journal on disk.
     pub journal_bytes: u64,
     /// Syncs since it was opened.

@@ -64,6 +64,7 @@ mod local;
 mod options;
 mod place;
 mod shelf;
+mod watermarks;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
@@ -73,3 +74,4 @@ pub use api::{
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;
 pub use options::Options;
+pub use watermarks::{DiskHealth, Full, Watermarks};

@@ -2,6 +2,8 @@
 
 use overtake_store::OnDamage;
 
+use crate::watermarks::Watermarks;
+
 /// How to open an engine on the embedded store.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -9,6 +11,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// What to do when the journal is damaged.
     pub on_damage: OnDamage,
+    /// When publishes are refused for the sake of the disk.
+    pub watermarks: Watermarks,
     /// Largest message, bytes; 0: what fits the journal.
     pub max_message_bytes: u64,
     /// Time to live of messages that neither bring one nor find one at their queue, ms; 0: none.
@@ -27,6 +31,7 @@ impl Default for Options {
         Self {
             segment_bytes: 64 << 20,
             on_damage: OnDamage::Refuse,
+            watermarks: Watermarks::default(),
             max_message_bytes: 16 << 20,
             default_ttl_ms: 0,
             inbox: 4_096,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
-use overtake_engine::{Content, LeaseRequest, NewMessage, Options, Target};
+use overtake_engine::{Content, Full, LeaseRequest, NewMessage, Options, Target, Watermarks};
 use overtake_lane::{Command, ConsumerId, Outcome, Refusal, Settings, Time};
-use overtake_store::{Committer, MemoryDisk, StoreError};
+use overtake_store::{Committer, MemoryDisk, Space, StoreError};
 
 const FILE: u64 = 64 << 10;
 const NOW: Time = Time(1_000);
@@ -73,4 +73,50 @@ fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
         engine.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack })).expect("settled");
     }
     engine.publish().expect("there is room again");
+}
+
+/// Nothing but numbers: no disk is that small.
+#[test]
+fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_files() {
+    let watermarks = Watermarks { low: Some(10 * FILE), high: Some(20 * FILE) };
+    let options = Options { segment_bytes: FILE, watermarks, ..Options::default() };
+    let Opened { core, committer, .. } = Core::open(MemoryDisk::new(1), &options, NOW).expect("it opens");
+    let mut engine = Engine { core, committer };
+    let (name, settings) = ("q0".into(), Box::new(Settings::default()));
+    engine.ask(Request::Do(Command::DeclareQueue { name, settings })).expect("declared");
+    for (free, says) in [
+        (Some(21), "taken"),
+        (Some(10), "taken, but no file"),
+        (Some(9), "refused"),
+        (None, "taken"),
+        (Some(20), "taken"),
+        (Some(9), "refused"),
+        (Some(20), "refused"),
+        (Some(21), "taken"),
+    ] {
+        engine.core.disk_space(free.map(|files| Space { free: files * FILE, total: 100 * FILE }));
+        let is_taken = engine.publish().is_ok();
+        assert_eq!(is_taken, engine.core.full().is_none(), "{free:?}: {:?}", engine.core.full());
+        let said = match (is_taken, engine.core.is_short()) {
+            (true, false) => "taken",
+            (true, true) => "taken, but no file",
+            (false, _) => "refused",
+        };
+        assert_eq!(said, says, "{free:?}");
+    }
+    // Publishing ends with the files there are; what must always go gets another one.
+    engine.core.disk_space(Some(Space { free: 10 * FILE, total: 100 * FILE }));
+    while engine.publish().is_ok() {}
+    assert!(matches!(engine.core.full(), Some(Full::AtLow { .. })));
+    let tail = engine.core.tail();
+    while engine.core.tail().0 < tail.0 + 4 * FILE {
+        let (queue, consumer) = (Arc::from("q0"), ConsumerId(engine.core.tail().0));
+        let lease = LeaseRequest { queue, max: 1, wait_ms: 0, visibility_ms: None };
+        let Ok(Answer::Leased(messages)) = engine.ask(Request::Lease { consumer, lease }) else {
+            panic!("it leases")
+        };
+        let receipts = messages.iter().map(|message| message.receipt).collect();
+        assert!(!engine.core.is_held(), "leases go on");
+        engine.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Release })).expect("put back");
+    }
 }

@@ -52,7 +52,7 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
 
 /// Whether requests should be sent here: recovered, not draining, and the store well.
 ///
-/// A server whose store is full is ready, with a `warning`: its consumers are what makes room.
+/// A server whose store is full, or whose disk is low, is ready, with a `warning`: its consumers are what makes room.
 #[utoipa::path(
     get, path = "/readyz", tag = "admin",
     responses(
@@ -62,7 +62,7 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
 )]
 async fn readyz(State(app): State<Arc<App>>) -> Answer {
     let health = app.engine.health();
-    let warning = health.full.as_ref().map(|why| format!("the store is full, publishes are refused: {why}"));
+    let warning = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
     match why_not_ready(&app.options, health) {
         None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version, warning }),
         Some(why) => Err(Problem::new(

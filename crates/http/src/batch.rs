@@ -2,7 +2,7 @@
 //!
 //! The part is named as decoding names it: `key` is its place in the body, and `detail` says it in words.
 
-use overtake_engine::{Engine, Failure, NewMessage, PublishedCopy, Refused};
+use overtake_engine::{Engine, Failure, Health, NewMessage, PublishedCopy, Refused};
 use overtake_lane::{Outcome, Part, Receipt, Refusal};
 
 use crate::problem::Problem;
@@ -16,11 +16,13 @@ pub(crate) async fn publish(
     messages: Vec<NewMessage>,
 ) -> Result<Vec<PublishedCopy>, Problem> {
     let count = messages.len();
-    if count == 1 {
-        return Ok(engine.publish(messages).await?);
-    }
     let published = engine.publish(messages).await;
-    published.map_err(|failure| problem(failure, "messages", count, &[]))
+    published.map_err(|failure| match failure {
+        Failure::Refused(Refused { refusal, .. }) if count == 1 && refusal != Refusal::StoreFull => {
+            refusal.into()
+        }
+        failure => problem(engine, failure, "messages", count, &[]),
+    })
 }
 
 /// Publishes messages that stand under `publish`, and settles those that stand under `settle`: `receipts` in each.
@@ -35,14 +37,21 @@ pub(crate) async fn transact(
 ) -> Result<Vec<PublishedCopy>, Problem> {
     let count = messages.len();
     let done = engine.transact(messages, settlements).await;
-    done.map_err(|failure| problem(failure, "publish", count, receipts))
+    done.map_err(|failure| problem(engine, failure, "publish", count, receipts))
 }
 
-fn problem(failure: Failure, list: &str, messages: usize, receipts: &[usize]) -> Problem {
+fn problem(
+    engine: &dyn Engine,
+    failure: Failure,
+    list: &str,
+    messages: usize,
+    receipts: &[usize],
+) -> Problem {
     let Failure::Refused(Refused { refusal, part }) = failure else { return failure.into() };
     let (place, what) = match part {
         Some(Part::Publish(at)) => (format!("{list}[{at}]"), format!("message {} of {messages}", at + 1)),
         Some(Part::Settlement(at)) => settlement(at, receipts),
+        None if refusal == Refusal::StoreFull => return store_full(&engine.health()),
         None => return of_all(refusal, messages),
     };
     Problem::from(refusal).inside(&place).detail(format!("{what} is refused: {refusal}; nothing was done"))
@@ -59,6 +68,18 @@ fn settlement(at: usize, receipts: &[usize]) -> (String, String) {
         left -= count;
     }
     ("settle".to_owned(), "a settlement".to_owned())
+}
+
+/// Why the store takes no messages, and what to do.
+fn store_full(health: &Health) -> Problem {
+    let problem = Problem::from(Refusal::StoreFull);
+    let Some(why) = &health.full else { return problem };
+    let problem = problem.detail(format!("{}: {why}", Refusal::StoreFull));
+    if health.disk.is_some_and(|disk| disk.low > 0) {
+        problem.hint("free disk space, or lower the watermark, store.disk_low_bytes; consume and acknowledge to let the store shrink")
+    } else {
+        problem
+    }
 }
 
 /// No message alone is at fault.

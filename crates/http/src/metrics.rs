@@ -107,6 +107,15 @@ fn engine(text: &mut Exposition, health: &Health, answers: bool) {
         "Whether publishes are refused for lack of room.",
         flag(health.full.is_some()),
     );
+    if let Some(disk) = health.disk {
+        text.single("overtake_disk_free_bytes", "gauge", "Bytes free on the disk of the store.", disk.free);
+        let help = "Below so many free bytes publishes are refused; 0: never.";
+        text.single("overtake_disk_low_watermark_bytes", "gauge", help, disk.low);
+        let help = "Above so many free bytes publishes are taken again.";
+        text.single("overtake_disk_high_watermark_bytes", "gauge", help, disk.high);
+        let help = "Whether publishes are refused because the disk is below its low watermark.";
+        text.single("overtake_disk_low", "gauge", help, flag(disk.is_low));
+    }
     text.single("overtake_journal_bytes", "gauge", "Bytes of journal on disk.", health.journal_bytes);
     text.single(
         "overtake_journal_syncs_total",

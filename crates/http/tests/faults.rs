@@ -45,6 +45,38 @@ async fn a_full_disk_refuses_publishes_and_takes_acks() {
 }
 
 #[tokio::test]
+async fn a_low_disk_refuses_publishes_and_says_what_to_do() {
+    let disk = MemoryDisk::new(1);
+    // Room that nobody has yet: it is low from the start.
+    disk.set_capacity(Some(100 << 20));
+    disk.put("others", vec![0; 98 << 20]);
+    let world = World::on(&disk);
+    world.put("/v1/queues/q", "").await.expect(201);
+    let why = "the disk has 1.9 MiB free and was below the low watermark of 5.0 MiB; they are taken again above 7.5 MiB";
+    let message = r#"{"body":"a"}"#;
+    for (path, body) in [
+        ("/v1/queues/q/messages", message.to_owned()),
+        ("/v1/queues/q/messages", format!(r#"{{"messages":[{message},{message}]}}"#)),
+        ("/v1/transactions", r#"{"publish":[{"queue":"q","body":"a"}]}"#.to_owned()),
+    ] {
+        let refused = world.post(path, &body).await;
+        assert_eq!(refused.code(), "507 store-full", "{path} {body}: {}", refused.text);
+        assert_eq!(refused.json["detail"], format!("the store is full: {why}"));
+        let hint = refused.json["hint"].as_str().expect("a hint");
+        assert!(
+            hint.starts_with("free disk space, or lower the watermark, store.disk_low_bytes; consume"),
+            "{hint}"
+        );
+    }
+    let ready = world.get("/readyz").await.expect(200);
+    assert_eq!(ready.json["warning"], format!("publishes are refused: {why}"));
+    let metrics = world.get("/metrics").await.expect(200).text;
+    for sample in ["engine_full 1", "disk_low 1", "disk_low_watermark_bytes 5242880"] {
+        assert!(metrics.contains(&format!("\novertake_{sample}\n")), "{sample} in {metrics}");
+    }
+}
+
+#[tokio::test]
 async fn a_broker_that_stopped_is_unavailable() {
     let world = World::with_queue("").await;
     world.engine.close();

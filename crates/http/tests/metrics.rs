@@ -86,6 +86,9 @@ async fn metrics_say_what_the_broker_holds() {
         4.0,
     );
     check(r#"overtake_http_requests_total{route="none",method="GET",status="404"}"#, 1.0);
+    assert!(seen["overtake_disk_free_bytes"] > 0.0 && seen["overtake_disk_low_watermark_bytes"] > 0.0);
+    assert!(seen["overtake_disk_high_watermark_bytes"] > seen["overtake_disk_low_watermark_bytes"]);
+    assert!(seen.contains_key("overtake_disk_low"));
     assert!(seen["overtake_journal_bytes"] > 0.0 && seen["overtake_journal_syncs_total"] > 0.0);
 }
 

@@ -16,6 +16,7 @@ mod logs;
 mod open;
 mod ports;
 mod queues;
+mod room;
 mod serve;
 mod signals;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use overtake_engine::core::OpenError;
-use overtake_engine::{LocalEngine, Options, SystemClock};
+use overtake_engine::{LocalEngine, Options, SystemClock, Watermarks};
 use overtake_store::Damage;
 use rustix::fs::Access;
 
@@ -24,6 +24,10 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<LocalEngine>, ServeError
             OnDamage::Skip => overtake_store::OnDamage::Skip,
         },
         memory_bytes: config.store.memory_bytes.value.0,
+        watermarks: Watermarks {
+            low: config.store.disk_low_bytes.value.bytes(),
+            high: config.store.disk_high_bytes.value.bytes(),
+        },
         max_message_bytes: config.max_message_bytes(),
         default_ttl_ms: config.limits.default_ttl_ms.value.0,
         ..Options::default()

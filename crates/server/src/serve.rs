@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::connection::Connections;
 use crate::ports::PortsFile;
 use crate::signals::Signals;
-use crate::{ServeError, logs, open, queues};
+use crate::{ServeError, logs, open, queues, room};
 
 /// What a server that is ready has to say.
 #[derive(Clone, Debug)]
@@ -74,6 +74,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         opened = open::open(config) => opened?,
     };
     let opened_in = started.elapsed();
+    let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
 
     let serving = Serving::start(config, listener, &engine);
@@ -90,6 +91,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         signal = signals.next() => tracing::info!("{signal}: draining"),
         why = engine.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
     }
+    watching.abort();
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
     let held = Arc::clone(&engine);
     let drained = async {

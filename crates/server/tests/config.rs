@@ -134,6 +134,33 @@ fn a_file_is_refused_with_its_line_and_column() {
     "#]],
     );
     file(
+        "[store]\ndisk_low_bytes = \"1GiB\"\ndisk_high_bytes = \"512MiB\"\n",
+        expect![[r#"
+        overtake.toml:3:1: `store.disk_high_bytes`: must be at least store.disk_low_bytes, which is 1073741824
+        hint: publishes are refused below the low one, and taken again above the high one
+    "#]],
+    );
+    file(
+        "[store]\ndisk_low_bytes = \"5%\"\n",
+        expect![[r#"
+        overtake.toml:2:18: `store.disk_low_bytes`: `5%` is no number of bytes: use one such as 1GiB, 0, or auto
+          2 | disk_low_bytes = "5%"
+            |                  ^^^^
+    "#]],
+    );
+    file(
+        "[store]\ndisk_low_bytes = 0\ndisk_high_bytes = 1000\n",
+        expect![[r#"
+        fine
+    "#]],
+    );
+    file(
+        "[store]\ndisk_low_bytes = \"auto\"\ndisk_high_bytes = \"1GiB\"\n",
+        expect![[r#"
+        fine
+    "#]],
+    );
+    file(
         "[http]\nmax_connections = 0\n",
         expect![[r#"
         overtake.toml:2:1: `http.max_connections`: must be 1 or more
@@ -423,6 +450,8 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         data_dir = "/state/one"                    # environment STATE_DIRECTORY
         segment_bytes = "16MiB"                    # flag --segment-bytes
         on_damage = "refuse"                       # default
+        disk_low_bytes = "auto"                    # default
+        disk_high_bytes = "auto"                   # default
 
         [limits]
         max_message_bytes = "1MiB"                 # overtake.toml:2:1

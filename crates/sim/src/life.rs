@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Core, Done, Job, OpenError, Opened, Spiller};
+use overtake_engine::{Full, Refused};
 use overtake_lane::Time;
 use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
 
@@ -183,6 +183,7 @@ impl World {
         if self.life.is_none() {
             return Ok(());
         }
+        self.look_at_disk();
         self.step(Act::Tick)?;
         for _ in 0..self.chance.schedule.within(1, 16) {
             if self.inbox.is_empty() || self.is_starved() {
@@ -203,6 +204,15 @@ impl World {
             self.peek()?;
         }
         Ok(())
+    }
+
+    /// Tells the engine how much room there is.
+    fn look_at_disk(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        life.core.disk_space(life.committer.space().ok().flatten());
+        if matches!(life.core.full(), Some(Full::Low(_))) {
+            self.tally.low += 1;
+        }
     }
 
     /// Whether the next request waits for a file, which is on its way then.
@@ -258,7 +268,13 @@ impl World {
         life.is_committing = false;
         let (batch, late) = life.flight.pop_front().expect("a commit has a batch");
         self.tally.commits += 1;
-        let committed = life.committer.commit(&batch).and_then(|lsn| Ok((lsn, life.committer.retire()?)));
+        let committed = life.committer.commit(&batch).and_then(|lsn| {
+            let retired = life.committer.retire()?;
+            if life.core.is_short() && !life.is_preparing {
+                life.committer.drop_spares()?;
+            }
+            Ok((lsn, retired))
+        });
         match committed {
             Ok((lsn, retired)) => {
                 (life.proven, life.durable) = (life.durable, lsn);

@@ -72,6 +72,8 @@ pub(crate) struct Plan {
     pub(crate) default_ttl_ms: u64,
     /// Bytes of memory that messages may take.
     pub(crate) memory_bytes: u64,
+    /// The low watermark, journal files; 0: none. The disk says how much room it has only while a fault bounds it.
+    pub(crate) low_files: u64,
     /// The disk has no room for another file while the queues drain.
     pub(crate) is_full_in_calm: bool,
 }
@@ -83,6 +85,8 @@ impl Plan {
         let later = &mut Rng::new(seed, "many queues");
         let many_queues = later.once_in(12).then(|| later.within(8, 24));
         let memory = &mut Rng::new(seed, "memory");
+        let disk = &mut Rng::new(seed, "watermarks");
+        let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
         // Some worlds last longer, so that much of the journal is given back.
         let drawn = if rng.once_in(16) { rng.within(1_000, 2_500) } else { rng.within(60, 420) };
@@ -104,6 +108,7 @@ impl Plan {
             body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000, 12_000]),
             loses_answers: rng.one_of(&[0, 0, 40, 8]),
             memory_bytes: memory.one_of(&[0, 0, 4 << 10, 16 << 10, 64 << 10, 128 << 20]),
+            low_files,
             is_full_in_calm: rng.once_in(6),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         }

@@ -36,6 +36,8 @@ pub struct Tally {
     pub starts: u64,
     /// Times there was no room for a file.
     pub full: u64,
+    /// Turns of the loop that found the disk low.
+    pub low: u64,
     /// Times that leases were held when the calm began.
     pub held: u64,
     /// Steps after which records waited for room.
@@ -77,6 +79,7 @@ impl Tally {
             (&mut self.peeks, other.peeks),
             (&mut self.starts, other.starts),
             (&mut self.full, other.full),
+            (&mut self.low, other.low),
             (&mut self.behind, other.behind),
             (&mut self.held, other.held),
             (&mut self.commits, other.commits),
@@ -119,8 +122,8 @@ impl fmt::Display for Tally {
         writeln!(f, "  faults: {}", list(faults))?;
         writeln!(
             f,
-            "  no room for a file {}, records waited for room {}, leases held in the calm {}",
-            self.full, self.behind, self.held
+            "  no room for a file {}, low {}, records waited for room {}, leases held in the calm {}",
+            self.full, self.low, self.behind, self.held
         )?;
         writeln!(
             f,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{Options, Refused};
+use overtake_engine::{Options, Refused, Watermarks};
 use overtake_lane::Time;
 use overtake_store::{MemoryDisk, OnDamage};
 
@@ -177,6 +177,7 @@ impl World {
         let options = Options {
             segment_bytes: plan.segment_bytes,
             on_damage: OnDamage::Refuse,
+            watermarks: Watermarks { low: Some(plan.low_files * plan.segment_bytes), high: None },
             max_message_bytes: 0,
             default_ttl_ms: plan.default_ttl_ms,
             inbox: 1_000,

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::batch::Batch;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 use crate::file::Name;
 use crate::lsn::Lsn;
@@ -105,6 +105,29 @@ impl<D: Disk> Committer<D> {
         self.check_health()?;
         let retired = self.retire_files();
         self.or_poison(retired)
+    }
+
+    /// Gives the spares back to the disk, which is short of room. Returns how many.
+    ///
+    /// # Errors
+    /// Whatever the disk said; that poisons.
+    pub fn drop_spares(&mut self) -> Result<usize, StoreError> {
+        self.check_health()?;
+        let dropped = self.pool.drop_spares().and_then(|dropped| {
+            if dropped > 0 {
+                self.pool.sync()?;
+            }
+            Ok(dropped)
+        });
+        self.or_poison(dropped)
+    }
+
+    /// How much room there is on the disk; `None` where that cannot be told.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]. It only looks, so that does not poison.
+    pub fn space(&self) -> Result<Option<Space>, StoreError> {
+        self.pool.space()
     }
 
     /// Everything below this LSN is durable.

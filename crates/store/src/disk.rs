@@ -65,6 +65,21 @@ pub trait Disk: Clone + Send + Sync + 'static {
     /// # Errors
     /// Whatever the disk says.
     fn is_locked(&self) -> io::Result<bool>;
+
+    /// How much room there is where the directory lies; `None` where that cannot be told.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn space(&self) -> io::Result<Option<Space>>;
+}
+
+/// The room of a file system, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Free to this user.
+    pub free: u64,
+    /// In all.
+    pub total: u64,
 }
 
 /// An open file. Offsets and lengths are in bytes.

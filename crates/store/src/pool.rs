@@ -3,7 +3,7 @@
 //! A file is prepared under a name that recovery ignores, and renamed only when its zeros and its header are durable; so
 //! a crash leaves either a file that can be used or one that may be thrown away.
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 use crate::file::{FileHeader, Name};
 
@@ -125,6 +125,21 @@ impl<D: Disk> Pool<D> {
         self.disk.rename(name, &spare).map_err(|source| StoreError::io("rename", name, source))?;
         self.spares.push(self.last_id);
         Ok(())
+    }
+
+    /// Removes every spare; returns how many there were. Durable after [`Pool::sync`].
+    pub(crate) fn drop_spares(&mut self) -> Result<usize, StoreError> {
+        let mut dropped = 0;
+        while let Some(id) = self.spares.pop() {
+            let name = Name::Spare(id).to_string();
+            self.disk.remove(&name).map_err(|source| StoreError::io("remove", &name, source))?;
+            dropped += 1;
+        }
+        Ok(dropped)
+    }
+
+    pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
+        self.disk.space().map_err(|source| StoreError::io("look at the room of", "the directory", source))
     }
 
     pub(crate) fn sync(&self) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 
 /// The file whose lock is the lock of the directory.
@@ -121,6 +121,14 @@ impl Disk for RealDisk {
             Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn space(&self) -> io::Result<Option<Space>> {
+        let found = rustix::fs::statvfs(&*self.dir)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        // Some file systems, of FUSE or in containers, say nothing: no blocks at all.
+        let says = found.f_blocks > 0;
+        Ok(says.then(|| Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
     }
 }
 

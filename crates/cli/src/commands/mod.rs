@@ -15,6 +15,7 @@ pub(crate) mod replay;
 pub(crate) mod reprioritise;
 pub(crate) mod serve;
 pub(crate) mod store;
+mod store_stats;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;

@@ -25,21 +25,40 @@ Examples:
         /// The data directory.
         dir: PathBuf,
     },
+    /// Show what a store takes of its disk, and what for. Changes nothing.
+    ///
+    /// Works beside a running broker, too: then it is as it was a moment ago. Reads the whole journal, but of segments only
+    /// what they say of themselves.
+    #[command(after_help = "\
+Examples:
+  overtake store stats /var/lib/overtake
+  overtake store stats ./data --json | jq '.disk.free'")]
+    Stats {
+        /// The data directory.
+        dir: PathBuf,
+    },
 }
 
 /// Looks at a directory; no broker is asked.
 pub(crate) fn run(command: &StoreCommand, out: Out) -> Ended {
-    let StoreCommand::Check { dir } = command;
+    match command {
+        StoreCommand::Check { dir } => check(dir, out),
+        StoreCommand::Stats { dir } => super::store_stats::run(dir, out),
+    }
+}
+
+fn check(dir: &Path, out: Out) -> Ended {
     let report = RealDisk::existing(dir)
         .and_then(|disk| overtake_store::check(&disk))
-        .map_err(|error| cannot(dir, &error))?;
+        .map_err(|error| cannot("check", dir, &error))?;
     let clean = report.is_clean();
     out.answer(&as_json(&report), |_| as_text(dir, &report))?;
     Ok(if clean { Exit::Done } else { Exit::Error })
 }
 
-fn cannot(dir: &Path, error: &StoreError) -> Failure {
-    Failure::new(Exit::Error, format!("cannot check {}: {error}", dir.display())).hint(
+/// A store that cannot be looked at.
+pub(super) fn cannot(what: &str, dir: &Path, error: &StoreError) -> Failure {
+    Failure::new(Exit::Error, format!("cannot {what} {}: {error}", dir.display())).hint(
         "give the directory the broker was started with (--data-dir), and run as a user who may read it",
     )
 }

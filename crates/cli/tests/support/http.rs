@@ -27,8 +27,22 @@ impl Reply {
     }
 }
 
-/// Asks the broker at `url`.
+/// Asks the broker at `url` and reads JSON.
 pub fn ask(url: &str, method: &str, path: &str, body: &Value) -> Reply {
+    let (head, body) = exchange(url, method, path, body);
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Reply { status, head, json: serde_json::from_str(&body).expect(&body) }
+}
+
+/// What the broker at `url` has under a path.
+pub fn text(url: &str, path: &str) -> String {
+    let (head, body) = exchange(url, "GET", path, &Value::Null);
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    body
+}
+
+/// Head and body of an answer.
+fn exchange(url: &str, method: &str, path: &str, body: &Value) -> (String, String) {
     let address = url.strip_prefix("http://").expect("a url");
     let mut stream = TcpStream::connect(address).expect("it accepts");
     let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -41,6 +55,5 @@ pub fn ask(url: &str, method: &str, path: &str, body: &Value) -> Reply {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers and closes");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Reply { status, head: head.to_owned(), json: serde_json::from_str(body).expect(body) }
+    (head.to_owned(), body.to_owned())
 }

@@ -81,6 +81,12 @@ impl SmallDisk {
         root.join(self.path().strip_prefix("/").expect("an absolute path"))
     }
 
+    /// Bytes that are free on it.
+    pub fn free(&self) -> u64 {
+        let found = rustix::fs::statvfs(self.seen_from_outside()).expect("it is there");
+        found.f_bavail * found.f_frsize
+    }
+
     /// `overtake`, where it sees this disk.
     pub fn overtake(&self) -> Command {
         let mut command = unconfigured(Command::new("nsenter"));

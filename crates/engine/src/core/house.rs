@@ -14,6 +14,7 @@ use overtake_store::{FileReady, Lsn, Writer};
 use super::{Core, only_frees};
 use crate::place::Where;
 use crate::shelf::record_len;
+use crate::watermarks::DiskHealth;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
 const CHANGE_LEN_MAX: usize = 64;
@@ -33,8 +34,10 @@ const BITE: usize = 1_024;
 pub(super) struct House {
     /// The first chunk with a definition of a queue, exchange or binding that is needed.
     pub(super) topology_chunk: u32,
+    /// The room on the disk, when it is known.
+    pub(super) disk: Option<DiskHealth>,
     /// The disk has no room for another file.
-    full: bool,
+    pub(super) full: bool,
     /// Leases are held.
     held: bool,
     cleaning: Option<Cleaning>,
@@ -49,7 +52,7 @@ struct Cleaning {
 
 impl House {
     pub(super) fn new(topology_chunk: u32) -> Self {
-        Self { topology_chunk, full: false, held: false, cleaning: None }
+        Self { topology_chunk, disk: None, full: false, held: false, cleaning: None }
     }
 }
 
@@ -65,13 +68,19 @@ impl<T> Core<T> {
         self.writer.room(self.writer.record_len_max() / 2)
     }
 
-    /// Whether a record of this cost that makes so many messages more fits beside what must always go.
+    /// Whether a record of this cost that makes so many messages more may be appended: on a low disk none that makes any.
     pub(super) fn check_room_for(&self, cost: u64, messages: u64) -> Result<(), Refusal> {
+        let is_refused = (messages > 0 && self.is_low()) || !self.has_room_for(cost, messages);
+        if is_refused { Err(Refusal::StoreFull) } else { Ok(()) }
+    }
+
+    /// Whether a record of this cost that makes so many messages more fits beside what must always go.
+    pub(super) fn has_room_for(&self, cost: u64, messages: u64) -> bool {
         let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
         // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
         let for_cleaning = if messages > 0 { self.options.segment_bytes } else { 0 };
         let needed = self.reserve() + cost + messages * each + self.slack() + for_cleaning;
-        if !self.is_behind() && self.room() >= needed { Ok(()) } else { Err(Refusal::StoreFull) }
+        !self.is_behind() && self.room() >= needed
     }
 
     pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {
@@ -106,7 +115,7 @@ impl<T> Core<T> {
     }
 
     /// Bytes between refusing publishes and holding leases.
-    fn slack(&self) -> u64 {
+    pub(super) fn slack(&self) -> u64 {
         self.options.segment_bytes / 8
     }
 
@@ -125,27 +134,22 @@ impl<T> Core<T> {
     /// Whether the next request should wait for the committer to prepare a file, or for a segment to be written.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        if self.is_overfull() {
-            return true;
-        }
-        let is_short = || self.check_room_for(self.options.segment_bytes / 2, 64).is_err();
-        !self.house.full && (self.is_behind() || (self.wants_file() && is_short()))
+        let has_room = || self.has_room_for(self.options.segment_bytes / 2, 64);
+        self.is_overfull() || (!self.house.full && (self.is_behind() || (self.wants_file() && !has_room())))
     }
 
     /// Whether the committer should prepare a file.
     #[must_use]
     pub fn wants_file(&self) -> bool {
-        self.is_behind()
-            || self.writer.needs_files() > 0
-            || self.room() < self.reserve() + 2 * self.options.segment_bytes
+        self.needs_file()
+            || (!self.is_short()
+                && (self.writer.needs_files() > 0
+                    || self.room() < self.reserve() + 2 * self.options.segment_bytes))
     }
 
-    /// Whether publishes are refused, or large ones are, because the disk has no room for another file.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        let has_no_file =
-            self.house.full && (self.is_behind() || self.check_room_for(self.slack(), 1).is_err());
-        has_no_file || self.check_memory().is_err()
+    /// Whether a file is wanted for what goes on, however little the disk has left: before anything but publishes is refused.
+    fn needs_file(&self) -> bool {
+        self.is_behind() || self.room() < self.reserve() + 2 * self.slack()
     }
 
     /// Whether leases are held because there is little room beside what must always go.
@@ -180,7 +184,7 @@ impl<T> Core<T> {
     }
 
     /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
-    /// may retire it once the next batch is durable.
+    /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
         self.clean();
         self.spill();
@@ -210,7 +214,7 @@ impl<T> Core<T> {
     /// Whether cleaning is worth what it writes: as much as it keeps, and on a full disk four times as much.
     fn is_long(&self) -> bool {
         let (live, file) = (self.live_bytes(), self.options.segment_bytes);
-        self.journal_bytes() > if self.house.full { live + live / 4 + file } else { 2 * live + 2 * file }
+        self.journal_bytes() > if self.is_at_end() { live + live / 4 + file } else { 2 * live + 2 * file }
     }
 
     /// Whether writing all definitions again costs next to nothing beside a journal file.
@@ -292,7 +296,7 @@ impl<T> Core<T> {
             self.house.cleaning =
                 self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
                     // On a full disk one file at a time: there is room to carry what is in one.
-                    let files = if self.house.full { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
+                    let files = if self.is_at_end() { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
                     let before = oldest + files;
                     Cleaning { before, next: (QueueId(0), Seq(0)) }
                 });

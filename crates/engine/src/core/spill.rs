@@ -87,9 +87,8 @@ impl<T> Core<T> {
     }
 
     /// Whether segments wait for room on the disk.
-    #[must_use]
-    pub fn is_spilling_held(&self) -> bool {
-        self.spilling.is_full
+    fn is_spilling_held(&self) -> bool {
+        self.spilling.is_full || self.is_short()
     }
 
     /// Segments that are needed, and those that stay until the journal no longer speaks of what was in them.
@@ -126,7 +125,7 @@ impl<T> Core<T> {
             return;
         }
         let is_worth_it = self.spilling.in_vain == 0 || bytes > self.spilling.in_vain + bound / 32;
-        if self.spilling.is_writing || self.spilling.is_full || !is_worth_it {
+        if self.spilling.is_writing || self.is_spilling_held() || !is_worth_it {
             return;
         }
         let run = self.shelf.take_number();
@@ -166,7 +165,7 @@ impl<T> Core<T> {
     /// Messages may not take much more memory than they should while the disk has no room for them.
     pub(super) fn check_memory(&self) -> Result<(), Refusal> {
         let is_too_much = || self.memory_bytes() > 2 * self.options.memory_bytes + EXCESS_MAX;
-        if self.spilling.is_full && is_too_much() { Err(Refusal::StoreFull) } else { Ok(()) }
+        if self.is_spilling_held() && is_too_much() { Err(Refusal::StoreFull) } else { Ok(()) }
     }
 
     // ---- what messages say ----

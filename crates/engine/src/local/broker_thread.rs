@@ -21,6 +21,10 @@ const TURN_MAX: usize = 1_024;
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
 const FULL_RETRY_MS: u64 = 1_000;
+/// How much room the disk has is asked so often, ms, while there is other work for the disk, or it is short of room.
+const LOOK_MS: u64 = 1_000;
+/// And so often while there is not: others use the disk, too.
+const LOOK_IDLE_MS: u64 = 10_000;
 
 /// The threads that work for this one.
 pub(super) struct Hands {
@@ -42,9 +46,10 @@ pub(super) struct BrokerThread {
     /// Requests that wait for a file.
     parked: VecDeque<Ask>,
     in_flight: usize,
-    retire: bool,
     preparing: bool,
     retry: Option<Time>,
+    /// When the disk was last asked how much room it has.
+    looked: Time,
     closing: bool,
 }
 
@@ -57,6 +62,7 @@ impl BrokerThread {
         set_down: watch::Sender<Option<Arc<str>>>,
     ) -> Self {
         Self {
+            looked: clock.now(),
             core,
             hands,
             clock,
@@ -66,7 +72,6 @@ impl BrokerThread {
             answers: Vec::new(),
             parked: VecDeque::new(),
             in_flight: 0,
-            retire: false,
             preparing: false,
             retry: None,
             closing: false,
@@ -77,8 +82,7 @@ impl BrokerThread {
     pub(super) fn run(mut self, asks: &Receiver<Ask>) {
         loop {
             self.turn();
-            let is_stuck = self.core.is_behind() && self.core.is_full();
-            let is_done = self.answers.is_empty() && (is_stuck || !self.core.is_behind());
+            let is_done = self.answers.is_empty() && (self.core.is_stuck() || !self.core.is_behind());
             if self.closing && self.in_flight == 0 && is_done {
                 return self.say_goodbye();
             }
@@ -92,8 +96,11 @@ impl BrokerThread {
 
     /// The next ask; `None` when it is time for something else.
     fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
-        let wake = self.core.next_deadline().into_iter().chain(self.retry).min();
-        match wake.and_then(|when| self.clock.until(when)) {
+        let is_down = self.set_down.borrow().is_some();
+        // Nothing is looked at before the disk thread has done what it has.
+        let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
+        let wake = self.core.next_deadline().into_iter().chain(self.retry).chain(look).min();
+        match wake.filter(|_| !is_down).and_then(|when| self.clock.until(when)) {
             None => Some(asks.recv().unwrap_or(Ask::Close)),
             Some(Duration::ZERO) => asks.try_recv().ok(),
             Some(timeout) => match asks.recv_timeout(timeout) {
@@ -171,8 +178,14 @@ impl BrokerThread {
                 (self.preparing, self.retry) = (false, Some(self.clock.now().after(FULL_RETRY_MS)));
                 self.core.disk_full();
             }
+            News::Space(space) => self.core.disk_space(space),
             News::Poisoned(why) => self.go_down(&why),
         }
+    }
+
+    /// When the disk is asked anew how much room it has, whatever else there is to do.
+    fn look_at(&self) -> Time {
+        self.looked.after(if self.core.is_short() { LOOK_MS } else { LOOK_IDLE_MS })
     }
 
     /// Answers and deliveries out.
@@ -227,7 +240,7 @@ impl BrokerThread {
             self.retry = None;
             self.core.try_spilling_again();
         }
-        self.retire |= self.core.keep_house();
+        self.core.keep_house();
         if let Some(why) = self.core.failure() {
             return self.go_down(&why);
         }
@@ -245,22 +258,31 @@ impl BrokerThread {
         if self.in_flight >= IN_FLIGHT_MAX && !prepare {
             return;
         }
+        let now = self.clock.now();
         let batch = self.core.take_batch();
         let jobs = self.core.take_late_jobs();
-        if batch.is_none() && self.answers.is_empty() && jobs.is_empty() && !prepare {
+        let is_idle = batch.is_none() && self.answers.is_empty() && jobs.is_empty() && !prepare;
+        if is_idle && now < self.look_at() {
             return;
+        }
+        // A clock that was set back must not end it.
+        let look = now >= self.looked.after(LOOK_MS) || now < self.looked;
+        if look {
+            self.looked = now;
         }
         self.preparing |= prepare;
         self.in_flight += 1;
         let answers = std::mem::take(&mut self.answers);
-        let retire = std::mem::take(&mut self.retire);
-        if self.hands.flushes.send(Flush { batch, answers, retire, jobs, prepare }).is_err() {
+        let drop_spares = self.core.is_short();
+        if self.hands.flushes.send(Flush { batch, answers, jobs, prepare, drop_spares, look }).is_err() {
             self.go_down("the disk thread is gone");
         }
     }
 
     fn publish_health(&self) {
-        self.shared.full.store(self.core.is_full(), Ordering::Relaxed);
+        self.shared.full.send_if_modified(|full| changes(full, self.core.full()));
+
+        self.shared.disk.send_if_modified(|disk| changes(disk, self.core.disk()));
         self.shared.journal_bytes.store(self.core.journal_bytes(), Ordering::Relaxed);
         self.shared.unsynced.store(self.core.unsynced_records(), Ordering::Relaxed);
     }
@@ -290,9 +312,15 @@ impl BrokerThread {
     fn say_goodbye(mut self) {
         if self.set_down.borrow().is_none() {
             let batch = self.core.take_proof();
-            let last = Flush { batch, answers: Vec::new(), retire: false, jobs: Vec::new(), prepare: false };
-            let _ = self.hands.flushes.send(last);
+            let _ = self.hands.flushes.send(Flush { batch, ..Flush::default() });
         }
         self.go_down(super::STOPPED);
     }
+}
+
+/// Takes the new value over; whether it is another.
+fn changes<V: PartialEq>(told: &mut V, now: V) -> bool {
+    let is_new = *told != now;
+    *told = now;
+    is_new
 }

@@ -4,24 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, StoreError};
+use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
 
 use super::{Ask, Shared, Ticket};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
 
 /// What the broker thread hands over: in order, each at most once.
+#[derive(Default)]
 pub(super) struct Flush {
     /// What to make durable.
     pub(super) batch: Option<Batch>,
     /// What to tell once everything handed over before and this batch is durable.
     pub(super) answers: Vec<(Ticket, Result<Answer, Failure>)>,
-    /// Files were released by this batch.
-    pub(super) retire: bool,
     /// What may be done once this batch is durable.
     pub(super) jobs: Vec<Job>,
     /// A file is wanted.
     pub(super) prepare: bool,
+    /// The disk is short of room: spares go.
+    pub(super) drop_spares: bool,
+    /// How much room the disk has is to be told.
+    pub(super) look: bool,
 }
 
 /// What the broker thread hears.
@@ -34,6 +37,8 @@ pub(super) enum News {
     Full,
     /// A job is done.
     Done(Done),
+    /// So much room is on the disk, if it says so.
+    Space(Option<Space>),
     /// Nothing can be made durable any more.
     Poisoned(Arc<str>),
 }
@@ -47,6 +52,8 @@ pub(super) fn run<D: Disk>(
     shared: &Shared,
 ) {
     let tell = |what: News| drop(news.send(Ask::News(what)));
+    // Told before what changed it, so that nothing is decided without.
+    let look = |committer: &Committer<D>| tell(News::Space(committer.space().ok().flatten()));
     let mut preparing = false;
     loop {
         let flush = match if preparing { flushes.try_recv() } else { flushes.recv().map_err(Into::into) } {
@@ -54,11 +61,18 @@ pub(super) fn run<D: Disk>(
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return,
         };
-        if let Some(Flush { batch, answers, retire, jobs: late, prepare }) = flush {
+        if let Some(Flush { batch, answers, jobs: late, prepare, drop_spares, look: asked }) = flush {
             preparing |= prepare;
             let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
-            let done = done.and_then(|()| if retire { committer.retire().map(drop) } else { Ok(()) });
+            // Not when a file is released: the batch that states it may be the one after.
+            let done = done.and_then(|()| committer.retire());
+            // One that is wanted at once is not made anew.
+            let is_spare = drop_spares && !preparing && committer.spares() > 0;
+            let done = done.and_then(|gone| Ok(gone + if is_spare { committer.drop_spares()? } else { 0 }));
             shared.syncs.fetch_add(u64::from(batch.is_some()), Ordering::Relaxed);
+            if asked || done.as_ref().is_ok_and(|gone| *gone > 0) {
+                look(&committer);
+            }
             let poison = done.err().map(|error| Arc::from(error.to_string().as_str()));
             for (ticket, result) in answers {
                 let result = match &poison {
@@ -79,10 +93,12 @@ pub(super) fn run<D: Disk>(
                 Ok(Prepared::More) => {}
                 Ok(Prepared::Ready(file)) => {
                     preparing = false;
+                    look(&committer);
                     tell(News::FileReady(file));
                 }
                 Err(StoreError::Full) => {
                     preparing = false;
+                    look(&committer);
                     tell(News::Full);
                 }
                 Err(error) => {

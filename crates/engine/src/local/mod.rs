@@ -19,7 +19,7 @@ mod spill_thread;
 
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -32,6 +32,7 @@ use crate::api::{Failure, Health, LeasedMessage};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
+use crate::watermarks::{DiskHealth, Full};
 
 /// A broker in this process, on a directory of its own.
 ///
@@ -62,7 +63,8 @@ pub(crate) struct Door {
 /// What both threads and callers see.
 #[derive(Default)]
 struct Shared {
-    full: AtomicBool,
+    full: watch::Sender<Option<Full>>,
+    disk: watch::Sender<Option<DiskHealth>>,
     journal_bytes: AtomicU64,
     syncs: AtomicU64,
     unsynced: AtomicU64,
@@ -114,7 +116,8 @@ impl LocalEngine {
         if options.seed == 0 {
             options.seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
         }
-        let Opened { core, committer, spiller, recovered } = Core::open(disk, &options, clock.now())?;
+        let Opened { mut core, committer, spiller, recovered } = Core::open(disk, &options, clock.now())?;
+        core.disk_space(committer.space().ok().flatten());
         let (inbox, asks) = bounded_elsewhere();
         let (flushes, to_disk) = bounded_elsewhere();
         let (jobs, to_spill) = bounded_elsewhere();
@@ -156,6 +159,12 @@ impl LocalEngine {
             // A thread that panicked has ended the process.
             let _ = thread.join();
         }
+    }
+
+    /// Why publishes are refused, now and whenever it changes; `None` while they are taken. As [`Health::full`].
+    #[must_use]
+    pub fn full(&self) -> watch::Receiver<Option<Full>> {
+        self.door.shared.full.subscribe()
     }
 
     /// Waits until it can serve no more, and answers why. Never returns while all is well.
@@ -209,10 +218,11 @@ impl Door {
     }
 
     fn health(&self) -> Health {
-        let full = self.shared.full.load(Ordering::Relaxed);
+        let full = *self.shared.full.borrow();
         Health {
             down: self.down.borrow().clone(),
-            full: full.then(|| Arc::from("the disk has no room for more messages")),
+            full: full.map(|why| Arc::from(why.to_string())),
+            disk: *self.shared.disk.borrow(),
             journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
             syncs: self.shared.syncs.load(Ordering::Relaxed),
             unsynced: self.shared.unsynced.load(Ordering::Relaxed),

@@ -6,6 +6,7 @@ mod damage;
 mod dropping;
 mod full;
 mod load;
+mod low;
 mod opening;
 mod poison;
 #[path = "../support/mod.rs"]

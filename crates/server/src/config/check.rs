@@ -24,6 +24,7 @@ impl Config {
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
     check_listener(config)?;
     check_sizes(config)?;
+    check_watermarks(config)?;
     if config.store.data_dir.value.as_os_str().is_empty() {
         return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
     }
@@ -53,6 +54,18 @@ fn check_listener(config: &Config) -> Result<(), ConfigError> {
         return Err(wrong("http.header_timeout_ms", &http.header_timeout_ms, "must be 1 or more"));
     }
     Ok(())
+}
+
+fn check_watermarks(config: &Config) -> Result<(), ConfigError> {
+    let (low, high) = (&config.store.disk_low_bytes, &config.store.disk_high_bytes);
+    match (low.value.bytes(), high.value.bytes()) {
+        (Some(least), Some(most)) if most < least => {
+            let why = format!("must be at least store.disk_low_bytes, which is {least}");
+            Err(wrong("store.disk_high_bytes", high, &why)
+                .hint("publishes are refused below the low one, and taken again above the high one"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_sizes(config: &Config) -> Result<(), ConfigError> {

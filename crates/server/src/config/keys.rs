@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::queues::{ConfiguredQueue, QueueTables};
-use super::value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value};
+use super::value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark};
 use super::{Key, Origin, Sourced};
 
 /// Makes, of one list of settings: the sections with their values and origins, the layer a file is parsed into, and
@@ -136,6 +136,10 @@ settings! {
         memory_bytes ("memory-bytes"): ByteSize = ByteSize(128 << 20);
         #[doc = "What to do when the store is damaged: refuse to start, or skip what is damaged and say so."]
         on_damage ("on-damage"): OnDamage = OnDamage::Refuse;
+        #[doc = "With less free on its disk publishes are refused. 0: when it is full; auto: a twentieth of the disk, at most 256MiB."]
+        disk_low_bytes ("disk-low-bytes"): Watermark = Watermark::AUTO;
+        #[doc = "With more free on its disk they are taken again. auto: one and a half times disk_low_bytes."]
+        disk_high_bytes ("disk-high-bytes"): Watermark = Watermark::AUTO;
     }
     /// Limits of every queue.
     limits: Limits / LimitsLayer {

@@ -28,7 +28,7 @@ pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};
 pub use show::show;
-pub use value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value};
+pub use value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark};
 
 /// One setting, as files, environment, flags and `config show` know it.
 #[derive(Clone, Copy, Debug)]

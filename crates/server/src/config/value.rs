@@ -91,6 +91,38 @@ impl Value for ByteSize {
     }
 }
 
+/// Bytes that are free on a disk, or what suits the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermark(pub Option<ByteSize>);
+
+impl Watermark {
+    /// What suits the disk.
+    pub const AUTO: Self = Self(None);
+
+    /// As the engine wants it.
+    #[must_use]
+    pub fn bytes(self) -> Option<u64> {
+        self.0.map(|size| size.0)
+    }
+}
+
+impl Value for Watermark {
+    const KIND: &'static str = "BYTES|auto";
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text.trim() == "auto" {
+            return Ok(Self::AUTO);
+        }
+        let size = with_unit(text, BYTE_UNITS).map(ByteSize);
+        size.map(|size| Self(Some(size)))
+            .ok_or_else(|| format!("`{text}` is no number of bytes: use one such as 1GiB, 0, or auto"))
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| quoted("auto"), |size| size.show())
+    }
+}
+
 /// A number of milliseconds. As text also with a unit: `250ms`, `30s`, `5m`, `2h`, `7d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Millis(pub u64);
@@ -272,6 +304,7 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match T::KIND {
             "BYTES" => "a number of bytes such as 67108864 or \"64MiB\"",
+            "BYTES|auto" => "a number of bytes such as 67108864 or \"64MiB\", or \"auto\"",
             "N" => "a whole number",
             "MS" => "a number of milliseconds or a string such as \"30s\"",
             "IP:PORT" => "an address such as \"127.0.0.1:15672\"",
@@ -284,7 +317,7 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let counts = matches!(T::KIND, "BYTES" | "MS" | "N");
+        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N");
         if !counts || number < 0 {
             return Err(E::invalid_value(serde::de::Unexpected::Signed(number), &self));
         }
@@ -302,7 +335,7 @@ macro_rules! from_toml {
     )* };
 }
 
-from_toml!(Listen, ByteSize, Count, Millis, OnDamage, LogFormat, LogFilter);
+from_toml!(Listen, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
 
 #[cfg(test)]
 mod tests {

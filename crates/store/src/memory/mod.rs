@@ -10,7 +10,7 @@ mod tests;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Space};
 pub use operation::{Counts, Fault, Operation, OperationKind};
 use state::{State, fault_error};
 
@@ -167,6 +167,13 @@ impl Disk for MemoryDisk {
 
     fn is_locked(&self) -> io::Result<bool> {
         Ok(self.state().is_locked)
+    }
+
+    /// Known when the disk is bounded.
+    fn space(&self) -> io::Result<Option<Space>> {
+        let state = self.state();
+        let free = |total: u64| total.saturating_sub(state.used());
+        Ok(state.capacity.map(|total| Space { free: free(total), total }))
     }
 }
 
