@@ -86,7 +86,7 @@ impl<T> Core<T> {
             for fact in Decoder::new(payload) {
                 let (mut fact, bytes) =
                     fact.map_err(|malformed| OpenError::Unknown { lsn, at: malformed.at })?;
-                if let Fact::RunStored { .. } | Fact::RunSettled { .. } = fact {
+                if let Fact::RunStored { .. } | Fact::RunsRewritten { .. } | Fact::RunSettled { .. } = fact {
                     // This engine cannot read segments.
                     return Err(OpenError::Unknown { lsn, at: 0 });
                 }

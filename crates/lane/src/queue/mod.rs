@@ -7,6 +7,7 @@ mod end;
 mod lease;
 mod publish;
 mod recover;
+mod rewrite;
 mod spill;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,8 @@ use crate::refusal::Refusal;
 use crate::roster::{Kind, Roster};
 use crate::run::{Backlog, Run, RunId};
 use crate::settings::{LastValue, Order, Settings};
+
+use rewrite::Rewrite;
 
 pub(crate) use publish::{Admission, Admitted, Copied};
 
@@ -49,6 +52,8 @@ pub(crate) struct Queue {
     run_alarms: BTreeSet<(Time, RunId)>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
+    /// Runs that are being written anew.
+    rewriting: BTreeMap<RunId, Rewrite>,
     /// Leased to pulls.
     pulled: List,
     delayed: List,
@@ -78,6 +83,7 @@ impl Queue {
             runs: BTreeMap::new(),
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
+            rewriting: BTreeMap::new(),
             id,
             name,
             next_seq,
@@ -127,6 +133,8 @@ impl Queue {
             return;
         }
         self.bring_all();
+        let unread: Vec<RunId> = self.runs.keys().copied().collect();
+        let unread: Vec<Run> = unread.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
         let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
         for slot in &slots {
             self.detach(*slot);
@@ -142,6 +150,9 @@ impl Queue {
         for (slot, left) in slots.into_iter().zip(left) {
             self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
             self.attach(slot);
+        }
+        for run in unread {
+            self.enter_run(&run.record());
         }
     }
 
