@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
@@ -14,7 +14,7 @@ use crate::message::{DeathReason, Message, PutBack, Settled};
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
-use crate::run::{Backlog, NoBacklog, RunId};
+use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
 use crate::settings::{Settings, WINDOW_MAX};
 use crate::topology::Topology;
 use crate::view::{Cursor, MessageView, Query, QueueView};
@@ -398,7 +398,29 @@ impl Broker {
         }
     }
 
-    /// The segment of a plan could not be written.
+    /// Chooses what waits in runs of one queue, to write it to the segment of a new run: ordinals of the old ones, in the order
+    /// of sequences. The old runs must follow each other in one lane, given in any order. What is chosen stays where it is
+    /// until [`Broker::rewritten`] or [`Broker::unspilled`]. `None`: they do not, one of them is not there, cannot be read or
+    /// is being rewritten, what lies between them is being spilled, or it is more than [`crate::RUN_LEN_MAX`].
+    pub fn plan_rewrite(
+        &mut self,
+        queue: QueueId,
+        run: RunId,
+        of: &[RunId],
+    ) -> Option<Vec<(RunId, Range<u32>)>> {
+        self.queues.get_mut(&queue)?.plan_rewrite(run, of)
+    }
+
+    /// The new segment of a plan is durable. What still waits in the old runs waits in the new one, and they are over; a
+    /// fact says so. For each of them, and for the new one if nothing is left for it, there is an [`Effect::Forgotten`].
+    pub fn rewritten(&mut self, queue: QueueId, run: RunId, step: &mut Step) {
+        match self.queues.get_mut(&queue) {
+            Some(queue) => queue.rewritten(run, step),
+            None => step.effects.push(Effect::Forgotten { run, messages: 0 }),
+        }
+    }
+
+    /// The segment of a plan, to spill or to rewrite, could not be written.
     pub fn unspilled(&mut self, queue: QueueId, run: RunId) {
         if let Some(queue) = self.queues.get_mut(&queue) {
             queue.unspilled(run);
@@ -412,11 +434,15 @@ impl Broker {
         Some(Fact::RunStored { queue, run: Box::new(record) })
     }
 
-    /// Messages that wait in a run; none when it is not there any more.
+    /// All runs: by queue, then by lane, the most urgent first; those of a lane follow each other in the order of sequences.
+    pub fn runs(&self) -> impl Iterator<Item = RunView> + '_ {
+        self.queues.values().flat_map(|queue| queue.run_views())
+    }
+
+    /// Messages that wait in a run; 0 if it is not there.
     #[must_use]
     pub fn run_waiting(&self, queue: QueueId, run: RunId) -> u64 {
-        let run = self.queues.get(&queue).and_then(|queue| queue.runs.get(&run));
-        run.map_or(0, crate::run::Run::waiting)
+        self.queues.get(&queue).and_then(|queue| queue.runs.get(&run)).map_or(0, Run::waiting)
     }
 
     // ---- seeing ----
@@ -507,15 +533,6 @@ impl Broker {
     #[must_use]
     pub fn spilled_count(&self) -> u64 {
         self.totals.spilled
-    }
-
-    /// Every run, by queue, with how many messages wait in it.
-    pub fn runs(&self) -> impl Iterator<Item = (QueueId, RunId, u64)> + '_ {
-        let of = |queue: &'_ Queue| {
-            let id = queue.id;
-            queue.runs.values().map(move |run| (id, run.id, run.waiting())).collect::<Vec<_>>()
-        };
-        self.queues.values().flat_map(move |queue| of(queue))
     }
 
     /// The latest time seen.

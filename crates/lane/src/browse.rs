@@ -15,6 +15,10 @@ impl Queue {
         let mut lanes: Vec<_> = indices.iter().map(|index| self.lane_messages(*index)).collect();
         let mut heads: Vec<Option<Cow<'_, Message>>> = lanes.iter_mut().map(Iterator::next).collect();
         let mut ready = self.lanes.ready();
+        for (rank, head) in heads.iter().enumerate() {
+            // A run that cannot be read has none.
+            ready.set(rank, head.is_some());
+        }
         let mut picker = self.picker.clone();
         std::iter::from_fn(move || {
             let rank = picker.pick(ready, |rank| {

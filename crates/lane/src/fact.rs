@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
 use crate::message::{Death, Message, Settled};
 use crate::priority::{Original, Priority};
-use crate::run::{RunId, RunRecord};
+use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeKind};
 
@@ -134,6 +134,15 @@ pub enum Fact {
         queue: QueueId,
         /// The run.
         run: RunId,
+    },
+    /// What still waited in runs that followed each other waits in a new one. The old ones are over.
+    RunsRewritten {
+        /// The queue.
+        queue: QueueId,
+        /// The new run as it is now.
+        run: Box<RunRecord>,
+        /// The old ones, each with what went from it. What else waited in one by the facts before has been fetched.
+        of: Vec<Rewritten>,
     },
     /// Every message that waited in a run is gone.
     RunSettled {

@@ -7,6 +7,7 @@ use crate::fact::Fact;
 use crate::ids::{Place, QueueId, Seq, Time};
 use crate::message::{Located, Message, State};
 use crate::queue::Queue;
+use crate::run::{Rewritten, RunRecord};
 
 /// The messages that a [`Broker::scan`] found, and where to go on.
 pub type Scan = (Vec<(QueueId, Seq)>, Option<(QueueId, Seq)>);
@@ -81,10 +82,8 @@ impl Broker {
                 let (queue, slot) = self.known_message(queue, seq)?;
                 queue.revive(slot, priority, original, expires);
             }
-            Fact::RunStored { run, .. } if !SEQS.contains(&run.first) || !SEQS.contains(&run.last) => {
-                return Err(Unfounded);
-            }
-            Fact::RunStored { queue, run } => self.known_or_nameless(queue).fold_run(&run, step),
+            Fact::RunStored { queue, run } => self.fold_run(queue, &run, &[], step)?,
+            Fact::RunsRewritten { queue, run, of } => self.fold_run(queue, &run, &of, step)?,
             Fact::RunFetched { queue, run } => self.known(queue)?.bring_run(run),
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
@@ -116,6 +115,21 @@ impl Broker {
             Err(_) if named => return Err(Unfounded),
             Err(_) => self.store_queue(id, name, settings, next_seq),
         }
+        Ok(())
+    }
+
+    fn fold_run(
+        &mut self,
+        queue: QueueId,
+        run: &RunRecord,
+        of: &[Rewritten],
+        step: &mut Step,
+    ) -> Result<(), Unfounded> {
+        let makes_sense = SEQS.contains(&run.first) && SEQS.contains(&run.last) && run.makes_sense();
+        if !makes_sense || self.known(queue).is_ok_and(|queue| !queue.can_count(run)) {
+            return Err(Unfounded);
+        }
+        self.known_or_nameless(queue).fold_run(run, of, step);
         Ok(())
     }
 
@@ -175,8 +189,7 @@ impl Broker {
             queue.insert(nameless.entries[slot].message.clone());
         }
         for run in nameless.runs.values() {
-            let index = queue.add_run(&run.record());
-            queue.lanes.lane_mut(index).stats.published += run.waiting();
+            queue.enter_run(&run.record());
         }
     }
 

@@ -15,6 +15,7 @@ mod ids;
 mod index;
 mod lane;
 mod message;
+mod ordinals;
 mod picker;
 mod position;
 mod priority;
@@ -42,10 +43,11 @@ pub use message::{
     Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id,
     seq_of_public_id,
 };
+pub use ordinals::Ordinals;
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
 pub use refusal::Refusal;
-pub use run::{Backlog, NoBacklog, RunId, RunRecord};
+pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView};
 pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,

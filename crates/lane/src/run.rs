@@ -3,11 +3,13 @@
 //! A run names the messages of one segment, by their ordinals in it, that nothing has happened to since it was written. One
 //! that something happens to is *fetched*: it has an entry again, and the run counts it as taken.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 
-use crate::ids::{Seq, Time};
+use crate::ids::{QueueId, Seq, Time};
 use crate::message::Message;
+use crate::ordinals::Ordinals;
 use crate::priority::Priority;
 
 /// Names a run: the number of its segment. No number is used twice.
@@ -57,8 +59,64 @@ pub struct RunRecord {
     pub last: Seq,
     /// Messages before this ordinal are taken.
     pub next: u32,
-    /// Ordinals taken beyond it, ascending.
-    pub holes: Vec<u32>,
+    /// Ordinals taken beyond it.
+    pub holes: Ordinals,
+}
+
+/// Most messages of a run.
+pub const RUN_LEN_MAX: u32 = 1 << 24;
+/// More bytes of content than a segment ever has.
+const RUN_BYTES_MAX: u64 = 1 << 48;
+
+impl RunRecord {
+    /// Whether a run can be so. Whoever made it up, or damaged it, rarely meets all of this.
+    #[must_use]
+    pub fn makes_sense(&self) -> bool {
+        let beyond = self.holes.first().is_none_or(|hole| hole > self.next);
+        let within = self.holes.last().is_none_or(|hole| hole < self.count);
+        let fits = self.count <= RUN_LEN_MAX && self.bytes <= RUN_BYTES_MAX;
+        let is_ordered = self.first <= self.last && self.next <= self.count && beyond && within;
+        is_ordered && fits && self.bytes <= self.waiting() * u64::from(u32::MAX)
+    }
+
+    /// Messages that wait.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        u64::from(self.count.saturating_sub(self.next)).saturating_sub(self.holes.len() as u64)
+    }
+}
+
+/// What went from a run into the one that it was rewritten into: all of it that still waited then. The rest was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The run, which is over.
+    pub run: RunId,
+    /// Messages before this ordinal were taken.
+    pub next: u32,
+    /// Ordinals taken beyond it.
+    pub holes: Ordinals,
+}
+
+impl Rewritten {
+    /// Nothing went from it.
+    pub(crate) fn nothing(run: RunId) -> Self {
+        Self { run, next: u32::MAX, holes: Ordinals::default() }
+    }
+}
+
+/// A run as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunView {
+    /// Its queue.
+    pub queue: QueueId,
+    /// Its lane: the same number for all runs of one lane of a queue, as long as they are there.
+    pub lane: u16,
+    /// Which.
+    pub run: RunId,
+    /// Messages that wait in it.
+    pub waiting: u64,
+    /// Messages in its segment.
+    pub count: u32,
 }
 
 /// Messages of one lane that are not in memory.
@@ -69,7 +127,7 @@ pub(crate) struct Run {
     priority: Priority,
     count: u32,
     next: u32,
-    holes: BTreeSet<u32>,
+    holes: Ordinals,
     /// Bytes of content of those that wait.
     pub(crate) bytes: u64,
     pub(crate) expires: Time,
@@ -81,18 +139,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(record: &RunRecord, lane: u16) -> Self {
         let RunRecord { run, priority, count, bytes, expires, first, last, next, ref holes } = *record;
-        Self {
-            id: run,
-            lane,
-            priority,
-            count,
-            next: next.min(count),
-            holes: holes.iter().copied().filter(|hole| (next..count).contains(hole)).collect(),
-            bytes,
-            expires,
-            first,
-            last,
-        }
+        Self { id: run, lane, priority, count, next, holes: holes.clone(), bytes, expires, first, last }
     }
 
     pub(crate) fn record(&self) -> RunRecord {
@@ -105,7 +152,7 @@ impl Run {
             first: self.first,
             last: self.last,
             next: self.next,
-            holes: self.holes.iter().copied().collect(),
+            holes: self.holes.clone(),
         }
     }
 
@@ -117,29 +164,69 @@ impl Run {
     /// Those of them before this ordinal.
     pub(crate) fn waiting_before(&self, ordinal: u32) -> u64 {
         let before = u64::from(ordinal.clamp(self.next, self.count) - self.next);
-        before - self.holes.range(..ordinal).count() as u64
+        before - self.holes.before(ordinal) as u64
     }
 
     pub(crate) fn waits(&self, ordinal: u32) -> bool {
-        (self.next..self.count).contains(&ordinal) && !self.holes.contains(&ordinal)
+        (self.next..self.count).contains(&ordinal) && !self.holes.contains(ordinal)
     }
 
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Takes one that waits.
-    pub(crate) fn take(&mut self, ordinal: u32, message: &Message) {
-        self.bytes -= u64::from(message.bytes);
-        if ordinal != self.next {
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// The ordinals that wait, as few ranges as there are.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        let mut from = self.next;
+        let ends = self.holes.iter().chain([self.count]);
+        let ranges = ends.map(move |end| std::mem::replace(&mut from, end.saturating_add(1))..end);
+        ranges.filter(|range| !range.is_empty())
+    }
+
+    /// The ordinals that wait here and are taken by another account.
+    pub(crate) fn ordinals_taken<'a>(
+        &'a self,
+        next: u32,
+        holes: &'a Ordinals,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let before = self.next..next.min(self.count);
+        let beyond = holes.iter().filter(move |hole| *hole >= next);
+        before.chain(beyond).filter(|ordinal| self.waits(*ordinal))
+    }
+
+    /// What went from it into another.
+    pub(crate) fn rewritten(&self) -> Rewritten {
+        Rewritten { run: self.id, next: self.next, holes: self.holes.clone() }
+    }
+
+    /// Takes one that waits. Answers its bytes, which are no more than the run was said to have.
+    pub(crate) fn take(&mut self, ordinal: u32, message: &Message) -> u64 {
+        let bytes = self.bytes.min(u64::from(message.bytes));
+        self.bytes -= bytes;
+        if ordinal == self.next {
+            self.next = self.holes.take_row(self.next + 1);
+            self.first = message.seq.next();
+        } else {
             self.holes.insert(ordinal);
-            return;
         }
-        self.next += 1;
-        while self.holes.remove(&self.next) {
-            self.next += 1;
-        }
-        self.first = message.seq.next();
+        bytes
+    }
+
+    /// At most `max` messages from an ordinal on that is not before the first that waits. What is not within the sequences
+    /// of the run is not of it, and cannot be read.
+    pub(crate) fn read(&self, backlog: &dyn Backlog, from: u32, max: usize) -> Vec<Message> {
+        let mut messages = backlog.read(self.id, from, max.min((self.count - from) as usize));
+        let within = |message: &Message| self.first <= message.seq && message.seq <= self.last;
+        messages.truncate(messages.iter().take_while(|message| within(message)).count());
+        messages
     }
 }
 
@@ -166,7 +253,7 @@ impl Iterator for Reader<'_> {
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
             if self.read.is_empty() && self.at < self.run.count {
-                self.read = self.backlog.read(self.run.id, self.at, CHUNK).into();
+                self.read = self.run.read(self.backlog, self.at, CHUNK).into();
             }
             let message = self.read.pop_front()?;
             let ordinal = self.at;

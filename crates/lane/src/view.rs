@@ -83,7 +83,7 @@ pub struct WaitView {
 }
 
 /// A message as it is now, but for its content.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageView {
     /// Its place in the order of publishing.
     pub seq: Seq,

@@ -346,7 +346,8 @@ impl World {
 
     fn count_done(&mut self, done: Done) {
         match done {
-            Done::Spilled { .. } => self.tally.spilled += 1,
+            Done::Spilled(_) => self.tally.spilled += 1,
+            Done::Rewritten(_) => self.tally.rewritten += 1,
             Done::NoRoom { .. } => self.tally.no_room += 1,
             Done::Removed => self.tally.removed += 1,
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_engine::Options;
-use overtake_lane::{Broker, Fact, Place, QueueId, RunId, Seq, Step};
+use overtake_lane::{Broker, Fact, Ordinals, Place, QueueId, RunId, RunRecord, Seq, Step};
 use overtake_store::codec::Reader;
 use overtake_store::record::Decoder;
 use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, Segments, StoreError};
@@ -75,6 +75,18 @@ pub(crate) fn refold(
                 Fact::RunStored { run, .. } if !shelf.has(run.run) => {
                     missing.insert(run.run);
                     continue;
+                }
+                Fact::RunsRewritten { queue, run, of } if !shelf.has(run.run) => {
+                    missing.insert(run.run);
+                    let gone = RunRecord {
+                        next: run.count,
+                        bytes: 0,
+                        holes: Ordinals::default(),
+                        ..(**run).clone()
+                    };
+                    let (queue, of) = (*queue, of.clone());
+                    let fact = Fact::RunsRewritten { queue, run: Box::new(gone), of };
+                    unfounded += u64::from(broker.fold(fact, &mut step).is_err());
                 }
                 Fact::RunSettled { run, .. } => {
                     missing.remove(run);

@@ -44,6 +44,8 @@ pub struct Tally {
     pub behind: u64,
     /// Segments written.
     pub spilled: u64,
+    /// Segments rewritten into others.
+    pub rewritten: u64,
     /// Segments for which there was no room.
     pub no_room: u64,
     /// Segments removed.
@@ -84,6 +86,7 @@ impl Tally {
             (&mut self.held, other.held),
             (&mut self.commits, other.commits),
             (&mut self.spilled, other.spilled),
+            (&mut self.rewritten, other.rewritten),
             (&mut self.no_room, other.no_room),
             (&mut self.removed, other.removed),
             (&mut self.retired, other.retired),
@@ -127,8 +130,8 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             f,
-            "  segments written {}, without room {}, removed {}",
-            self.spilled, self.no_room, self.removed
+            "  segments written {}, rewritten {}, without room {}, removed {}",
+            self.spilled, self.rewritten, self.no_room, self.removed
         )?;
         writeln!(
             f,

@@ -19,11 +19,16 @@
 //! | 12 | died | queue, sequence, count, death |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
-//! | 15 | run stored | queue, run, priority, messages in the segment, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
+//! | 15 | run stored | queue, run, priority, messages in the segment, bytes that wait, least expiry, first and last sequence, taken |
 //! | 16 | run settled | queue, run, how |
+//! | 17 | runs rewritten | as 15 for the new run, how many old ones, then each: run, taken |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
+//!
+//! *Taken* of a run is the ordinal before which all messages are, and those beyond it as a byte and what it says: 0 for how many
+//! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
+//! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
 //!
 //! A message, and its parts, are as in `message.rs`.
 
@@ -32,7 +37,9 @@ use std::fmt;
 use crate::codec::{Reader, bytes, number, signed, text};
 use crate::message::{death, message, original, time};
 
-use overtake_lane::{Binding, Fact, LeaseId, Located, QueueId, RunId, RunRecord, Seq, Settled, Time};
+use overtake_lane::{
+    Binding, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled, Time,
+};
 
 /// No record that only settles one message is longer than this, in bytes of payload.
 pub const SETTLE_LEN_MAX: usize = 1 + 5 + 10 + 1;
@@ -153,6 +160,16 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             number(out, run.0);
             out.push(settled_code(*how));
         }
+        Fact::RunsRewritten { queue, run, of } => {
+            out.push(17);
+            number(out, u64::from(queue.0));
+            run_record(out, run);
+            number(out, of.len() as u64);
+            for old in of {
+                number(out, old.run.0);
+                taken(out, old.next, &old.holes);
+            }
+        }
     }
 }
 
@@ -165,13 +182,41 @@ fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
     time(out, *expires);
     number(out, first.0);
     number(out, last.0);
-    number(out, u64::from(*next));
-    number(out, holes.len() as u64);
-    let mut before = *next;
-    for hole in holes {
-        number(out, u64::from(hole - before));
-        before = *hole;
+    taken(out, *next, holes);
+}
+
+const LIST: u8 = 0;
+const BITS: u8 = 1;
+
+fn taken(out: &mut Vec<u8>, next: u32, holes: &Ordinals) {
+    assert!(
+        holes.first().is_none_or(|hole| hole > next),
+        "what is taken beyond comes after what waits first"
+    );
+    number(out, u64::from(next));
+    let bits_len = holes.last().map_or(0, |last| (last - next).div_ceil(8) as usize);
+    let mut list = Vec::new();
+    let mut before = next;
+    for hole in holes.iter() {
+        number(&mut list, u64::from(hole - before - 1));
+        before = hole;
+        if list.len() > bits_len {
+            return bits(out, next, holes, bits_len);
+        }
     }
+    out.push(LIST);
+    number(out, holes.len() as u64);
+    out.extend(list);
+}
+
+fn bits(out: &mut Vec<u8>, next: u32, holes: &Ordinals, len: usize) {
+    out.push(BITS);
+    let mut bits = vec![0_u8; len];
+    for hole in holes.iter() {
+        let at = hole - next - 1;
+        bits[(at / 8) as usize] |= 1 << (at % 8);
+    }
+    bytes(out, &bits);
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, queue: QueueId, seq: Seq) {
@@ -286,6 +331,16 @@ impl<'a> Decoder<'a> {
                 let (queue, run) = (self.bytes.queue()?, RunId(self.bytes.number()?));
                 Fact::RunSettled { queue, run, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
             }
+            17 => {
+                let (queue, run) = (self.bytes.queue()?, Box::new(self.run_record()?));
+                let mut of = Vec::new();
+                for _ in 0..self.bytes.number()? {
+                    let run = RunId(self.bytes.number()?);
+                    let (next, holes) = self.taken()?;
+                    of.push(Rewritten { run, next, holes });
+                }
+                Fact::RunsRewritten { queue, run, of }
+            }
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
             _ => return None,
         };
@@ -293,24 +348,36 @@ impl<'a> Decoder<'a> {
     }
 
     fn run_record(&mut self) -> Option<RunRecord> {
-        let bytes = &mut self.bytes;
-        let mut record = RunRecord {
-            run: RunId(bytes.number()?),
-            priority: bytes.priority()?,
-            count: bytes.small()?,
-            bytes: bytes.number()?,
-            expires: bytes.time()?,
-            first: bytes.seq()?,
-            last: bytes.seq()?,
-            next: bytes.small()?,
-            holes: Vec::new(),
+        let (run, priority) = (RunId(self.bytes.number()?), self.bytes.priority()?);
+        let (count, bytes, expires) = (self.bytes.small()?, self.bytes.number()?, self.bytes.time()?);
+        let (first, last) = (self.bytes.seq()?, self.bytes.seq()?);
+        let (next, holes) = self.taken()?;
+        Some(RunRecord { run, priority, count, bytes, expires, first, last, next, holes })
+    }
+
+    /// The ordinal before which all messages are taken, and those taken beyond it.
+    fn taken(&mut self) -> Option<(u32, Ordinals)> {
+        let next = self.bytes.small()?;
+        let holes = match self.bytes.byte()? {
+            LIST => {
+                let mut before = next;
+                let holes = (0..self.bytes.number()?).map(|_| {
+                    before = before.checked_add(self.bytes.small()?)?.checked_add(1)?;
+                    Some(before)
+                });
+                holes.collect::<Option<Ordinals>>()?
+            }
+            BITS => {
+                let bytes = self.bytes.bytes()?;
+                let ordinals = (u64::from(next) + 1..)
+                    .zip(bytes.iter().flat_map(|byte| (0..8).map(move |at| byte >> at & 1)));
+                let holes =
+                    ordinals.filter(|(_, bit)| *bit == 1).map(|(ordinal, _)| u32::try_from(ordinal).ok());
+                holes.collect::<Option<Ordinals>>()?
+            }
+            _ => return None,
         };
-        let mut hole = record.next;
-        for _ in 0..bytes.number()? {
-            hole = hole.checked_add(bytes.small()?)?;
-            record.holes.push(hole);
-        }
-        Some(record)
+        Some((next, holes))
     }
 
     fn content(&mut self) -> Option<&'a [u8]> {
@@ -411,9 +478,8 @@ mod tests {
 
     fn runs() -> impl Strategy<Value = RunRecord> {
         let numbers = (any::<u64>(), any::<i32>(), any::<u32>(), any::<u64>());
-        let holes = prop::collection::btree_set(any::<u32>(), 0..5);
-        (numbers, time(), any::<u64>(), any::<u64>(), holes).prop_map(
-            |((run, priority, count, bytes), expires, first, last, holes)| RunRecord {
+        (numbers, time(), any::<u64>(), any::<u64>(), taken()).prop_map(
+            |((run, priority, count, bytes), expires, first, last, (next, holes))| RunRecord {
                 run: RunId(run),
                 priority: Priority(priority),
                 count,
@@ -421,10 +487,30 @@ mod tests {
                 expires,
                 first: Seq(first),
                 last: Seq(last),
-                next: holes.first().copied().unwrap_or(count),
-                holes: holes.into_iter().collect(),
+                next,
+                holes,
             },
         )
+    }
+
+    /// Few anywhere, or some of those that follow each other.
+    fn taken_of(next: u32, holes: impl IntoIterator<Item = u32>) -> (u32, Ordinals) {
+        (next, holes.into_iter().filter(|hole| *hole > next).collect())
+    }
+
+    fn taken() -> impl Strategy<Value = (u32, Ordinals)> {
+        let dense = prop::collection::vec(any::<bool>(), 0..200)
+            .prop_map(|bits| (0..).zip(bits).filter_map(|(at, bit)| bit.then_some(at)).collect::<Vec<u32>>());
+        let sparse = prop::collection::vec(any::<u32>(), 0..5);
+        let next = prop_oneof![0..9_u32, any::<u32>(), Just(u32::MAX)];
+        let from = prop_oneof![3 => Just(0), 1 => Just(u32::MAX - 300)];
+        prop_oneof![
+            (0..9_u32, from, dense).prop_map(|(next, from, holes)| taken_of(
+                next + from,
+                holes.into_iter().map(|hole| hole + from)
+            )),
+            (next, sparse).prop_map(|(next, holes)| taken_of(next, holes)),
+        ]
     }
 
     fn facts() -> impl Strategy<Value = Fact> {
@@ -494,6 +580,12 @@ mod tests {
                 how: SETTLED[how]
             }),
             (queue(), runs()).prop_map(|(queue, run)| Fact::RunStored { queue, run: Box::new(run) }),
+            (queue(), runs(), prop::collection::vec((any::<u64>(), taken()), 0..4)).prop_map(
+                |(queue, run, of)| {
+                    let old = |(run, (next, holes))| Rewritten { run: RunId(run), next, holes };
+                    Fact::RunsRewritten { queue, run: Box::new(run), of: of.into_iter().map(old).collect() }
+                }
+            ),
             (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
                 |(from, seq, to)| {
                     let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();
@@ -529,6 +621,14 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for fact in Decoder::new(&bytes) { drop(fact); }
+        }
+
+        #[test]
+        fn what_is_taken_of_a_run_costs_a_bit_each_at_most((next, holes) in taken()) {
+            let mut record = Vec::new();
+            super::taken(&mut record, next, &holes);
+            let beyond = holes.last().map_or(0, |last| last - next);
+            prop_assert!(record.len() <= beyond.div_ceil(8) as usize + 5 + 1 + 5);
         }
 
         #[test]

@@ -11,14 +11,28 @@ use std::sync::Once;
 use common::spilled::{Pair, QUEUE, STORE_ID, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, ExchangeKind, Fact, LeaseId, Located, Message, Original, Priority, QueueId, Seq, Settings,
-    Settled, State, Time,
+    Binding, ExchangeKind, Fact, LeaseId, Located, Message, Ordinals, Original, Priority, QueueId, Rewritten,
+    RunId, RunRecord, Seq, Settings, Settled, State, Time,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
 
 /// Records of facts that are the same in every version of the program; each is a list of facts and contents.
 type Record = Vec<(Fact, Option<Vec<u8>>)>;
+
+fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
+    Box::new(RunRecord {
+        run: RunId(run),
+        priority: Priority(-7),
+        count: 400,
+        bytes: 1 << 20,
+        expires: Time(1_800_000_000_000),
+        first: Seq(300),
+        last: Seq(1 << 40),
+        next,
+        holes: holes.iter().copied().collect(),
+    })
+}
 
 fn fixed_records() -> Vec<Record> {
     let (queue, seq) = (QueueId(7), Seq(300));
@@ -64,6 +78,19 @@ fn fixed_records() -> Vec<Record> {
         .into_iter()
         .map(|how| (Fact::Settled { queue, seq, how }, None))
         .collect(),
+        alone(Fact::RunStored { queue, run: run(1, 0, &[]) }),
+        alone(Fact::RunStored { queue, run: run(2, 3, &[5, 6, 200]) }),
+        alone(Fact::RunStored { queue, run: run(3, 3, &(4..300).step_by(2).collect::<Vec<u32>>()) }),
+        alone(Fact::RunsRewritten {
+            queue,
+            run: run(4, 0, &[]),
+            of: vec![
+                Rewritten { run: RunId(1), next: 300, holes: [302].into_iter().collect() },
+                Rewritten { run: RunId(2), next: u32::MAX, holes: Ordinals::default() },
+                Rewritten { run: RunId(3), next: 2, holes: (4..300).collect() },
+            ],
+        }),
+        alone(Fact::RunSettled { queue, run: RunId(4), how: Settled::Removed }),
         alone(Fact::QueueDeleted { queue: QueueId(8) }),
         alone(Fact::ExchangeDeleted { name: "gone".into() }),
     ]

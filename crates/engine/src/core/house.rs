@@ -188,6 +188,7 @@ impl<T> Core<T> {
     pub fn keep_house(&mut self) -> bool {
         self.clean();
         self.spill();
+        self.rewrite();
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
         self.record_old_runs(needed);
@@ -259,11 +260,8 @@ impl<T> Core<T> {
     fn record_again(&mut self, run: RunId) -> bool {
         let Some(held) = self.holds.get(run) else { return true };
         let waiting = self.broker.run_waiting(held.queue, run);
-        let fetched = self.fetched_from(run, held.messages - waiting);
-        for (queue, seq) in fetched {
-            if !self.carry_if_there_is_room(queue, seq) {
-                return false;
-            }
+        if !self.carry_fetched(run, held.messages - waiting) {
+            return false;
         }
         let Some(fact) = self.broker.run_fact(held.queue, run) else {
             // Nothing waits in it, and what was fetched was carried.
@@ -278,6 +276,12 @@ impl<T> Core<T> {
         self.record(&[fact], false);
         self.holds.recorded(run, chunk, holes);
         true
+    }
+
+    /// Writes what was fetched from a run, so many messages, with its content. False when there is no room.
+    pub(super) fn carry_fetched(&mut self, run: RunId, count: u64) -> bool {
+        let fetched = self.fetched_from(run, count);
+        fetched.into_iter().all(|(queue, seq)| self.carry_if_there_is_room(queue, seq))
     }
 
     /// The messages in memory whose content is in the segment of a run: so many.

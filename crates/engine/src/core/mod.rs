@@ -13,6 +13,7 @@ mod disk;
 mod house;
 mod publish;
 mod recover;
+mod rewrite;
 mod see;
 mod spill;
 
@@ -27,7 +28,7 @@ use overtake_store::{Batch, Lsn, Writer};
 
 pub use recover::{OpenError, Opened, Recovered};
 
-pub use crate::shelf::{Done, Job, Spill, Spiller};
+pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
     ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage,

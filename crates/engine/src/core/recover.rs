@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Effect, Fact, Place, QueueId, RunId, RunRecord, Seq, Step, Time};
+use overtake_lane::{Broker, Effect, Fact, Ordinals, Place, QueueId, RunId, RunRecord, Seq, Step, Time};
 use overtake_store::record::Decoder;
 use overtake_store::{Committer, Disk, Journal, Lsn, OnDamage, Report, SegmentInfo, Segments, StoreError};
 
@@ -13,7 +13,7 @@ use crate::api::Content;
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::place::Where;
-use crate::shelf::{Holds, Shelf, ShelfOnDisk, Spiller};
+use crate::shelf::{File, Holds, Shelf, ShelfOnDisk, Spiller};
 
 /// Why a store could not be opened.
 #[derive(Debug)]
@@ -210,7 +210,7 @@ impl Folding {
                 content = Some((bytes.as_ptr(), Arc::clone(&said)));
                 message.place = self.contents.insert(said, chunk);
             }
-            if self.runs.take(&fact, chunk, segments)? {
+            if self.runs.take(&mut fact, chunk, segments)? {
                 self.fold(fact);
             }
         }
@@ -264,33 +264,56 @@ struct Told {
     chunk: u32,
     first_chunk: u32,
     holes: usize,
+    segment: SegmentInfo,
 }
 
 impl Runs {
     /// Takes note of a fact; answers whether it is to be folded.
-    fn take<D: Disk>(&mut self, fact: &Fact, chunk: u32, segments: &Segments<D>) -> Result<bool, OpenError> {
+    fn take<D: Disk>(
+        &mut self,
+        fact: &mut Fact,
+        chunk: u32,
+        segments: &Segments<D>,
+    ) -> Result<bool, OpenError> {
         match fact {
-            Fact::RunStored { queue, run: record } => {
-                let run = record.run;
-                segments.keep_free(run.0);
-                match segments.get(run.0)? {
-                    Some(segment) if is_of(record, *queue, segment.info()) => {}
-                    Some(_) => return Err(OpenError::OtherSegment { number: run.0 }),
-                    None => {
-                        self.missing.insert(run);
-                        return Ok(false);
-                    }
+            Fact::RunStored { queue, run } => self.stored(*queue, run, chunk, segments),
+            Fact::RunsRewritten { queue, run, .. } => {
+                if !self.stored(*queue, run, chunk, segments)? {
+                    // What went from the old ones is not there either.
+                    (run.next, run.bytes, run.holes) = (run.count, 0, Ordinals::default());
                 }
-                let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
-                let told = Told { queue: *queue, chunk, first_chunk, holes: record.holes.len() };
-                self.stored.insert(run, told);
+                Ok(true)
             }
             Fact::RunSettled { run, .. } => {
                 segments.keep_free(run.0);
                 self.missing.remove(run);
+                Ok(true)
             }
-            _ => {}
+            _ => Ok(true),
         }
+    }
+
+    /// Takes note of the record of a run. False: its segment is not there.
+    fn stored<D: Disk>(
+        &mut self,
+        queue: QueueId,
+        record: &RunRecord,
+        chunk: u32,
+        segments: &Segments<D>,
+    ) -> Result<bool, OpenError> {
+        let run = record.run;
+        segments.keep_free(run.0);
+        let Some(segment) = segments.get(run.0)? else {
+            self.missing.insert(run);
+            return Ok(false);
+        };
+        let segment = *segment.info();
+        if !is_of(record, queue, &segment) {
+            return Err(OpenError::OtherSegment { number: run.0 });
+        }
+        let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
+        let holes = record.holes.len();
+        self.stored.insert(run, Told { queue, chunk, first_chunk, holes, segment });
         Ok(true)
     }
 
@@ -305,8 +328,8 @@ impl Runs {
     /// Who holds which segment, and the segments that nobody knows of.
     fn held(&self, broker: &Broker, there: &[u64]) -> (Holds, Vec<RunId>) {
         let mut messages: BTreeMap<RunId, u64> = self.stored.keys().map(|run| (*run, 0)).collect();
-        for (_, run, waiting) in broker.runs() {
-            *messages.entry(run).or_default() += waiting;
+        for view in broker.runs() {
+            *messages.entry(view.run).or_default() += view.waiting;
         }
         let on_shelf = |place| Where::of(place).run().is_some();
         for (queue, seq) in broker.scan((QueueId(0), Seq(0)), usize::MAX, on_shelf).0 {
@@ -316,9 +339,11 @@ impl Runs {
             }
         }
         let mut holds = Holds::default();
-        for (run, Told { queue, chunk, first_chunk, holes }) in &self.stored {
-            holds.begin(*run, *queue, messages[run], *chunk, *holes);
-            holds.began(*run, *first_chunk);
+        for (run, told) in &self.stored {
+            let Told { queue, chunk, first_chunk, holes, segment } = *told;
+            let file = File { count: segment.count, len: segment.file_len };
+            holds.begin(*run, queue, file, messages[run], chunk, holes);
+            holds.began(*run, first_chunk);
             if messages[run] == 0 {
                 // It may linger: nobody knows how it came to its end.
                 holds.settle(*run);

@@ -3,19 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use overtake_lane::{Place, QueueId, Refusal, RunId};
+use overtake_lane::{Broker, Fact, Place, QueueId, Refusal, RunId, Settled, Step};
+use overtake_store::SegmentInfo;
 
 use super::Core;
 use crate::api::Content;
 use crate::place::Where;
-use crate::shelf::{Done, Job, Spill};
+use crate::shelf::{Done, File, Job, Spill};
 
 /// Bytes that a message in memory takes beside its content, about: its entry, its place in the index, and where its content is.
 const ENTRY_BYTES: u64 = 320;
 /// Bytes of memory that one run frees, at most.
-const RUN_BYTES_MAX: u64 = 16 << 20;
+pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 /// And at least, so that a small memory does not make many small segments.
-const RUN_BYTES_MIN: u64 = 16 << 10;
+const RUN_BYTES_MIN: u64 = 4 << 10;
 /// The oldest messages of each lane stay: they are leased next.
 const KEEP_MAX: u64 = 64;
 /// Beyond its bound by so much, memory holds up publishes until a segment is written.
@@ -25,13 +26,15 @@ const EXCESS_MAX: u64 = 8 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Spilling {
     /// A segment is being written.
-    is_writing: bool,
+    pub(super) is_writing: bool,
     /// The disk has no room for a segment.
     is_full: bool,
     /// So much was in memory when nothing could be spilled.
     in_vain: u64,
+    /// So many bytes were in files when nothing could be rewritten.
+    pub(super) rewritten_in_vain: u64,
     /// Jobs to hand out now.
-    jobs: Vec<Job>,
+    pub(super) jobs: Vec<Job>,
     /// Runs nobody needs any more; their segments go when that is durable.
     over: Vec<RunId>,
     /// Runs that linger, by the chunk of their first record.
@@ -67,10 +70,15 @@ impl<T> Core<T> {
     /// A job is done.
     pub fn done(&mut self, done: Done) {
         match done {
-            Done::Spilled { queue, run } => {
+            Done::Spilled(segment) => {
                 self.spilling.is_writing = false;
                 self.spilling.is_full = false;
-                self.spilled(queue, run);
+                self.written(&segment, Broker::spilled);
+            }
+            Done::Rewritten(segment) => {
+                self.spilling.is_writing = false;
+                self.spilling.is_full = false;
+                self.written(&segment, Broker::rewritten);
             }
             Done::NoRoom { queue, run } => {
                 self.spilling.is_writing = false;
@@ -87,7 +95,7 @@ impl<T> Core<T> {
     }
 
     /// Whether segments wait for room on the disk.
-    fn is_spilling_held(&self) -> bool {
+    pub(super) fn is_spilling_held(&self) -> bool {
         self.spilling.is_full || self.is_short()
     }
 
@@ -103,14 +111,15 @@ impl<T> Core<T> {
         self.shelf.failure()
     }
 
-    fn spilled(&mut self, queue: QueueId, run: RunId) {
+    /// A segment is durable, and its messages are what the broker makes of its plan now.
+    fn written(&mut self, segment: &SegmentInfo, take: fn(&mut Broker, QueueId, RunId, &mut Step)) {
         let mut step = std::mem::take(&mut self.step);
-        self.broker.spilled(queue, run, &mut step);
+        take(&mut self.broker, segment.queue, RunId(segment.number), &mut step);
         let chunk = self.chunk();
         for fact in &step.facts {
-            if let overtake_lane::Fact::RunStored { queue, run } = fact {
-                let waiting = u64::from(run.count - run.next) - run.holes.len() as u64;
-                self.holds.begin(run.run, *queue, waiting, chunk, run.holes.len());
+            if let Fact::RunStored { queue, run } | Fact::RunsRewritten { queue, run, .. } = fact {
+                let file = File { count: segment.count, len: segment.file_len };
+                self.holds.begin(run.run, *queue, file, run.waiting(), chunk, run.holes.len());
             }
         }
         self.step = step;
@@ -209,8 +218,8 @@ impl<T> Core<T> {
         for run in std::mem::take(&mut self.ended) {
             let is_free = self.holds.get(run).is_some_and(|held| held.messages == 0);
             if is_free && let Some(held) = self.holds.end(run) {
-                let (queue, how) = (held.queue, overtake_lane::Settled::Removed);
-                self.record(&[overtake_lane::Fact::RunSettled { queue, run, how }], false);
+                let (queue, how) = (held.queue, Settled::Removed);
+                self.record(&[Fact::RunSettled { queue, run, how }], false);
                 if held.is_settled {
                     self.spilling.lingering.insert((held.first_chunk, run));
                 } else {

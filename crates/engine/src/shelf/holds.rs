@@ -25,6 +25,26 @@ pub(crate) struct Holds {
     by_chunk: BTreeSet<(u32, RunId)>,
     messages: u64,
     record_bytes: u64,
+    /// Bytes of all files.
+    file_bytes: u64,
+    /// Bytes of them that are needed, about.
+    live_bytes: u64,
+}
+
+/// The file of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    /// Messages in it.
+    pub(crate) count: u64,
+    /// Its length, bytes.
+    pub(crate) len: u64,
+}
+
+impl File {
+    /// Bytes of it that so many messages take, about.
+    fn share(self, messages: u64) -> u64 {
+        self.len / self.count.max(1) * messages.min(self.count)
+    }
 }
 
 /// One of them.
@@ -34,6 +54,7 @@ pub(crate) struct Held {
     pub(crate) queue: QueueId,
     /// Messages that hold it.
     pub(crate) messages: u64,
+    pub(crate) file: File,
     /// The chunk of the journal with its last record, or one before.
     chunk: u32,
     /// That of the first one there still is, or one before.
@@ -50,14 +71,24 @@ pub(crate) fn record_len(holes: usize) -> usize {
 
 impl Holds {
     /// A segment is needed by so many messages from now on. Its record, in this chunk or a later one, has so many holes.
-    pub(crate) fn begin(&mut self, run: RunId, queue: QueueId, messages: u64, chunk: u32, holes: usize) {
+    pub(crate) fn begin(
+        &mut self,
+        run: RunId,
+        queue: QueueId,
+        file: File,
+        messages: u64,
+        chunk: u32,
+        holes: usize,
+    ) {
         let record_len = record_len(holes);
-        let held = Held { queue, messages, chunk, first_chunk: chunk, record_len, is_settled: false };
+        let held = Held { queue, messages, file, chunk, first_chunk: chunk, record_len, is_settled: false };
         let before = self.runs.insert(run, held);
         assert!(before.is_none(), "a run begins once");
         self.by_chunk.insert((chunk, run));
         self.messages += messages;
         self.record_bytes += record_len as u64;
+        self.file_bytes += file.len;
+        self.live_bytes += file.share(messages);
     }
 
     /// Its record was written again.
@@ -72,16 +103,23 @@ impl Holds {
 
     /// One message more holds it.
     pub(crate) fn share(&mut self, run: RunId) {
-        self.runs.get_mut(&run).expect("only what is held is shared").messages += 1;
-        self.messages += 1;
+        self.change(run, |messages| messages + 1);
     }
 
     /// So many messages fewer hold it. True: none does any more.
     pub(crate) fn release(&mut self, run: RunId, messages: u64) -> bool {
-        let held = self.runs.get_mut(&run).expect("only what is held is released");
-        held.messages = held.messages.checked_sub(messages).expect("what holds is released once");
-        self.messages -= messages;
-        held.messages == 0
+        self.change(run, |before| before.checked_sub(messages).expect("what holds is released once")) == 0
+    }
+
+    /// Changes how many messages hold a segment. Answers how many do now.
+    fn change(&mut self, run: RunId, change: impl Fn(u64) -> u64) -> u64 {
+        let held = self.runs.get_mut(&run).expect("only what is held is shared and released");
+        let (before, file) = (held.messages, held.file);
+        let now = change(before);
+        held.messages = now;
+        self.messages = self.messages - before + now;
+        self.live_bytes = self.live_bytes - file.share(before) + file.share(now);
+        now
     }
 
     /// What waited in it is gone, by one word in the journal.
@@ -102,12 +140,23 @@ impl Holds {
         assert_eq!(held.messages, 0, "what is held does not end");
         self.by_chunk.remove(&(held.chunk, run));
         self.record_bytes -= held.record_len as u64;
+        self.file_bytes -= held.file.len;
         Some(held)
     }
 
     /// Segments that nobody holds.
     pub(crate) fn idle(&self) -> Vec<RunId> {
         self.runs.iter().filter(|(_, held)| held.messages == 0).map(|(run, _)| *run).collect()
+    }
+
+    /// Bytes of all segments, and those of them that are needed, about.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        (self.file_bytes, self.live_bytes)
+    }
+
+    /// All segments.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (RunId, Held)> + '_ {
+        self.runs.iter().map(|(run, held)| (*run, *held))
     }
 
     /// Segments.
@@ -142,9 +191,11 @@ mod tests {
     #[test]
     fn a_segment_is_needed_until_nobody_holds_it() {
         let (one, two, queue) = (RunId(1), RunId(2), QueueId(3));
+        let file = File { count: 2, len: 200 };
         let mut holds = Holds::default();
-        holds.begin(one, queue, 2, 5, 0);
-        holds.begin(two, queue, 1, 6, 10);
+        holds.begin(one, queue, file, 2, 5, 0);
+        holds.begin(two, queue, file, 1, 6, 10);
+        assert_eq!(holds.bytes(), (400, 300));
         assert_eq!((holds.messages(), holds.oldest()), (3, Some((5, one))));
         holds.share(one);
         holds.recorded(one, 9, 1);
@@ -155,6 +206,9 @@ mod tests {
         assert!(holds.end(one).is_none());
         assert!(holds.release(two, 1));
         holds.end(two);
-        assert_eq!((holds.messages(), holds.record_bytes(), holds.oldest()), (0, 0, None));
+        assert_eq!(
+            (holds.messages(), holds.record_bytes(), holds.bytes(), holds.oldest()),
+            (0, 0, (0, 0), None)
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! What is done beside the journal, on a thread of its own: segments are written and removed.
+//! What is done beside the journal, on a thread of its own: segments are written, rewritten and removed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{Message, QueueId, RunId};
-use overtake_store::{Disk, Segments, StoreError};
+use overtake_store::{Disk, SegmentInfo, Segments, StoreError};
 
 use crate::api::Content;
 
@@ -12,6 +13,8 @@ use crate::api::Content;
 pub enum Job {
     /// Write a segment.
     Spill(Spill),
+    /// Write what still waits in some segments into a new one.
+    Rewrite(Rewrite),
     /// Remove the segment of a run that nobody needs any more.
     Remove(RunId),
 }
@@ -26,16 +29,24 @@ pub struct Spill {
     pub(crate) messages: Vec<(Message, Arc<Content>)>,
 }
 
+/// Messages that go from sparse segments into a new one.
+#[derive(Debug)]
+pub struct Rewrite {
+    /// Of which queue.
+    pub(crate) queue: QueueId,
+    /// The run they will wait in.
+    pub(crate) run: RunId,
+    /// Where they are, in the order of sequences.
+    pub(crate) pieces: Vec<(RunId, Range<u32>)>,
+}
+
 /// What came of a job. For [`Core::done`](crate::core::Core::done).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The segment is durable.
-    Spilled {
-        /// Of which queue.
-        queue: QueueId,
-        /// Of which run.
-        run: RunId,
-    },
+    Spilled(SegmentInfo),
+    /// The segment of a rewrite is durable.
+    Rewritten(SegmentInfo),
     /// There is no room for the segment.
     NoRoom {
         /// Of which queue.
@@ -66,11 +77,10 @@ impl<D: Disk> Spiller<D> {
         match job {
             Job::Spill(spill) => {
                 let (queue, run) = (spill.queue, spill.run);
-                match self.spill(spill) {
-                    Ok(()) => Ok(Done::Spilled { queue, run }),
-                    Err(StoreError::Full) => Ok(Done::NoRoom { queue, run }),
-                    Err(error) => Err(error),
-                }
+                no_room(queue, run, self.spill(spill).map(Done::Spilled))
+            }
+            Job::Rewrite(rewrite) => {
+                no_room(rewrite.queue, rewrite.run, self.rewrite(&rewrite).map(Done::Rewritten))
             }
             Job::Remove(run) => {
                 self.segments.remove(run.0)?;
@@ -79,13 +89,37 @@ impl<D: Disk> Spiller<D> {
         }
     }
 
-    fn spill(&mut self, spill: Spill) -> Result<(), StoreError> {
+    fn spill(&mut self, spill: Spill) -> Result<SegmentInfo, StoreError> {
         let mut writer = self.segments.writer_of(spill.run.0, spill.queue)?;
         for (message, content) in spill.messages {
             self.content.clear();
             content.encode(&mut self.content);
             writer.push(&message, &self.content)?;
         }
-        writer.finish().map(drop)
+        writer.finish()
+    }
+
+    fn rewrite(&self, rewrite: &Rewrite) -> Result<SegmentInfo, StoreError> {
+        let mut writer = self.segments.writer_of(rewrite.run.0, rewrite.queue)?;
+        for (run, ordinals) in &rewrite.pieces {
+            let segment = self.segments.get(run.0)?.ok_or_else(|| gone(*run))?;
+            for ordinal in u64::from(ordinals.start)..u64::from(ordinals.end) {
+                let block = segment.block(ordinal)?.ok_or_else(|| gone(*run))?;
+                writer.push(&block.message(ordinal)?, block.content(ordinal))?;
+            }
+        }
+        writer.finish()
+    }
+}
+
+/// What is read while it is rewritten cannot be gone, but for somebody's hand.
+fn gone(run: RunId) -> StoreError {
+    StoreError::Poisoned { why: format!("segment {} is gone, and messages in it still wait", run.0) }
+}
+
+fn no_room(queue: QueueId, run: RunId, result: Result<Done, StoreError>) -> Result<Done, StoreError> {
+    match result {
+        Err(StoreError::Full) => Ok(Done::NoRoom { queue, run }),
+        result => result,
     }
 }

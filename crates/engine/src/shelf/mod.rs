@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use overtake_lane::{Backlog, RunId};
 
-pub(crate) use holds::{Holds, record_len};
-pub use job::{Done, Job, Spill, Spiller};
+pub(crate) use holds::{File, Held, Holds, record_len};
+pub use job::{Done, Job, Rewrite, Spill, Spiller};
 pub(crate) use shelf_on_disk::ShelfOnDisk;
 
 use crate::api::Content;

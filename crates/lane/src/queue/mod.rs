@@ -7,6 +7,7 @@ mod end;
 mod lease;
 mod publish;
 mod recover;
+mod rewrite;
 mod spill;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,8 @@ use crate::refusal::Refusal;
 use crate::roster::{Kind, Roster};
 use crate::run::{Backlog, Run, RunId};
 use crate::settings::{LastValue, Order, Settings};
+
+use rewrite::Rewrite;
 
 pub(crate) use publish::{Admission, Admitted, Copied};
 
@@ -50,6 +53,8 @@ pub(crate) struct Queue {
     run_alarms: BTreeSet<(Time, RunId)>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
+    /// Runs that are being written anew.
+    rewriting: BTreeMap<RunId, Rewrite>,
     /// Leased to pulls.
     pulled: List,
     delayed: List,
@@ -81,6 +86,7 @@ impl Queue {
             runs: BTreeMap::new(),
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
+            rewriting: BTreeMap::new(),
             id,
             name,
             next_seq,
@@ -132,6 +138,8 @@ impl Queue {
         }
         let fetched = self.runs.keys().copied().collect();
         self.bring_all();
+        let unread: Vec<RunId> = self.runs.keys().copied().collect();
+        let unread: Vec<Run> = unread.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
         let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
         for slot in &slots {
             self.detach(*slot);
@@ -147,6 +155,9 @@ impl Queue {
         for (slot, left) in slots.into_iter().zip(left) {
             self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
             self.attach(slot);
+        }
+        for run in unread {
+            self.enter_run(&run.record());
         }
         fetched
     }

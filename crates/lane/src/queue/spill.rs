@@ -13,7 +13,8 @@ use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
 use crate::message::{Message, Settled, State};
-use crate::run::{CHUNK, Reader, Run, RunId, RunRecord};
+use crate::ordinals::Ordinals;
+use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord};
 
 /// A run is looked through for expired messages at most so many times between its first expiry and its last.
 const LOOKS: u64 = 64;
@@ -46,7 +47,7 @@ impl Queue {
                 entry.message.extras.is_none() && !entry.spilling
             };
             let slots: Vec<Slot> = (self.lanes.fresh(&self.entries, index).skip(keep).filter(plain))
-                .take(most)
+                .take(most.min(RUN_LEN_MAX as usize))
                 .take_while(|slot| {
                     let fits = bytes < most_bytes;
                     bytes += u64::from(self.entries[*slot].message.bytes);
@@ -100,8 +101,9 @@ impl Queue {
         step.facts.push(Fact::RunStored { queue: self.id, run: Box::new(record) });
     }
 
-    /// The segment of a plan could not be written.
+    /// The segment of a plan, to spill or to rewrite, could not be written.
     pub(crate) fn unspilled(&mut self, run: RunId) {
+        self.rewriting.remove(&run);
         for seq in self.spilling.remove(&run).unwrap_or_default() {
             if let Some(slot) = self.by_seq.get(seq) {
                 self.entries[slot].spilling = false;
@@ -109,34 +111,15 @@ impl Queue {
         }
     }
 
-    /// Takes for true that messages wait in a run. Those that are in memory leave it.
-    pub(crate) fn fold_run(&mut self, record: &RunRecord, step: &mut Step) {
-        self.next_seq = self.next_seq.max(record.last.next());
-        let known = self.runs.contains_key(&record.run);
-        if known {
-            self.remove_run(record.run);
-        }
-        let mut left = 0;
-        let is_here = self.by_seq.from(record.first).next();
-        if is_here.is_some_and(|slot| self.entries[slot].message.seq <= record.last) {
-            let run = Run::new(record, 0);
-            let backlog = self.backlog.clone();
-            for (_, message) in Reader::new(&*backlog, &run, 0) {
-                if let Some(slot) = self.by_seq.get(message.seq) {
-                    step.effects.push(Effect::Released(self.take_out(slot).place));
-                    left += 1;
-                }
-            }
-        }
-        let index = self.add_run(record);
-        if !known {
-            self.lanes.lane_mut(index).stats.published += self.runs[&record.run].waiting() - left;
-        }
-    }
-
     /// Takes a run as it is, its record written elsewhere. Answers its lane.
     pub(crate) fn add_run(&mut self, record: &RunRecord) -> u16 {
         let index = self.open_lane(record.priority);
+        self.put_run(record, index);
+        index
+    }
+
+    /// Puts a run into a lane.
+    pub(super) fn put_run(&mut self, record: &RunRecord, index: u16) {
         let run = Run::new(record, index);
         let (count, bytes) = (run.waiting(), run.bytes);
         (self.waiting, self.waiting_bytes) = (self.waiting + count, self.waiting_bytes + bytes);
@@ -149,10 +132,9 @@ impl Queue {
         self.lanes.count_ready(index);
         self.run_alarms.insert((run.expires, run.id));
         self.runs.insert(run.id, run);
-        index
     }
 
-    fn remove_run(&mut self, id: RunId) -> Option<Run> {
+    pub(super) fn remove_run(&mut self, id: RunId) -> Option<Run> {
         let run = self.runs.remove(&id)?;
         let (count, bytes) = (run.waiting(), run.bytes);
         (self.waiting, self.waiting_bytes) = (self.waiting - count, self.waiting_bytes - bytes);
@@ -189,13 +171,11 @@ impl Queue {
     fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
         // A recovery may know the lanes of now, and the run is of lanes of before.
         let own = self.open_lane(message.priority);
-        if own != self.runs[&id].lane {
-            let left = Arc::clone(&self.lanes.lane(self.runs[&id].lane).name);
-            self.lanes.count_moved(&left, own);
-        }
+        let others = Some(self.runs[&id].lane).filter(|lane| *lane != own);
+        let left = others.map(|lane| Arc::clone(&self.lanes.lane(lane).name));
         let run = self.runs.get_mut(&id).expect("a run that is read is there");
-        let (before, index, bytes) = (run.first, run.lane, u64::from(message.bytes));
-        run.take(ordinal, &message);
+        let (before, index) = (run.first, run.lane);
+        let bytes = run.take(ordinal, &message);
         let (first, is_over) = (run.first, run.waiting() == 0);
         (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
         self.spilled -= 1;
@@ -210,10 +190,38 @@ impl Queue {
             self.remove_run(id);
         }
         let seq = message.seq;
+        if let Some(slot) = self.by_seq.get(seq) {
+            // The record of the run was wrong: the message has left it.
+            self.lanes.lane_mut(index).stats.published -= 1;
+            return slot;
+        }
+        if let Some(left) = left {
+            self.lanes.count_moved(&left, own);
+        }
         let slot = self.entries.insert(message, own);
         self.by_seq.insert(seq, slot);
         self.attach(slot);
         slot
+    }
+
+    /// Brings back what waits in a run and is taken by another account of it.
+    pub(super) fn fetch_taken(&mut self, id: RunId, next: u32, holes: &Ordinals) {
+        let backlog = self.backlog.clone();
+        let Some(run) = self.runs.get(&id) else { return };
+        let mut taken = run.ordinals_taken(next, holes).peekable();
+        let mut fetched = Vec::new();
+        while let Some(from) = taken.peek().copied() {
+            let read = run.read(&*backlog, from, CHUNK);
+            if read.is_empty() {
+                break;
+            }
+            let read = (from..).zip(read);
+            fetched.extend(read.filter(|(ordinal, _)| taken.next_if_eq(ordinal).is_some()));
+        }
+        drop(taken);
+        for (ordinal, message) in fetched {
+            self.fetch(id, ordinal, message);
+        }
     }
 
     /// The message of a sequence, brought into memory if it waits in a run.
@@ -256,7 +264,7 @@ impl Queue {
     fn load_next(&mut self, id: RunId) -> bool {
         let backlog = self.backlog.clone();
         let next = self.runs[&id].next();
-        let read = backlog.read(id, next, CHUNK);
+        let read = self.runs[&id].read(&*backlog, next, CHUNK);
         let is_read = !read.is_empty();
         for (ordinal, message) in (next..).zip(read) {
             if self.runs.get(&id).is_some_and(|run| run.waits(ordinal)) {
@@ -314,7 +322,7 @@ impl Queue {
             if !run.waits(ordinal) {
                 return None;
             }
-            let message = self.backlog.read(run.id, ordinal, 1).pop()?;
+            let message = run.read(&*self.backlog, ordinal, 1).pop()?;
             (message.seq == seq).then_some((run.id, ordinal, message))
         })
     }

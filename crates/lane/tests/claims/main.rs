@@ -10,6 +10,7 @@ mod limits;
 mod pickers;
 mod priority;
 mod routing;
+mod runs;
 mod seeing;
 mod settings;
 mod time;

@@ -37,6 +37,8 @@ enum Op {
     Unbind { queue: usize, key: &'static str },
     Wait { ms: u64 },
     Hold(bool),
+    PlanRewrite { at: Index, many: usize },
+    EndRewrite { nth: Index, is_written: bool },
     Restart,
 }
 
@@ -220,7 +222,50 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (queue(), route()).prop_map(|(queue, key)| Op::Unbind { queue, key }),
         10 => ms().prop_map(|ms| Op::Wait { ms }),
         1 => any::<bool>().prop_map(Op::Hold),
+        3 => (any::<Index>(), 1..6_usize).prop_map(|(at, many)| Op::PlanRewrite { at, many }),
+        2 => (any::<Index>(), any::<bool>()).prop_map(|(nth, is_written)| Op::EndRewrite { nth, is_written }),
         1 => Just(Op::Restart),
+    ]
+}
+
+/// A message that can be spilled.
+fn plain() -> impl Strategy<Value = Message> {
+    let ttl_ms = prop_oneof![5 => Just(0), 1 => ms()];
+    (0..2_usize, 0..2_i64, ttl_ms, 0..30_u32).prop_map(|(queue, priority, ttl_ms, bytes)| Message {
+        queue: Some(queue),
+        key_route: "k",
+        priority,
+        id: None,
+        key: None,
+        ttl_ms,
+        delay_ms: 0,
+        bytes,
+    })
+}
+
+/// Settings of a queue in which many messages wait.
+fn deep_settings() -> impl Strategy<Value = Box<Settings>> {
+    settings().prop_map(|settings| {
+        let (last_value, reject_below) = (None, None);
+        Box::new(Settings { last_value, reject_below, max_length: 0, max_bytes: 0, ttl_ms: 0, ..*settings })
+    })
+}
+
+/// What is asked of queues in which many messages wait: mostly more of them, some in the midst of them, and rewrites.
+fn deep_op() -> impl Strategy<Value = Op> {
+    let which = || prop::collection::vec(any::<Index>(), 1..6).prop_map(Chosen::Some);
+    prop_oneof![
+        12 => prop::collection::vec(plain(), 1..9).prop_map(|publishes| Op::Transact { publishes, settles: Vec::new() }),
+        6 => (0..2_usize, 1..6_u32, ms()).prop_map(|(queue, max, ms)| Op::Pull { queue, max, visibility_ms: Some(ms), wait_ms: 0 }),
+        2 => (0..3_u64, 0..2_usize).prop_map(|(id, queue)| Op::Consume { id, queue, window: 2, urgent: None, priority: 0 }),
+        1 => (0..3_u64).prop_map(|id| Op::Cancel { id }),
+        6 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, outcome)| Op::Settle { which, outcome }),
+        2 => (0..2_usize, which(), 0..2_i64).prop_map(|(queue, which, priority)| Op::Reprioritise { queue, which, priority }),
+        6 => (0..2_usize, which()).prop_map(|(queue, which)| Op::Remove { queue, which }),
+        3 => ms().prop_map(|ms| Op::Wait { ms }),
+        12 => (any::<Index>(), 1..6_usize).prop_map(|(at, many)| Op::PlanRewrite { at, many }),
+        4 => (any::<Index>(), prop::bool::weighted(0.8)).prop_map(|(nth, is_written)| Op::EndRewrite { nth, is_written }),
+        2 => op(),
     ]
 }
 
@@ -279,6 +324,12 @@ impl World {
             views.into_iter().map(move |view| ((id, view.seq), view))
         });
         all.collect()
+    }
+
+    /// All that can be seen of messages, wherever they are.
+    fn seen(&self) -> Snapshot {
+        let at_first = |view: MessageView| MessageView { place: self.watch.first_place(view.place), ..view };
+        self.snapshot().into_iter().map(|(at, view)| (at, at_first(view))).collect()
     }
 
     fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
@@ -433,6 +484,8 @@ impl World {
                 let step = self.watch.hold(*held);
                 self.judge(&before, &step, &Licence::default());
             }
+            Op::PlanRewrite { at, many } => self.watch.plan_rewrite(at.index(1 << 16), *many),
+            Op::EndRewrite { nth, is_written } => self.watch.end_rewrite(nth.index(1 << 16), *is_written),
             Op::Restart => {
                 let before = self.snapshot();
                 self.takers.clear();
@@ -734,13 +787,32 @@ proptest! {
         ops in prop::collection::vec(op(), 1..200),
         keep in prop::option::of(0..3_usize),
     ) {
-        let mut world = World::new(keep);
-        for (queue, settings) in declared.into_iter().enumerate() {
-            world.act(&Op::Declare { queue, settings });
-            world.act(&Op::Bind { queue, key: "#" });
+        compare(keep, declared, ops);
+    }
+
+    #[test]
+    fn whatever_is_asked_of_deep_queues_nobody_sees_what_is_not_in_memory(
+        declared in prop::collection::vec(deep_settings(), QUEUES.len()),
+        ops in prop::collection::vec(deep_op(), 1..120),
+        keep in 0..3_usize,
+    ) {
+        compare(Some(keep), declared, ops);
+    }
+}
+
+/// Asks a broker that spills and one that never does the same.
+fn compare(keep: Option<usize>, declared: impl IntoIterator<Item = Box<Settings>>, ops: Vec<Op>) {
+    let mut worlds = vec![World::new(keep)];
+    worlds.extend(keep.map(|_| World::new(None)));
+    let declared = declared.into_iter().enumerate();
+    let first = declared
+        .flat_map(|(queue, settings)| [Op::Declare { queue, settings }, Op::Bind { queue, key: "#" }]);
+    for op in first.chain(ops) {
+        for world in &mut worlds {
+            world.act(&op);
         }
-        for op in &ops {
-            world.act(op);
+        if let [spilling, other] = &worlds[..] {
+            assert_eq!(spilling.seen(), other.seen(), "one that spills and one that never does");
         }
     }
 }

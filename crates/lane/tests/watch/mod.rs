@@ -1,14 +1,15 @@
 //! What must hold after every step of any broker, whatever it was asked: places balance, facts folded anew give the same
 //! broker, nothing is delivered at or after its expiry, lanes conserve messages, and no deadline is slept past.
 
-mod shelf;
+pub(crate) mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, BrowseOrder, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place, Query,
-    QueueId, Refusal, Reply, RunId, Seq, State, Status, Step, Time,
+    Backlog, Broker, BrowseOrder, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place,
+    Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time,
 };
 use shelf::{Shelf, run_of};
 
@@ -29,6 +30,8 @@ pub(crate) struct Watch {
     keep: Option<usize>,
     /// A run that is being written.
     plan: Option<(QueueId, RunId)>,
+    /// Runs that are being rewritten, each into which and from which.
+    rewrites: Vec<(QueueId, RunId, Vec<RunId>)>,
     /// Runs begun.
     runs: u64,
     steps: u64,
@@ -46,6 +49,7 @@ impl Watch {
             shelf,
             keep: None,
             plan: None,
+            rewrites: Vec::new(),
             runs: 0,
             steps: 0,
             shelved: BTreeMap::new(),
@@ -82,16 +86,81 @@ impl Watch {
             self.watch_step(&step);
         }
         self.steps += 1;
-        if !self.steps.is_multiple_of(4) {
+        let nth = self.steps as usize;
+        self.rewrite_some(nth);
+        if !nth.is_multiple_of(4) {
             // A few gather, so that a run is of more than one.
             return;
         }
         self.runs += 1;
         let run = RunId(self.runs);
-        if let Some((queue, messages)) = self.broker.plan_spill(run, keep, 3, 40) {
+        if let Some((queue, messages)) = self.broker.plan_spill(run, keep, 3 + nth % 6, 90) {
             self.shelf.put(run, messages);
             self.plan = Some((queue, run));
         }
+    }
+
+    /// Every few steps a rewrite is begun, one is ended, and the record of a run is written again.
+    fn rewrite_some(&mut self, nth: usize) {
+        if nth.is_multiple_of(3) {
+            self.plan_rewrite(nth / 3, 1 + nth % 4);
+        }
+        if nth % 5 == 4 {
+            self.end_rewrite(nth, !nth.is_multiple_of(4));
+        }
+        if nth.is_multiple_of(7) {
+            self.say_again(nth);
+        }
+    }
+
+    /// Begins to rewrite at most so many runs of a lane, from this one of all on.
+    pub(crate) fn plan_rewrite(&mut self, at: usize, many: usize) {
+        let runs: Vec<RunView> = self.broker.runs().collect();
+        let Some(RunView { queue, lane, .. }) = runs.get(at % runs.len().max(1)).copied() else { return };
+        let row = runs[at % runs.len()..].iter().take_while(|run| (run.queue, run.lane) == (queue, lane));
+        let row: Vec<RunView> = row.take(many).copied().collect();
+        let of: Vec<RunId> = row.iter().map(|run| run.run).collect();
+        self.runs += 1;
+        let run = RunId(self.runs);
+        let pieces = self.broker.plan_rewrite(queue, run, &of);
+        let is_begun =
+            self.rewrites.iter().any(|(_, _, others)| others.iter().any(|other| of.contains(other)));
+        assert_eq!(pieces.is_none(), is_begun, "what is a row of runs can be rewritten, once at a time");
+        let Some(pieces) = pieces else { return };
+        let read = |(run, range): (RunId, Range<u32>)| self.shelf.read(run, range.start, range.len());
+        let messages: Vec<Message> = pieces.into_iter().flat_map(read).collect();
+        assert_eq!(messages.len() as u64, row.iter().map(|run| run.waiting).sum::<u64>(), "all that waits");
+        assert!(messages.is_sorted_by(|a, b| a.seq < b.seq), "in the order of sequences");
+        self.shelf.put(run, messages);
+        self.rewrites.push((queue, run, of));
+    }
+
+    /// Ends a rewrite that was begun: its segment is written, or could not be.
+    pub(crate) fn end_rewrite(&mut self, nth: usize, is_written: bool) {
+        if self.rewrites.is_empty() {
+            return;
+        }
+        let (queue, run, of) = self.rewrites.remove(nth % self.rewrites.len());
+        let mut step = Step::default();
+        let waiting = |broker: &Broker| of.iter().map(|run| broker.run_waiting(queue, *run)).sum::<u64>();
+        let before = (waiting(&self.broker), self.broker.runs().map(|run| run.waiting).sum::<u64>());
+        if is_written {
+            self.broker.rewritten(queue, run, &mut step);
+            assert_eq!(before.0, self.broker.run_waiting(queue, run), "all that still waits went into it");
+            assert_eq!(waiting(&self.broker), 0, "the old ones are over");
+        } else {
+            self.broker.unspilled(queue, run);
+        }
+        assert_eq!(before.1, self.broker.runs().map(|run| run.waiting).sum::<u64>());
+        self.watch_step(&step);
+    }
+
+    /// Says of a run what is true now, which changes nothing.
+    fn say_again(&mut self, at: usize) {
+        let runs: Vec<RunView> = self.broker.runs().collect();
+        let Some(run) = runs.get(at % runs.len().max(1)) else { return };
+        let fact = self.broker.run_fact(run.queue, run.run).expect("it is there");
+        self.watch_step(&Step { facts: vec![fact], ..Step::default() });
     }
 
     /// Lets time pass up to `now`, then does one thing.
@@ -135,6 +204,7 @@ impl Watch {
         let mut broker = Broker::with_backlog(self.options, self.shelf.clone());
         let mut step = Step::default();
         self.plan = None;
+        self.rewrites.clear();
         for fact in self.facts.clone() {
             broker.fold(fact, &mut step).expect("every fact is founded");
         }
@@ -184,8 +254,12 @@ impl Watch {
                     self.expires.insert((*queue, *seq), *expires);
                 }
                 Fact::RunStored { run, .. } => {
-                    let waiting = u64::from(run.count - run.next) - run.holes.len() as u64;
-                    self.shelved.entry(run.run).or_insert(waiting as i64);
+                    assert!(run.makes_sense(), "{run:?}");
+                    self.shelved.entry(run.run).or_insert(run.waiting() as i64);
+                }
+                Fact::RunsRewritten { run, .. } => {
+                    assert!(run.makes_sense(), "{run:?}");
+                    self.shelved.insert(run.run, run.waiting() as i64);
                 }
                 _ => {}
             }

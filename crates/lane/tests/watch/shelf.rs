@@ -39,10 +39,12 @@ pub(crate) fn run_of(place: Place) -> Option<RunId> {
 impl Backlog for Shelf {
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
         let runs = self.0.lock().expect("sound");
-        runs[&run].iter().skip(from as usize).take(max).map(|(message, _)| message.clone()).collect()
+        let messages = runs.get(&run).into_iter().flatten();
+        messages.skip(from as usize).take(max).map(|(message, _)| message.clone()).collect()
     }
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
-        self.0.lock().expect("sound")[&run].partition_point(|(message, _)| message.seq < seq) as u32
+        let runs = self.0.lock().expect("sound");
+        runs.get(&run).map_or(0, |run| run.partition_point(|(message, _)| message.seq < seq) as u32)
     }
 }

@@ -1,0 +1,377 @@
+//! Messages that wait in runs: what a run may be, and how sparse ones are rewritten.
+
+use std::sync::Arc;
+
+use overtake_lane::{
+    Address, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, Fact, Given, Options, Order,
+    Ordinals, Place, Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Seq,
+    Settings, Status, Step, Time, Which,
+};
+use proptest::prelude::*;
+
+use crate::watch::browse;
+use crate::watch::shelf::Shelf;
+
+const NOW: Time = Time(1_000_000);
+const Q: QueueId = QueueId(0);
+
+/// A broker, what it spilled, and every fact so far.
+struct Stage {
+    broker: Broker,
+    shelf: Arc<Shelf>,
+    facts: Vec<Fact>,
+}
+
+impl Stage {
+    fn new(settings: Settings) -> Self {
+        let shelf = Arc::new(Shelf::default());
+        let broker = Broker::with_backlog(Options::default(), shelf.clone());
+        let mut stage = Self { broker, shelf, facts: Vec::new() };
+        stage.ask(Command::DeclareQueue { name: "q".into(), settings: Box::new(settings) });
+        stage
+    }
+
+    fn ask(&mut self, command: Command) -> Vec<Effect> {
+        let mut step = Step::default();
+        self.broker.apply(NOW, command, &mut step).expect("nothing speaks against it");
+        self.facts.append(&mut step.facts);
+        step.effects
+    }
+
+    fn publish(&mut self, priorities: &[i64]) {
+        for priority in priorities {
+            let (to, priority) = (Address::Queue("q".into()), Given::from(*priority));
+            let (id, key, ttl_ms, delay_ms, bytes, place) = (None, None, 0, 0, 10, Place(7));
+            self.ask(Command::Publish(Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }));
+        }
+    }
+
+    fn remove(&mut self, seqs: &[u64]) {
+        let which = Which::Seqs(seqs.iter().copied().map(Seq).collect());
+        self.ask(Command::Remove { queue: "q".into(), which });
+    }
+
+    /// Writes a run of at most so many messages.
+    fn spill(&mut self, run: u64, most: usize) {
+        let (queue, messages) = self.broker.plan_spill(RunId(run), 0, most, 1_000).expect("there are some");
+        self.shelf.put(RunId(run), messages);
+        let mut step = Step::default();
+        self.broker.spilled(queue, RunId(run), &mut step);
+        self.facts.append(&mut step.facts);
+    }
+
+    /// Plans to rewrite runs; answers ordinals as text, or that it cannot be done.
+    fn plan(&mut self, run: u64, of: &[u64]) -> String {
+        let of: Vec<RunId> = of.iter().copied().map(RunId).collect();
+        let Some(pieces) = self.broker.plan_rewrite(Q, RunId(run), &of) else { return "no".to_owned() };
+        let read =
+            |(run, range): &(RunId, std::ops::Range<u32>)| self.shelf.read(*run, range.start, range.len());
+        self.shelf.put(RunId(run), pieces.iter().flat_map(read).collect());
+        let told = pieces.iter().map(|(run, range)| format!("{}:{}-{}", run.0, range.start, range.end - 1));
+        told.collect::<Vec<String>>().join(" ")
+    }
+
+    fn rewritten(&mut self, run: u64) -> Step {
+        let mut step = Step::default();
+        self.broker.rewritten(Q, RunId(run), &mut step);
+        self.facts.extend(step.facts.iter().cloned());
+        step
+    }
+
+    /// A broker made of the facts that this keeps, and the effects.
+    fn folded(&self, keep: impl Fn(&Fact) -> bool) -> (Broker, Step) {
+        let mut broker = Broker::with_backlog(Options::default(), self.shelf.clone());
+        let mut step = Step::default();
+        for fact in self.facts.iter().filter(|fact| keep(fact)) {
+            broker.fold(fact.clone(), &mut step).expect("it is founded");
+        }
+        broker.wake(NOW, &mut step);
+        (broker, step)
+    }
+}
+
+fn fifo() -> Settings {
+    Settings { order: Order::Fifo, ..Settings::default() }
+}
+
+fn seqs(broker: &Broker) -> Vec<u64> {
+    browse(broker, "q", BrowseOrder::Published).iter().map(|view| view.seq.0).collect()
+}
+
+/// Run, waiting, count.
+fn runs(broker: &Broker) -> Vec<(u64, u64, u32)> {
+    broker.runs().map(|run| (run.run.0, run.waiting, run.count)).collect()
+}
+
+/// All lanes: what was published, and what is there.
+fn published(broker: &Broker) -> (u64, u64) {
+    let lanes = broker.view(NOW, "q").expect("it is there").lanes;
+    let here = lanes.iter().map(|lane| lane.ready + lane.delayed + lane.leased + lane.dead);
+    let gone =
+        lanes.iter().map(|lane| lane.settled + lane.expired + lane.evicted + lane.removed + lane.moved);
+    (lanes.iter().map(|lane| lane.published).sum(), here.chain(gone).sum())
+}
+
+#[test]
+fn what_still_waits_in_sparse_runs_is_rewritten_into_one() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 9]);
+    for run in 1..4 {
+        stage.spill(run, 3);
+    }
+    stage.remove(&[1, 2, 5]);
+    assert_eq!(stage.plan(4, &[2, 1]), "1:2-2 2:0-0 2:2-2");
+    assert_eq!(runs(&stage.broker), [(1, 1, 3), (2, 2, 3), (3, 3, 3)], "until then they wait where they did");
+    stage.remove(&[4]);
+    let step = stage.rewritten(4);
+    let forgotten = |run, messages| Effect::Forgotten { run: RunId(run), messages };
+    assert_eq!(step.effects, [forgotten(1, 1), forgotten(2, 1)]);
+    assert_eq!(runs(&stage.broker), [(4, 2, 3), (3, 3, 3)]);
+    assert_eq!(stage.broker.run_waiting(Q, RunId(4)), 2);
+    let Some(Fact::RunsRewritten { run, of, .. }) = step.facts.first() else { panic!("{:?}", step.facts) };
+    assert_eq!((run.next, &run.holes, run.bytes), (0, &Ordinals::from_iter([1]), 20));
+    assert_eq!((run.last, of.len()), (Seq(6), 2));
+    assert_eq!(seqs(&stage.broker), [3, 6, 7, 8, 9]);
+    let (again, _) = stage.folded(|_| true);
+    assert_eq!((seqs(&again), runs(&again)), (seqs(&stage.broker), runs(&stage.broker)));
+    assert_eq!((published(&stage.broker), published(&again)), ((9, 9), (9, 9)));
+}
+
+#[test]
+fn only_runs_that_follow_each_other_in_a_lane_are_rewritten_and_once_at_a_time() {
+    let mut stage = Stage::new(Settings::default());
+    stage.publish(&[5, 5, 5, 5, 5, 5, 9, 9]);
+    for run in 1..4 {
+        stage.spill(run, 2);
+    }
+    stage.spill(4, 2);
+    let lanes: Vec<(u16, u64)> = stage.broker.runs().map(|run| (run.lane, run.run.0)).collect();
+    assert_eq!(lanes, [(1, 4), (0, 1), (0, 2), (0, 3)], "the most urgent lane first");
+    for of in [&[][..], &[1, 3], &[3, 4], &[1, 1], &[8], &[2, 8]] {
+        assert_eq!(stage.plan(10, of), "no", "{of:?}");
+    }
+    assert_eq!(stage.plan(10, &[1, 2]), "1:0-1 2:0-1");
+    assert_eq!(stage.plan(11, &[2, 3]), "no");
+    assert_eq!(stage.plan(11, &[3]), "3:0-1");
+    stage.broker.unspilled(Q, RunId(10));
+    stage.broker.unspilled(Q, RunId(11));
+    assert_eq!(stage.plan(12, &[3, 2, 1]), "1:0-1 2:0-1 3:0-1");
+    assert!(stage.broker.plan_rewrite(QueueId(9), RunId(13), &[RunId(4)]).is_none());
+}
+
+#[test]
+fn a_run_that_is_written_between_two_others_keeps_them_apart() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 6]);
+    stage.spill(1, 2);
+    let (_, messages) = stage.broker.plan_spill(RunId(2), 0, 2, 1_000).expect("there are some");
+    stage.shelf.put(RunId(2), messages);
+    stage.spill(3, 2);
+    assert_eq!(stage.plan(4, &[1, 3]), "no");
+    stage.broker.unspilled(Q, RunId(2));
+    assert_eq!(stage.plan(4, &[1, 3]), "1:0-1 3:0-1");
+}
+
+#[test]
+fn a_new_run_for_which_nothing_is_left_is_forgotten() {
+    let forgotten = [Effect::Forgotten { run: RunId(2), messages: 0 }];
+    let end = |command: Command| {
+        let mut stage = Stage::new(fifo());
+        stage.publish(&[0; 2]);
+        stage.spill(1, 2);
+        stage.plan(2, &[1]);
+        stage.ask(command);
+        let step = stage.rewritten(2);
+        assert_eq!(step.facts, []);
+        step.effects
+    };
+    assert_eq!(end(Command::Purge { queue: "q".into(), status: None }), forgotten);
+    assert_eq!(end(Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false }), forgotten);
+}
+
+/// A consumer that stays fetches a few more than it is lent, and neither leaves a fact.
+#[test]
+fn what_was_fetched_without_a_fact_is_not_lost_with_its_old_run() {
+    for planned_before in [true, false] {
+        let mut stage = Stage::new(fifo());
+        stage.publish(&[0; 6]);
+        stage.spill(1, 3);
+        stage.spill(2, 3);
+        let consume = Consume {
+            consumer: ConsumerId(1),
+            queue: "q".into(),
+            window: Some(1),
+            urgent: None,
+            priority: 0,
+        };
+        if planned_before {
+            assert_eq!(stage.plan(3, &[1, 2]), "1:0-2 2:0-2");
+            stage.ask(Command::Consume(consume));
+        } else {
+            stage.ask(Command::Consume(consume));
+            assert_eq!(stage.plan(3, &[2]), "2:0-2");
+        }
+        assert_eq!(runs(&stage.broker), [(2, 3, 3)], "all of the first is in memory");
+        stage.rewritten(3);
+        let waiting = if planned_before { (3, 3, 6) } else { (3, 3, 3) };
+        assert_eq!(runs(&stage.broker), [waiting]);
+        let (again, _) = stage.folded(|_| true);
+        assert_eq!(seqs(&again), [1, 2, 3, 4, 5, 6]);
+        // A run that nobody rewrote says itself what was taken of it, by the facts to come.
+        let untouched = (!planned_before).then_some((1, 3, 3));
+        assert_eq!(runs(&again), untouched.into_iter().chain([waiting]).collect::<Vec<_>>());
+        assert_eq!(published(&again), (6, 6));
+    }
+}
+
+/// The records of the old runs are given back, or say segments that are not there any more.
+#[test]
+fn of_old_runs_that_are_unknown_only_the_new_one_is_taken() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 4]);
+    stage.spill(1, 2);
+    stage.spill(2, 2);
+    stage.plan(3, &[1, 2]);
+    stage.rewritten(3);
+    let (again, step) = stage.folded(|fact| !matches!(fact, Fact::RunStored { .. }));
+    assert_eq!(step.effects, vec![Effect::Released(Place(7)); 4], "what was in memory leaves it");
+    assert_eq!((runs(&again), published(&again)), (vec![(3, 4, 4)], (4, 4)));
+    let (again, step) =
+        stage.folded(|fact| matches!(fact, Fact::QueueStored { .. } | Fact::RunsRewritten { .. }));
+    assert_eq!(step.effects, []);
+    assert_eq!((runs(&again), published(&again)), (vec![(3, 4, 4)], (4, 4)));
+    let (again, _) = stage.folded(|fact| !matches!(fact, Fact::RunStored { run, .. } if run.run == RunId(2)));
+    assert_eq!((runs(&again), published(&again)), (vec![(3, 4, 4)], (4, 4)));
+}
+
+// ---- records that make no sense ----
+
+fn record() -> impl Strategy<Value = RunRecord> {
+    let small = || prop_oneof![6 => 0..9_u32, 1 => any::<u32>(), 1 => Just(u32::MAX)];
+    let seq = || prop_oneof![6 => 0..20_u64, 1 => any::<u64>()].prop_map(Seq);
+    let bytes = prop_oneof![4 => 0..100_u64, 1 => any::<u64>(), 1 => Just(1_u64 << 48)];
+    let expires = prop_oneof![Just(Time::NEVER), Just(Time(0)), Just(NOW.after(5))];
+    let holes = prop::collection::vec(small(), 0..4).prop_map(Ordinals::from_iter);
+    (1..8_u64, any::<i8>(), (small(), bytes), expires, (seq(), seq()), (small(), holes)).prop_map(
+        |(run, priority, (count, bytes), expires, (first, last), (next, holes))| RunRecord {
+            run: RunId(run),
+            priority: Priority(i32::from(priority)),
+            count,
+            bytes,
+            expires,
+            first,
+            last,
+            next,
+            holes,
+        },
+    )
+}
+
+fn fact() -> impl Strategy<Value = Fact> {
+    let old =
+        (1..8_u64, prop_oneof![0..5_u32, Just(u32::MAX)], prop::collection::vec(0..9_u32, 0..3)).prop_map(
+            |(run, next, holes)| Rewritten { run: RunId(run), next, holes: holes.into_iter().collect() },
+        );
+    prop_oneof![
+        record().prop_map(|run| Fact::RunStored { queue: Q, run: Box::new(run) }),
+        (record(), prop::collection::vec(old, 0..4)).prop_map(|(run, of)| Fact::RunsRewritten {
+            queue: Q,
+            run: Box::new(run),
+            of
+        }),
+    ]
+}
+
+fn all(broker: &Broker) -> impl PartialEq + std::fmt::Debug + use<> {
+    let facts: Vec<Fact> = broker.message_facts().collect();
+    (facts, runs(broker), published(broker))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_said_of_runs_is_taken_whole_or_not_at_all(facts in prop::collection::vec(fact(), 1..8), asks in any::<u16>()) {
+        let mut stage = Stage::new(Settings::default());
+        stage.publish(&[5, 5, 5, 5, 5, 5, 5, 5, 9, 9, 9]);
+        for run in 1..5 {
+            stage.spill(run, 2);
+        }
+        stage.remove(&[3]);
+        let broker = &mut stage.broker;
+        for fact in facts {
+            let before = all(broker);
+            let mut step = Step::default();
+            match broker.fold(fact.clone(), &mut step) {
+                Ok(()) => {
+                    let (Fact::RunStored { run, .. } | Fact::RunsRewritten { run, .. }) = fact else { panic!("{fact:?}") };
+                    prop_assert!(run.makes_sense());
+                    prop_assert_eq!(broker.run_waiting(Q, run.run), run.waiting());
+                }
+                Err(_) => {
+                    prop_assert!(step.effects.is_empty());
+                    prop_assert_eq!(before, all(broker));
+                }
+            }
+            let (published, here) = published(broker);
+            prop_assert_eq!(published, here);
+        }
+        ask_of_everything(broker, asks);
+    }
+
+    #[test]
+    fn a_record_makes_sense_or_is_none_of_a_run(record in record()) {
+        let wrong = record.first > record.last
+            || record.count > RUN_LEN_MAX
+            || record.next > record.count
+            || record.bytes > 1 << 48
+            || record.holes.iter().any(|hole| hole <= record.next || hole >= record.count)
+            || record.bytes > record.waiting().saturating_mul(u64::from(u32::MAX));
+        prop_assert_eq!(record.makes_sense(), !wrong);
+    }
+}
+
+/// Asks all that looks at runs, each bit of a number one thing, and sees that what is counted stays counted.
+fn ask_of_everything(broker: &mut Broker, asks: u16) {
+    let lanes = Order::Fifo;
+    let other = Settings { order: lanes, ..Settings::default() };
+    let pull = |consumer| Pull {
+        consumer: ConsumerId(consumer),
+        queue: "q".into(),
+        max: 9,
+        max_bytes: 0,
+        visibility_ms: None,
+        until: NOW,
+    };
+    let commands = [
+        Command::Pull(pull(1)),
+        Command::Reprioritise {
+            queue: "q".into(),
+            which: Which::Seqs((4..9).map(Seq).collect()),
+            priority: 3.into(),
+        },
+        Command::DeclareQueue { name: "q".into(), settings: Box::new(other) },
+        Command::Remove { queue: "q".into(), which: Which::Seqs((1..6).map(Seq).collect()) },
+        Command::Pull(pull(2)),
+        Command::Remove { queue: "q".into(), which: Which::All },
+        Command::Purge { queue: "q".into(), status: Some(Status::Ready) },
+    ];
+    let wanted = (0..).zip(commands).filter(|(at, _)| asks >> at & 1 == 1);
+    broker.wake(NOW, &mut Step::default());
+    for (_, command) in wanted {
+        for order in [BrowseOrder::Published, BrowseOrder::Dispatch] {
+            for view in browse(broker, "q", order) {
+                let _ = broker.message("q", &view.id);
+            }
+        }
+        let row: Vec<RunId> = broker.runs().map(|run| run.run).take(2).collect();
+        let begun = broker.plan_rewrite(Q, RunId(99), &row);
+        let reply: Result<Reply, _> = broker.apply(NOW, command, &mut Step::default());
+        drop(reply);
+        if begun.is_some() {
+            broker.rewritten(Q, RunId(99), &mut Step::default());
+        }
+        let (published, here) = published(broker);
+        assert_eq!(published, here);
+    }
+}
