@@ -59,6 +59,7 @@ mod error;
 mod file;
 mod frame;
 mod header;
+mod ids;
 mod journal;
 mod lsn;
 #[cfg(feature = "memory-disk")]

@@ -1,0 +1,4 @@
+//! Ids of messages in segments.
+mod hash;
+
+pub(crate) use hash::{IdEntry, IdHasher};
