@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
-use crate::ids::{Seq, Time};
+use crate::ids::{QueueId, Seq, Time};
 use crate::message::Message;
 use crate::priority::Priority;
 
@@ -22,6 +22,13 @@ pub trait Backlog: fmt::Debug + Send + Sync {
 
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
+
+    /// Messages of this queue that may have this id: every one that has it in any run, and others, which do no harm but must be
+    /// read. Asked only where a run of the queue has a message with an id. For what cannot be read, as [`Backlog::read`].
+    fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
+        let _ = (queue, id);
+        Vec::new()
+    }
 }
 
 /// Nothing was ever spilled.
@@ -47,6 +54,10 @@ pub struct RunRecord {
     pub priority: Priority,
     /// Messages in the segment.
     pub count: u32,
+    /// Those with an id that waited when the run was made.
+    pub ids: u32,
+    /// Those that died in another queue and waited when the run was made.
+    pub deaths: u32,
     /// Bytes of content of those that wait.
     pub bytes: u64,
     /// None of those that wait expires before.
@@ -68,6 +79,10 @@ pub(crate) struct Run {
     pub(crate) lane: u16,
     priority: Priority,
     count: u32,
+    /// As in the record.
+    pub(crate) ids: u32,
+    /// As in the record.
+    pub(crate) deaths: u32,
     next: u32,
     holes: BTreeSet<u32>,
     /// Bytes of content of those that wait.
@@ -80,12 +95,15 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(record: &RunRecord, lane: u16) -> Self {
-        let RunRecord { run, priority, count, bytes, expires, first, last, next, ref holes } = *record;
+        let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, ref holes } =
+            *record;
         Self {
             id: run,
             lane,
             priority,
             count,
+            ids,
+            deaths,
             next: next.min(count),
             holes: holes.iter().copied().filter(|hole| (next..count).contains(hole)).collect(),
             bytes,
@@ -100,6 +118,8 @@ impl Run {
             run: self.id,
             priority: self.priority,
             count: self.count,
+            ids: self.ids,
+            deaths: self.deaths,
             bytes: self.bytes,
             expires: self.expires,
             first: self.first,

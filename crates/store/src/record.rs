@@ -19,7 +19,7 @@
 //! | 12 | died | queue, sequence, count, death |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
-//! | 15 | run stored | queue, run, priority, messages in the segment, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
+//! | 15 | run stored | queue, run, priority, messages in the segment, those with an id, those that died in another queue, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
 //! | 16 | run settled | queue, run, how |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
@@ -152,10 +152,12 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
 }
 
 fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
-    let RunRecord { run, priority, count, bytes, expires, first, last, next, holes } = record;
+    let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes } = record;
     number(out, run.0);
     signed(out, i64::from(priority.0));
     number(out, u64::from(*count));
+    number(out, u64::from(*ids));
+    number(out, u64::from(*deaths));
     number(out, *bytes);
     time(out, *expires);
     number(out, first.0);
@@ -292,6 +294,8 @@ impl<'a> Decoder<'a> {
             run: RunId(bytes.number()?),
             priority: bytes.priority()?,
             count: bytes.small()?,
+            ids: bytes.small()?,
+            deaths: bytes.small()?,
             bytes: bytes.number()?,
             expires: bytes.time()?,
             first: bytes.seq()?,
@@ -404,13 +408,15 @@ mod tests {
     }
 
     fn runs() -> impl Strategy<Value = RunRecord> {
-        let numbers = (any::<u64>(), any::<i32>(), any::<u32>(), any::<u64>());
+        let numbers = (any::<u64>(), any::<i32>(), any::<[u32; 3]>(), any::<u64>());
         let holes = prop::collection::btree_set(any::<u32>(), 0..5);
         (numbers, time(), any::<u64>(), any::<u64>(), holes).prop_map(
-            |((run, priority, count, bytes), expires, first, last, holes)| RunRecord {
+            |((run, priority, [count, ids, deaths], bytes), expires, first, last, holes)| RunRecord {
                 run: RunId(run),
                 priority: Priority(priority),
                 count,
+                ids,
+                deaths,
                 bytes,
                 expires,
                 first: Seq(first),

@@ -245,6 +245,8 @@ struct World {
     deliveries: Vec<Delivery>,
     next: u64,
     held: bool,
+    /// What it was told, when it asked last.
+    told: String,
 }
 
 /// What may have happened to messages in a step.
@@ -268,7 +270,14 @@ impl World {
         if let Some(keep) = keep {
             watch.spill(keep);
         }
-        Self { watch, takers: BTreeMap::new(), deliveries: Vec::new(), next: 100, held: false }
+        Self {
+            watch,
+            takers: BTreeMap::new(),
+            deliveries: Vec::new(),
+            next: 100,
+            held: false,
+            told: String::new(),
+        }
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -281,9 +290,24 @@ impl World {
         all.collect()
     }
 
+    /// All that can be seen, but for where contents are now.
+    fn picture(&self) -> Vec<String> {
+        let mut picture = vec![self.told.clone()];
+        for mut view in self.snapshot().into_values() {
+            view.place = self.watch.first_place(view.place);
+            picture.push(format!("{view:?}"));
+        }
+        let lanes = self.watch.broker.views(self.watch.now, None).map(|view| format!("{:?}", view.lanes));
+        picture.extend(lanes);
+        let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
+        picture.extend(leases.map(|lease| format!("{lease:?}")));
+        picture
+    }
+
     fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
         let before = self.snapshot();
         let (reply, step) = self.watch.apply(command);
+        self.told = format!("{reply:?}");
         if reply.is_err() {
             assert!(
                 step.facts.is_empty() && step.effects.is_empty(),
@@ -741,6 +765,29 @@ proptest! {
         }
         for op in &ops {
             world.act(op);
+        }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_depends_on_whether_a_message_is_in_memory(
+        declared in prop::collection::vec(settings(), QUEUES.len()),
+        ops in prop::collection::vec(op(), 1..150),
+        keep in 0..3_usize,
+    ) {
+        let mut worlds = [World::new(None), World::new(Some(keep))];
+        let declare = (0..).zip(declared).map(|(queue, settings)| Op::Declare { queue, settings });
+        let bind = (0..QUEUES.len()).map(|queue| Op::Bind { queue, key: "#" });
+        for op in declare.chain(bind).chain(ops) {
+            let [here, spilled] = worlds.each_mut().map(|world| {
+                world.act(&op);
+                world.picture()
+            });
+            prop_assert_eq!(here, spilled);
         }
     }
 }
