@@ -54,9 +54,9 @@ pub struct RunRecord {
     pub priority: Priority,
     /// Messages in the segment.
     pub count: u32,
-    /// Those with an id that waited when the run was made.
+    /// No more of those that wait have an id.
     pub ids: u32,
-    /// Those that died in another queue and waited when the run was made.
+    /// No more of those that wait died in another queue.
     pub deaths: u32,
     /// Bytes of content of those that wait.
     pub bytes: u64,

@@ -19,7 +19,7 @@
 //! | 12 | died | queue, sequence, count, death |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
-//! | 15 | run stored | queue, run, priority, messages in the segment, those with an id, those that died in another queue, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
+//! | 15 | run stored | queue, run, priority, messages in the segment, bounds of those that wait with an id and of those that died in another queue, bytes that wait, least expiry, first and last sequence, taken before, how many taken beyond, then each as what it is more than the one before |
 //! | 16 | run settled | queue, run, how |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else

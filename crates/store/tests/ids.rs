@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use common::named::{FILTER_BYTES, Named, id_files, ids};
 use overtake_lane::QueueId;
 use overtake_store::{MemoryDisk, MergeProgress};
@@ -201,7 +204,46 @@ fn a_segment_that_was_removed_before_it_was_merged_is_no_reason_to_stop() {
 }
 
 #[test]
-fn the_index_can_be_used_by_threads() {
-    fn shared<T: Send + Sync>(_: &T) {}
-    shared(&Named::open(&MemoryDisk::new(1), 0).index);
+#[allow(clippy::disallowed_methods, reason = "merging is for another thread than finding")]
+fn ids_are_found_and_forgotten_while_another_thread_merges() {
+    let mut named = Named::open(&MemoryDisk::new(1), FILTER_BYTES);
+    let index = named.index.clone();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let merging = scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                index.merge_some().expect("no damage");
+            }
+        });
+        for n in 0..60 {
+            named.write(QUEUE, &ids(n * 3000, 3000)).expect("a segment");
+            if n % 3 == 2 {
+                named.remove(n - 1);
+            }
+            named.check_some(40);
+        }
+        is_over.store(true, Ordering::Release);
+        merging.join().expect("it merges");
+    });
+    named.merge_all();
+    named.check();
+}
+
+/// With more entries than are merged in one bite.
+#[test]
+fn what_is_forgotten_while_it_is_merged_stays_forgotten() {
+    let mut named = Named::open(&MemoryDisk::new(1), FILTER_BYTES);
+    for n in 0..9 {
+        named.write(QUEUE, &ids(n * 10_000, 10_000)).expect("a segment");
+    }
+    assert_eq!(named.index.merge_some().expect("no damage"), MergeProgress::More);
+    assert!(id_files(&named.disk)[0].contains("new"), "the merge goes on");
+    for number in [2, 9] {
+        named.remove(number);
+    }
+    named.check_some(1000);
+    named.merge_all();
+    assert!(!named.index.covers(2) && named.index.covers(1));
+    assert_eq!(named.index.counts(), (1, 0));
+    named.check();
 }
