@@ -82,9 +82,13 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = self.id_of(name)?;
-        if let Which::Id(_) = which {
+        let queue = self.queue_mut(id);
+        match which {
             // Dead letters are in memory; that another message is none can be said only of one that is.
-            self.queue_mut(id).bring_chosen(which);
+            Which::Id(_) => queue.bring_chosen(which),
+            // So are not those that were moved here.
+            Which::Seqs(seqs) => queue.bring_died_of(seqs),
+            Which::All => queue.bring_died(),
         }
         let seqs: Vec<Seq> = {
             let queue = self.queue_ref(id);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::entries::Slot;
 use crate::ids::{Seq, Time};
 use crate::message::{Message, State, Status, public_id};
-use crate::queue::{Copied, Queue};
+use crate::queue::Queue;
 use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
 
 impl Queue {
@@ -146,12 +146,6 @@ impl Queue {
             None => matches!(stands, Status::Ready | Status::Delayed),
             Some(status) => stands == status && status != Status::Leased,
         })
-    }
-
-    /// The answer for a message that is pending already.
-    pub(crate) fn pending(&self, slot: Slot) -> Copied {
-        let Message { seq, priority, .. } = self.entries[slot].message;
-        Copied { seq, priority, slot: Some(slot), duplicate: true }
     }
 }
 

@@ -50,7 +50,7 @@ impl Broker {
         let copied = match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
-                queue.pending(pending)
+                pending
             }
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
         };
@@ -154,7 +154,7 @@ impl Broker {
         for id in targets.as_slice() {
             let queue = self.queue_mut(*id);
             let copied = match queue.pending_of(publish.id.as_deref()) {
-                Some(pending) => queue.pending(pending),
+                Some(pending) => pending,
                 None => {
                     let priority = queue.map_priority(&publish.priority).expect("an admitted priority maps");
                     queue.publish(now, publish, priority, default_ttl_ms, step)

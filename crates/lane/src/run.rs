@@ -24,6 +24,13 @@ pub trait Backlog: fmt::Debug + Send + Sync {
 
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
+
+    /// Messages of this queue that may have this id: every one that has it in any run, and others, which do no harm but must be
+    /// read. Asked only where a run of the queue has a message with an id. For what cannot be read, as [`Backlog::read`].
+    fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
+        let _ = (queue, id);
+        Vec::new()
+    }
 }
 
 /// Nothing was ever spilled.
@@ -49,6 +56,10 @@ pub struct RunRecord {
     pub priority: Priority,
     /// Messages in the segment.
     pub count: u32,
+    /// No more of those that wait have an id.
+    pub ids: u32,
+    /// No more of those that wait died in another queue.
+    pub deaths: u32,
     /// Bytes of content of those that wait.
     pub bytes: u64,
     /// None of those that wait expires before.
@@ -75,7 +86,8 @@ impl RunRecord {
         let beyond = self.holes.first().is_none_or(|hole| hole > self.next);
         let within = self.holes.last().is_none_or(|hole| hole < self.count);
         let fits = self.count <= RUN_LEN_MAX && self.bytes <= RUN_BYTES_MAX;
-        let is_ordered = self.first <= self.last && self.next <= self.count && beyond && within;
+        let are_part = self.ids <= self.count && self.deaths <= self.count;
+        let is_ordered = self.first <= self.last && self.next <= self.count && beyond && within && are_part;
         is_ordered && fits && self.bytes <= self.waiting() * u64::from(u32::MAX)
     }
 
@@ -126,6 +138,10 @@ pub(crate) struct Run {
     pub(crate) lane: u16,
     priority: Priority,
     count: u32,
+    /// As in the record.
+    pub(crate) ids: u32,
+    /// As in the record.
+    pub(crate) deaths: u32,
     next: u32,
     holes: Ordinals,
     /// Bytes of content of those that wait.
@@ -138,8 +154,10 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(record: &RunRecord, lane: u16) -> Self {
-        let RunRecord { run, priority, count, bytes, expires, first, last, next, ref holes } = *record;
-        Self { id: run, lane, priority, count, next, holes: holes.clone(), bytes, expires, first, last }
+        let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, ref holes } =
+            *record;
+        let (id, holes) = (run, holes.clone());
+        Self { id, lane, priority, count, ids, deaths, next, holes, bytes, expires, first, last }
     }
 
     pub(crate) fn record(&self) -> RunRecord {
@@ -147,6 +165,8 @@ impl Run {
             run: self.id,
             priority: self.priority,
             count: self.count,
+            ids: self.ids,
+            deaths: self.deaths,
             bytes: self.bytes,
             expires: self.expires,
             first: self.first,

@@ -329,7 +329,12 @@ impl World {
         let Some(life) = self.life.as_mut().filter(|life| life.number == number) else { return Ok(()) };
         life.is_working = false;
         let job = life.jobs.pop_front().expect("whoever works has a job");
-        match life.spiller.perform(job) {
+        let merges = self.chance.spill.below(4);
+        let performed = life.spiller.perform(job).and_then(|done| {
+            (0..merges).try_for_each(|_| life.spiller.merge_ids().map(drop))?;
+            Ok(done)
+        });
+        match performed {
             Ok(done) => {
                 self.tell(|| format!("{done:?}"));
                 self.count_done(done);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use overtake_lane::{Backlog, Message, Place, RunId, Seq};
+use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
 use overtake_store::{Block, MemoryDisk, Segments};
 
 use crate::refold::mark_in;
@@ -39,6 +39,13 @@ fn marked(block: &Block, ordinal: u64) -> Message {
 impl Backlog for Shelf {
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
         self.messages(run).into_iter().skip(from as usize).take(max).collect()
+    }
+
+    fn find_id(&self, _: QueueId, id: &str) -> Vec<(RunId, u32)> {
+        let runs = self.0.numbers().expect("a directory that is read").into_iter().map(RunId);
+        let has_id = |(_, message): &(u32, Message)| message.id() == Some(id);
+        runs.flat_map(|run| (0..).zip(self.messages(run)).filter(has_id).map(move |(at, _)| (run, at)))
+            .collect()
     }
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {

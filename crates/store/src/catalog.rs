@@ -13,10 +13,12 @@ use crate::header::{Copies, HeaderFault};
 pub(crate) struct Catalog {
     pub(crate) journals: BTreeMap<u64, Entry>,
     pub(crate) spares: Vec<u64>,
-    /// Files and segments that were being made.
+    /// Files of any kind that were being made.
     pub(crate) half_made: Vec<Name>,
     /// Numbers of the segments, ascending.
     pub(crate) segments: Vec<u64>,
+    /// Numbers of the files of ids, ascending.
+    pub(crate) ids: Vec<u64>,
     /// The store most files here belong to: the expected one, else that of the first readable header.
     pub(crate) store_id: Option<u64>,
 }
@@ -41,12 +43,16 @@ impl Catalog {
                 }
                 Some(Name::Spare(id)) => catalog.spares.push(id),
                 Some(Name::Segment(number)) => catalog.segments.push(number),
-                Some(name @ (Name::New(_) | Name::NewSegment(_))) => catalog.half_made.push(name),
+                Some(Name::Ids(number)) => catalog.ids.push(number),
+                Some(name @ (Name::New(_) | Name::NewSegment(_) | Name::NewIds(_))) => {
+                    catalog.half_made.push(name);
+                }
                 None => {}
             }
         }
         catalog.spares.sort_unstable();
         catalog.segments.sort_unstable();
+        catalog.ids.sort_unstable();
         let mut ids = catalog.journals.values().filter_map(|entry| entry.read.ok());
         catalog.store_id = catalog.store_id.or_else(|| ids.next().map(|(header, _)| header.store_id));
         Ok(catalog)

@@ -5,6 +5,7 @@ use crate::decide::Sight;
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::file::Name;
+use crate::ids;
 use crate::journal::{Tail, first_file};
 use crate::segment::examine;
 use crate::survey::{Damage, survey};
@@ -36,7 +37,7 @@ pub struct CheckReport {
     pub tail: Option<Tail>,
     /// What is wrong: something durable cannot be read. In the order of the log, then of the segments.
     pub damage: Vec<Damage>,
-    /// What is not as it was written, but costs nothing; and segments that were being made.
+    /// What is not as it was written, but costs nothing, as files of ids do; and segments that were being made.
     pub notes: Vec<Damage>,
 }
 
@@ -97,7 +98,8 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
 }
 
 fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport) -> Result<(), StoreError> {
-    for name in catalog.half_made.iter().filter(|name| matches!(name, Name::NewSegment(_))) {
+    for name in catalog.half_made.iter().filter(|name| matches!(name, Name::NewSegment(_) | Name::NewIds(_)))
+    {
         let what = Sight::HalfMade;
         report.notes.push(Damage { file: name.to_string(), at: 0, bytes: 0, what });
     }
@@ -108,6 +110,9 @@ fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport
         report.segment_bytes += found.bytes;
         report.damage.extend(found.damage);
         report.notes.extend(found.notes);
+    }
+    for &number in &catalog.ids {
+        report.notes.extend(ids::examine(disk, number, catalog.store_id)?);
     }
     Ok(())
 }

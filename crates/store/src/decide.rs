@@ -52,11 +52,13 @@ pub enum Sight {
     BlockBad,
     /// Messages of a segment that make no sense, though their checksum is right.
     MessageBad,
+    /// A table of ids that does not match its checksum, or the messages.
+    IdsBad,
 }
 
 impl Sight {
     /// Every sight.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Zeros,
         Self::StaleFrame,
         Self::TornFrame,
@@ -78,6 +80,7 @@ impl Sight {
         Self::IndexBad,
         Self::BlockBad,
         Self::MessageBad,
+        Self::IdsBad,
     ];
 }
 
@@ -105,6 +108,7 @@ impl fmt::Display for Sight {
             Self::IndexBad => "an index that does not match its checksum or its file",
             Self::BlockBad => "a block of messages that does not match its checksum",
             Self::MessageBad => "messages that make no sense",
+            Self::IdsBad => "a table of ids that does not match its checksum or the messages",
         })
     }
 }
@@ -169,7 +173,8 @@ pub const fn decide(sight: Sight, proof: Proof) -> Decision {
             | Sight::FooterBad
             | Sight::IndexBad
             | Sight::BlockBad
-            | Sight::MessageBad,
+            | Sight::MessageBad
+            | Sight::IdsBad,
             Proven | Unproven,
         ) => Decision::Damage,
         (Sight::HeaderNewer | Sight::HeaderOtherStore, Proven | Unproven) => Decision::Refuse,
@@ -213,7 +218,8 @@ mod tests {
             FooterBad: Damage / Damage\n\
             IndexBad: Damage / Damage\n\
             BlockBad: Damage / Damage\n\
-            MessageBad: Damage / Damage";
+            MessageBad: Damage / Damage\n\
+            IdsBad: Damage / Damage";
         assert_eq!(rows.join("\n"), expected);
     }
 

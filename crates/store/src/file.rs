@@ -8,6 +8,8 @@
 //! | `new-NNNNNNNNNNNN` | a file being made; removed when found |
 //! | `segment-NNNNNNNNNNNN` | segment number N, of its own count: spilled messages of one queue; see [`crate::segment`] |
 //! | `segment-new-NNNNNNNNNNNN` | a segment being written; removed when found |
+//! | `ids-NNNNNNNNNNNN` | file of ids number N, of its own count: where the messages of ids are; see [`crate::ids`] |
+//! | `ids-new-NNNNNNNNNNNN` | a file of ids being written; removed when found |
 //! | `LOCK` | empty; its lock is the store's |
 //!
 //! # The header
@@ -137,6 +139,8 @@ pub(crate) enum Name {
     New(u64),
     Segment(u64),
     NewSegment(u64),
+    Ids(u64),
+    NewIds(u64),
 }
 
 impl std::fmt::Display for Name {
@@ -147,6 +151,8 @@ impl std::fmt::Display for Name {
             Self::New(id) => write!(f, "new-{id:012}"),
             Self::Segment(number) => write!(f, "segment-{number:012}"),
             Self::NewSegment(number) => write!(f, "segment-new-{number:012}"),
+            Self::Ids(number) => write!(f, "ids-{number:012}"),
+            Self::NewIds(number) => write!(f, "ids-new-{number:012}"),
         }
     }
 }
@@ -162,6 +168,8 @@ impl Name {
             "new" => Self::New(n),
             "segment" => Self::Segment(n),
             "segment-new" => Self::NewSegment(n),
+            "ids" => Self::Ids(n),
+            "ids-new" => Self::NewIds(n),
             _ => return None,
         };
         ((1..1 << 62).contains(&n) && name.to_string() == text).then_some(name)
@@ -226,6 +234,8 @@ mod tests {
             Name::New(1 << 40),
             Name::Segment(1_234_567_890_123),
             Name::NewSegment(2),
+            Name::Ids(3),
+            Name::NewIds(4),
         ] {
             assert_eq!(Name::parse(&name.to_string()), Some(name));
         }

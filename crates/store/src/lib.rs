@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Beside the journal there are [`Segments`]: files of messages that only wait, written once and never changed, so that a backlog
-//! need not fit into memory. They know nothing of the journal, nor it of them.
+//! need not fit into memory. They know nothing of the journal, nor it of them. [`IdIndex`] finds the messages of an id in all of them.
 //!
 //! # What holds
 //! - A record below the durable LSN survives any crash, and comes back whole, in order.
@@ -26,7 +26,7 @@
 //!
 //! # The bytes
 //! Files and their headers: `file.rs`. Frames: `frame.rs`. What recovery does about what it sees: [`decide`]. Segments:
-//! `segment/mod.rs`. All of it in one place: `docs/storage-format.md`.
+//! `segment/mod.rs`. The index of ids: `ids/mod.rs`. All of it in one place: `docs/storage-format.md`.
 //!
 //! # Example
 //! ```
@@ -59,6 +59,7 @@ mod error;
 mod file;
 mod frame;
 mod header;
+mod ids;
 mod journal;
 mod lsn;
 #[cfg(feature = "memory-disk")]
@@ -85,6 +86,7 @@ pub use decide::{Decision, Proof, Sight, decide};
 pub use disk::{Disk, DiskFile, Space};
 pub use error::StoreError;
 pub use file::{FORMAT_VERSION, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+pub use ids::{IdIndex, MergeProgress};
 pub use journal::{Journal, OnDamage, Opened, Options, Report, Tail};
 pub use lsn::Lsn;
 #[cfg(feature = "memory-disk")]

@@ -19,7 +19,7 @@
 //! | 12 | died | queue, sequence, count, death |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
-//! | 15 | run stored | queue, run, priority, messages in the segment, bytes that wait, least expiry, first and last sequence, taken |
+//! | 15 | run stored | queue, run, priority, messages in the segment, bounds of those that wait with an id and of those that died in another queue, bytes that wait, least expiry, first and last sequence, taken |
 //! | 16 | run settled | queue, run, how |
 //! | 17 | runs rewritten | as 15 for the new run, how many old ones, then each: run, taken |
 //!
@@ -174,10 +174,12 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
 }
 
 fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
-    let RunRecord { run, priority, count, bytes, expires, first, last, next, holes } = record;
+    let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes } = record;
     number(out, run.0);
     signed(out, i64::from(priority.0));
     number(out, u64::from(*count));
+    number(out, u64::from(*ids));
+    number(out, u64::from(*deaths));
     number(out, *bytes);
     time(out, *expires);
     number(out, first.0);
@@ -349,10 +351,11 @@ impl<'a> Decoder<'a> {
 
     fn run_record(&mut self) -> Option<RunRecord> {
         let (run, priority) = (RunId(self.bytes.number()?), self.bytes.priority()?);
-        let (count, bytes, expires) = (self.bytes.small()?, self.bytes.number()?, self.bytes.time()?);
+        let (count, ids, deaths) = (self.bytes.small()?, self.bytes.small()?, self.bytes.small()?);
+        let (bytes, expires) = (self.bytes.number()?, self.bytes.time()?);
         let (first, last) = (self.bytes.seq()?, self.bytes.seq()?);
         let (next, holes) = self.taken()?;
-        Some(RunRecord { run, priority, count, bytes, expires, first, last, next, holes })
+        Some(RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes })
     }
 
     /// The ordinal before which all messages are taken, and those taken beyond it.
@@ -477,12 +480,14 @@ mod tests {
     }
 
     fn runs() -> impl Strategy<Value = RunRecord> {
-        let numbers = (any::<u64>(), any::<i32>(), any::<u32>(), any::<u64>());
+        let numbers = (any::<u64>(), any::<i32>(), any::<[u32; 3]>(), any::<u64>());
         (numbers, time(), any::<u64>(), any::<u64>(), taken()).prop_map(
-            |((run, priority, count, bytes), expires, first, last, (next, holes))| RunRecord {
+            |((run, priority, [count, ids, deaths], bytes), expires, first, last, (next, holes))| RunRecord {
                 run: RunId(run),
                 priority: Priority(priority),
                 count,
+                ids,
+                deaths,
                 bytes,
                 expires,
                 first: Seq(first),

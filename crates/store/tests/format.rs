@@ -22,6 +22,8 @@ type Record = Vec<(Fact, Option<Vec<u8>>)>;
 
 fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
     Box::new(RunRecord {
+        ids: 300,
+        deaths: 9,
         run: RunId(run),
         priority: Priority(-7),
         count: 400,

@@ -81,12 +81,23 @@ proptest! {
             prop_assert_eq!(segment.find(*seq).expect("no damage"), Some(ordinal));
             prop_assert_eq!(segment.find(Seq(seq.0 + 1)).expect("no damage").is_some(), seqs.contains(&Seq(seq.0 + 1)));
         }
+        prop_assert_eq!(info.ids, pairs.iter().filter(|(message, _)| message.id().is_some()).count() as u64);
+        for id in pairs.iter().filter_map(|(message, _)| message.id()).chain(["absent"]) {
+            let has = |pair: &Pair| pair.0.id() == Some(id);
+            let expected: Vec<u64> = (0..).zip(&pairs).filter(|(_, pair)| has(pair)).map(|(at, _)| at).collect();
+            prop_assert_eq!(segment.find_id(id).expect("no damage"), expected);
+        }
         for block in segment.blocks() {
             let messages = &pairs[block.ordinals.start as usize..block.ordinals.end as usize];
             prop_assert_eq!(Some(block.expires), messages.iter().map(|(message, _)| message.expires).min());
             prop_assert!(block.file_range.end - block.file_range.start <= 32 + (64 << 10) || messages.len() == 1);
         }
     }
+}
+
+/// Messages that each have an id.
+fn named(count: u64) -> Vec<Pair> {
+    (0..count).map(|n| rich_pair(n, b"")).collect()
 }
 
 fn numbered(count: u64, len: usize) -> Vec<Pair> {
@@ -151,6 +162,31 @@ fn reading_ahead_leaves_nothing_to_read() {
     let before = disk.counts().reads;
     segment.block(0).expect("no damage");
     assert_eq!(disk.counts().reads, before + 1);
+}
+
+#[test]
+fn an_id_is_found_with_one_read_and_segments_without_ids_read_nothing() {
+    let disk = MemoryDisk::new(1);
+    let segments = segments(&disk);
+    for pairs in [named(5000), numbered(5000, 9)] {
+        let number = write(&segments, &pairs).expect("a segment").number;
+        let segment = segments.get(number).expect("no damage").expect("it is there");
+        let before = disk.counts().reads;
+        for n in (0..5000).step_by(7) {
+            let found = segment.find_id(&format!("order-{n}")).expect("no damage");
+            assert_eq!(found, [n].repeat(usize::from(number == 1)));
+            assert!(segment.find_id(&format!("absent-{n}")).expect("no damage").is_empty());
+        }
+        // An absent hash may be below all others, and one that begins a page may be in the page before it, too.
+        let reads = disk.counts().reads - before;
+        if number == 1 {
+            assert!((1400..=1445).contains(&reads), "{reads}");
+        } else {
+            assert_eq!(reads, 0);
+        }
+    }
+    drop(open(&disk));
+    assert!(check(&disk).expect("a store").is_clean());
 }
 
 #[test]

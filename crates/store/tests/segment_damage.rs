@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 const HEADER_LEN: usize = 4096;
 const FOOTER_LEN: usize = 72;
+/// Length of the entry of a page of ids in the index.
+const FIRST_LEN: usize = 8;
 
 /// A few messages in a few blocks.
 fn messages() -> Vec<Pair> {
@@ -27,7 +29,18 @@ fn store(pairs: &[Pair]) -> (MemoryDisk, Vec<u8>) {
 }
 
 fn read(disk: &MemoryDisk) -> Result<Vec<Pair>, StoreError> {
-    read_all(&Segment::open(disk, 1, STORE_ID)?, 7)
+    let segment = Segment::open(disk, 1, STORE_ID)?;
+    let pairs = read_all(&segment, 7)?;
+    for (ordinal, (message, _)) in (0..).zip(&pairs) {
+        let found = message.id().map_or(Ok(vec![ordinal]), |id| segment.find_id(id))?;
+        assert_eq!(found, [ordinal], "{message:?}");
+    }
+    Ok(pairs)
+}
+
+/// Length of a table of so few ids that it is one page.
+fn table_len(ids: usize) -> usize {
+    12 * ids + 4
 }
 
 /// Where the damage was found, and what.
@@ -45,7 +58,8 @@ fn found(outcome: Result<Vec<Pair>, StoreError>) -> (u64, Sight) {
 fn every_flipped_byte_is_found_or_harmless() {
     let pairs = messages()[..21].to_vec();
     let (disk, bytes) = store(&pairs);
-    let index_at = bytes.len() - FOOTER_LEN - 32;
+    let index_at = bytes.len() - FOOTER_LEN - FIRST_LEN - 32;
+    let table_at = index_at - table_len(2);
     for at in 0..bytes.len() {
         for mask in [0x01, 0x80, 0xff] {
             disk.flip(&name(1), at as u64, mask);
@@ -59,6 +73,7 @@ fn every_flipped_byte_is_found_or_harmless() {
                 let expected = match at {
                     _ if at >= bytes.len() - FOOTER_LEN => (bytes.len() - FOOTER_LEN, Sight::FooterBad),
                     _ if at >= index_at => (index_at, Sight::IndexBad),
+                    _ if at >= table_at => (table_at, Sight::IdsBad),
                     _ => (HEADER_LEN, Sight::BlockBad),
                 };
                 assert_eq!(found(read(&disk)), (expected.0 as u64, expected.1), "{at}");
@@ -153,6 +168,24 @@ fn a_segment_of_another_store_or_number_is_refused() {
     assert!(matches!(Segment::open(&disk, 3, STORE_ID), Err(StoreError::Io { op: "open", .. })));
 }
 
+#[test]
+fn a_table_of_ids_that_contradicts_the_messages_is_found() {
+    let pairs: Vec<Pair> = (1..9).map(|n| rich_pair(n, b"content")).collect();
+    let (disk, bytes) = store(&pairs);
+    let salt = crc32c::crc32c(&bytes[..60]);
+    let index_at = bytes.len() - FOOTER_LEN - FIRST_LEN - 32;
+    let table_at = index_at - table_len(8);
+    edit(&disk, &name(1), |bytes| {
+        bytes[table_at + 8] ^= 1;
+        let crc = crc32c::crc32c_append(salt, &(table_at as u64).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc, &bytes[table_at..index_at - 4]);
+        bytes[index_at - 4..index_at].copy_from_slice(&crc.to_le_bytes());
+    });
+    let damage = check(&disk).expect("a store").damage;
+    assert_eq!(damage.len(), 1);
+    assert_eq!((damage[0].at, damage[0].what), (table_at as u64, Sight::IdsBad));
+}
+
 /// Every part of a segment is bound to its file: the same part of one that differs in its number only is not accepted.
 #[test]
 fn parts_of_another_segment_are_not_accepted() {
@@ -161,10 +194,11 @@ fn parts_of_another_segment_are_not_accepted() {
     write(&segments(&disk), &pairs).expect("a second one");
     let second = disk.read(&name(2)).expect("its file");
     assert_eq!(first.len(), second.len());
-    let index_at = first.len() - FOOTER_LEN - 3 * 32;
-    let parts =
-        [HEADER_LEN..index_at, index_at..first.len() - FOOTER_LEN, first.len() - FOOTER_LEN..first.len()];
-    let sights = [Sight::BlockBad, Sight::IndexBad, Sight::FooterBad];
+    let footer_at = first.len() - FOOTER_LEN;
+    let index_at = footer_at - FIRST_LEN - 3 * 32;
+    let table_at = index_at - table_len(2);
+    let parts = [HEADER_LEN..table_at, table_at..index_at, index_at..footer_at, footer_at..first.len()];
+    let sights = [Sight::BlockBad, Sight::IdsBad, Sight::IndexBad, Sight::FooterBad];
     for (part, sight) in parts.into_iter().zip(sights) {
         let mut mixed = first.clone();
         mixed[part.clone()].copy_from_slice(&second[part]);
@@ -207,6 +241,9 @@ proptest! {
                     prop_assert_eq!(read.as_ref(), Some(content));
                 }
                 let _ = segment.find(message.seq);
+                if let Some(Ok(found)) = message.id().map(|id| segment.find_id(id)) {
+                    prop_assert_eq!(found, [ordinal]);
+                }
             }
         }
     }
@@ -219,15 +256,20 @@ proptest! {
         let pairs: Vec<Pair> = (1..9).map(|n| rich_pair(n, b"content")).collect();
         let (disk, mut bytes) = store(&pairs);
         let salt = crc32c::crc32c(&bytes[..60]);
-        let (index_at, footer_at) = (bytes.len() - FOOTER_LEN - 32, bytes.len() - FOOTER_LEN);
+        let footer_at = bytes.len() - FOOTER_LEN;
+        let index_at = footer_at - FIRST_LEN - 32;
+        let table_at = index_at - table_len(8);
         for (place, byte) in edits {
             let at = HEADER_LEN + place % (bytes.len() - HEADER_LEN);
             bytes[at] = byte;
         }
         let crc = crc32c::crc32c_append(salt, &(HEADER_LEN as u64).to_le_bytes());
         let crc = crc32c::crc32c_append(crc, &bytes[HEADER_LEN..HEADER_LEN + 28]);
-        let crc = crc32c::crc32c_append(crc, &bytes[HEADER_LEN + 32..index_at]);
+        let crc = crc32c::crc32c_append(crc, &bytes[HEADER_LEN + 32..table_at]);
         bytes[HEADER_LEN + 28..HEADER_LEN + 32].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c::crc32c_append(salt, &(table_at as u64).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc, &bytes[table_at..index_at - 4]);
+        bytes[index_at - 4..index_at].copy_from_slice(&crc.to_le_bytes());
         let crc = crc32c::crc32c_append(salt, &bytes[index_at..footer_at]);
         bytes[footer_at + 64..footer_at + 68].copy_from_slice(&crc.to_le_bytes());
         let crc = crc32c::crc32c_append(salt, &bytes[footer_at..footer_at + 68]);
@@ -238,6 +280,7 @@ proptest! {
             let _ = read_all(&segment, 3);
             let _ = segment.sequences(0..u64::MAX);
             let _ = segment.find(pairs[3].0.seq);
+            let _ = segment.find_id("order-4");
         }
     }
 }

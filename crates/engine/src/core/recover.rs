@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use overtake_lane::{Broker, Effect, Fact, Ordinals, Place, QueueId, RunId, RunRecord, Seq, Step, Time};
 use overtake_store::record::Decoder;
-use overtake_store::{Committer, Disk, Journal, Lsn, OnDamage, Report, SegmentInfo, Segments, StoreError};
+use overtake_store::{
+    Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, SegmentInfo, Segments, StoreError,
+};
 
 use super::{Core, house, spill};
 use crate::api::Content;
@@ -111,7 +113,8 @@ impl<T> Core<T> {
         let overtake_store::Opened { writer, committer, mut recovery, report, life, store_id } =
             Journal::open(disk.clone(), &options.journal())?;
         let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN)?);
-        let shelf = Arc::new(ShelfOnDisk::new(Arc::clone(&segments)));
+        let ids = Arc::new(IdIndex::open(Arc::clone(&segments), ID_FILTER_BYTES_MAX)?);
+        let shelf = Arc::new(ShelfOnDisk::new(Arc::clone(&segments), Arc::clone(&ids)));
         let broker = Broker::with_backlog(options.broker(life, writer.record_len_max()), shelf.clone());
         let mut folding = Folding {
             broker,
@@ -131,6 +134,7 @@ impl<T> Core<T> {
         let Folding { mut broker, contents, runs, mut step, left_over } = folding;
         let lost_segments = runs.check_lost(options.on_damage)?;
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
+        runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
         let mut core = Self {
             broker,
@@ -164,7 +168,7 @@ impl<T> Core<T> {
             left_over,
             journal: report,
         };
-        Ok(Opened { core, committer, spiller: Spiller::new(segments), recovered })
+        Ok(Opened { core, committer, spiller: Spiller::new(segments, ids), recovered })
     }
 
     /// Runs whose last message was settled before the store was closed, which nobody could say any more.
@@ -174,6 +178,8 @@ impl<T> Core<T> {
     }
 }
 
+/// Bytes of memory that help to see that an id is new without reading the disk, at most: ten bits for 26 million ids.
+const ID_FILTER_BYTES_MAX: usize = 32 << 20;
 /// Segments kept open at once.
 const SEGMENTS_OPEN: usize = 16;
 
@@ -323,6 +329,16 @@ impl Runs {
             Some(run) if on_damage == OnDamage::Refuse => Err(OpenError::NoSegment { number: run.0 }),
             _ => Ok(self.missing.iter().map(|run| run.0).collect()),
         }
+    }
+
+    /// Has the ids of what waits found.
+    fn find_ids<D: Disk>(&self, ids: &IdIndex<D>) -> Result<(), OpenError> {
+        ids.retain(|number| self.stored.contains_key(&RunId(number)));
+        let with_ids = self.stored.iter().filter(|(_, told)| told.segment.ids > 0);
+        for (run, _) in with_ids {
+            ids.add(run.0)?;
+        }
+        Ok(())
     }
 
     /// Who holds which segment, and the segments that nobody knows of.

@@ -1,9 +1,9 @@
 //! The thread that writes and removes segments.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use overtake_store::Disk;
+use overtake_store::{Disk, StoreError};
 
 use super::Ask;
 use super::disk_thread::News;
@@ -11,12 +11,23 @@ use crate::core::{Job, Spiller};
 
 /// Runs until nobody has jobs any more.
 pub(super) fn run<D: Disk>(mut spiller: Spiller<D>, jobs: &Receiver<Job>, news: &Sender<Ask>) {
-    for job in jobs {
-        let what = match spiller.perform(job) {
-            Ok(done) => News::Done(done),
-            Err(error) => News::Poisoned(Arc::from(error.to_string().as_str())),
-        };
-        // A broker that is gone need not know.
-        drop(news.send(Ask::News(what)));
+    // A broker that is gone need not know.
+    let tell = |what: News| drop(news.send(Ask::News(what)));
+    let poisoned = |error: &StoreError| News::Poisoned(Arc::from(error.to_string().as_str()));
+    let mut is_merging = true;
+    loop {
+        match if is_merging { jobs.try_recv() } else { jobs.recv().map_err(Into::into) } {
+            Ok(job) => {
+                is_merging = true;
+                tell(spiller.perform(job).map_or_else(|error| poisoned(&error), News::Done));
+            }
+            Err(TryRecvError::Empty) => {
+                is_merging = spiller.merge_ids().unwrap_or_else(|error| {
+                    tell(poisoned(&error));
+                    false
+                });
+            }
+            Err(TryRecvError::Disconnected) => return,
+        }
     }
 }

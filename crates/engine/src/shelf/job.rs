@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{Message, QueueId, RunId};
-use overtake_store::{Disk, SegmentInfo, Segments, StoreError};
+use overtake_store::{Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError};
 
 use crate::api::Content;
 
@@ -61,12 +61,13 @@ pub enum Done {
 /// Does jobs.
 pub struct Spiller<D: Disk> {
     segments: Arc<Segments<D>>,
+    ids: Arc<IdIndex<D>>,
     content: Vec<u8>,
 }
 
 impl<D: Disk> Spiller<D> {
-    pub(crate) fn new(segments: Arc<Segments<D>>) -> Self {
-        Self { segments, content: Vec::new() }
+    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>) -> Self {
+        Self { segments, ids, content: Vec::new() }
     }
 
     /// Does a job.
@@ -83,10 +84,31 @@ impl<D: Disk> Spiller<D> {
                 no_room(rewrite.queue, rewrite.run, self.rewrite(&rewrite).map(Done::Rewritten))
             }
             Job::Remove(run) => {
+                self.ids.forget(run.0);
                 self.segments.remove(run.0)?;
                 Ok(Done::Removed)
             }
         }
+    }
+
+    /// Does a bite of merging the tables of ids, while there is no job. True: there is more to do.
+    ///
+    /// # Errors
+    /// As [`Spiller::perform`].
+    pub fn merge_ids(&mut self) -> Result<bool, StoreError> {
+        match self.ids.merge_some() {
+            Ok(progress) => Ok(progress == MergeProgress::More),
+            // It goes on with the next segment.
+            Err(StoreError::Full) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a segment durable, with its ids to be found before anybody needs them there.
+    fn finish(&self, writer: SegmentWriter<D>) -> Result<SegmentInfo, StoreError> {
+        let segment = writer.finish()?;
+        self.ids.add(segment.number)?;
+        Ok(segment)
     }
 
     fn spill(&mut self, spill: Spill) -> Result<SegmentInfo, StoreError> {
@@ -96,7 +118,7 @@ impl<D: Disk> Spiller<D> {
             content.encode(&mut self.content);
             writer.push(&message, &self.content)?;
         }
-        writer.finish()
+        self.finish(writer)
     }
 
     fn rewrite(&self, rewrite: &Rewrite) -> Result<SegmentInfo, StoreError> {
@@ -108,7 +130,7 @@ impl<D: Disk> Spiller<D> {
                 writer.push(&block.message(ordinal)?, block.content(ordinal))?;
             }
         }
-        writer.finish()
+        self.finish(writer)
     }
 }
 

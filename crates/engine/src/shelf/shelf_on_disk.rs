@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use overtake_lane::{Backlog, Message, RunId, Seq};
-use overtake_store::{Disk, Segment, Segments, StoreError};
+use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
+use overtake_store::{Disk, IdIndex, Segment, Segments, StoreError};
 
 use super::Shelf;
 use crate::api::Content;
@@ -13,12 +13,13 @@ use crate::place::Where;
 /// The segments of a store, as the broker reads them.
 pub(crate) struct ShelfOnDisk<D: Disk> {
     segments: Arc<Segments<D>>,
+    ids: Arc<IdIndex<D>>,
     failure: OnceLock<Arc<str>>,
 }
 
 impl<D: Disk> ShelfOnDisk<D> {
-    pub(crate) fn new(segments: Arc<Segments<D>>) -> Self {
-        Self { segments, failure: OnceLock::new() }
+    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>) -> Self {
+        Self { segments, ids, failure: OnceLock::new() }
     }
 
     /// What `read` finds in the segment of a run. Nothing, and a failure that stays, when it cannot be read.
@@ -59,6 +60,17 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
             });
             Ok(messages.collect())
         })
+    }
+
+    fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
+        if self.failure.get().is_some() {
+            return Vec::new();
+        }
+        let found = self.ids.find(queue, id).unwrap_or_else(|error| {
+            self.fail(error.to_string());
+            Vec::new()
+        });
+        found.into_iter().map(|(number, ordinal)| (RunId(number), ordinal as u32)).collect()
     }
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {

@@ -19,17 +19,35 @@ impl Queue {
             return None;
         }
         let floor = self.roster.floor()?;
-        let eligible = self.lanes.eligible();
-        let eligible: Bitmap = match floor {
-            i32::MIN => eligible,
-            floor => eligible.below(self.lanes.rank_below(Priority(floor))),
-        };
-        if matches!(self.picker, Picker::Aging { .. }) && !self.runs.is_empty() {
-            // It compares the heads.
-            eligible.iter().all(|rank| self.load(rank, 1)).then_some(())?;
+        loop {
+            let eligible = self.lanes.eligible();
+            let eligible: Bitmap = match floor {
+                i32::MIN => eligible,
+                floor => eligible.below(self.lanes.rank_below(Priority(floor))),
+            };
+            let compares_heads = matches!(self.picker, Picker::Aging { .. }) && !self.runs.is_empty();
+            if compares_heads && !self.load_heads(eligible)? {
+                continue;
+            }
+            let rank = self.lanes.pick(&self.picker, eligible, &self.entries)?;
+            let lane = self.lanes.index_at(rank);
+            if !self.load(rank, 1) {
+                return None;
+            }
+            // A run of other lanes than those of now gives its messages to theirs, and leaves none here.
+            if self.lanes.lane(lane).head(&self.entries).is_some() {
+                return Some(self.lanes.rank_of(lane));
+            }
         }
-        let rank = self.lanes.pick(&self.picker, eligible, &self.entries)?;
-        self.load(rank, 1).then_some(rank)
+    }
+
+    /// Has the heads of these ranks in memory. `None`: they cannot be read. False: some went to other lanes.
+    fn load_heads(&mut self, ranks: Bitmap) -> Option<bool> {
+        let lanes: Vec<u16> = ranks.iter().map(|rank| self.lanes.index_at(rank)).collect();
+        for lane in &lanes {
+            self.load(self.lanes.rank_of(*lane), 1).then_some(())?;
+        }
+        Some(lanes.iter().all(|lane| self.lanes.lane(*lane).head(&self.entries).is_some()))
     }
 
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.

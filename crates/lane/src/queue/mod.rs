@@ -29,7 +29,7 @@ use crate::settings::{LastValue, Order, Settings};
 
 use rewrite::Rewrite;
 
-pub(crate) use publish::{Admission, Admitted, Copied};
+pub(crate) use publish::{Admission, Admitted};
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub(crate) struct Queue {
     backlog: Arc<dyn Backlog>,
     /// Messages that wait and are not in memory.
     pub(crate) runs: BTreeMap<RunId, Run>,
+    /// Messages with an id that runs were written with; without them no id is looked for in runs.
+    spilled_ids: u64,
     /// When each run must be looked through for expired messages.
     run_alarms: BTreeSet<(Time, RunId)>,
     /// Sequences of messages that are being written to segments.
@@ -84,6 +86,7 @@ impl Queue {
         Self {
             backlog,
             runs: BTreeMap::new(),
+            spilled_ids: 0,
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
             rewriting: BTreeMap::new(),
@@ -279,7 +282,7 @@ impl Queue {
     fn index_texts(&mut self, slot: Slot) {
         let message = &self.entries[slot].message;
         let dead = message.state == State::Dead;
-        if message.id().is_some() && !(dead && self.pending_of(message.id()).is_some()) {
+        if message.id().is_some() && !(dead && self.pending_here(message.id()).is_some()) {
             self.by_id.point(&self.entries, slot);
         }
         if dead || self.settings.last_value.is_none() {
@@ -318,12 +321,13 @@ impl Queue {
     /// # Errors
     /// [`Refusal::NoSuchMessage`].
     pub(crate) fn find(&self, id: &str) -> Result<Seq, Refusal> {
+        let pending = self.pending_of(Some(id)).map(|pending| pending.seq);
         let by_seq = || seq_of_public_id(id).filter(|seq| self.look(*seq).is_some());
         // A dead letter gives up its id to a pending message, and has it again when that one is gone.
         let dead = || self.dead.iter(&self.entries).find(|slot| self.entries[*slot].message.id() == Some(id));
         let seq_of = |slot: Slot| self.entries[slot].message.seq;
-        let by_id = self.by_id.get(&self.entries, id).map(seq_of);
-        by_id.or_else(by_seq).or_else(|| dead().map(seq_of)).ok_or(Refusal::NoSuchMessage)
+        let by_id = || self.by_id.get(&self.entries, id).or_else(dead).map(seq_of);
+        pending.or_else(by_seq).or_else(by_id).ok_or(Refusal::NoSuchMessage)
     }
 
     /// Leased messages, those of pulls first.

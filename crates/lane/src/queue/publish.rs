@@ -1,5 +1,7 @@
 //! Publishing: whether a message is taken, what it replaces, and who pays for it.
 
+use std::borrow::Cow;
+
 use super::Queue;
 use crate::command::{Publish, Published, Step};
 use crate::entries::{Entry, Slot};
@@ -126,7 +128,18 @@ impl Queue {
             || (self.settings.max_bytes > 0 && bytes > self.settings.max_bytes)
     }
 
-    pub(crate) fn pending_of(&self, id: Option<&str>) -> Option<Slot> {
+    /// The pending message of an id: what another publish of it answers.
+    pub(crate) fn pending_of(&self, id: Option<&str>) -> Option<Copied> {
+        let here = self.pending_here(id);
+        let message = match here {
+            Some(slot) => Cow::Borrowed(&self.entries[slot].message),
+            None => Cow::Owned(self.in_runs_by_id(id?)?),
+        };
+        Some(Copied { seq: message.seq, priority: message.priority, slot: here, duplicate: true })
+    }
+
+    /// The pending message of an id, if that is in memory.
+    pub(super) fn pending_here(&self, id: Option<&str>) -> Option<Slot> {
         let slot = self.by_id.get(&self.entries, id?)?;
         (self.entries[slot].message.state != State::Dead).then_some(slot)
     }
@@ -207,10 +220,13 @@ impl Queue {
     /// What to answer for a copy.
     pub(crate) fn published(&self, publish: usize, copied: Copied) -> Published {
         let Copied { seq, priority, slot, duplicate } = copied;
-        let (position, position_in_priority) = slot.map_or((None, None), |slot| {
-            let Entry { lane, message, .. } = &self.entries[slot];
-            self.position(*lane, message, WALK_MAX)
-        });
+        let stands = match slot {
+            Some(slot) => Some((self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message))),
+            None if duplicate => self.look(seq),
+            None => None,
+        };
+        let (position, position_in_priority) =
+            stands.map_or((None, None), |(lane, message)| self.position(lane, &message, WALK_MAX));
         Published { publish, queue: self.id, seq, priority, duplicate, position, position_in_priority }
     }
 }
@@ -224,7 +240,7 @@ pub(crate) struct Admission {
     /// Its priority here.
     pub(crate) priority: Priority,
     /// A pending message has its id: nothing is to be done.
-    pub(crate) pending: Option<Slot>,
+    pub(crate) pending: Option<Copied>,
 }
 
 /// What became of one copy of a publish.
@@ -232,7 +248,7 @@ pub(crate) struct Admission {
 pub(crate) struct Copied {
     pub(crate) seq: Seq,
     pub(crate) priority: Priority,
-    /// `None`: it paid for itself and is no longer anywhere.
+    /// `None`: it waits in a run, or paid for itself and is no longer anywhere.
     pub(crate) slot: Option<Slot>,
     /// It was there before.
     pub(crate) duplicate: bool,

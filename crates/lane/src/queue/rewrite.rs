@@ -92,6 +92,8 @@ impl Queue {
             run,
             priority: first.priority(),
             count: rewrite.count,
+            ids: left.iter().fold(0_u32, |sum, run| sum.saturating_add(run.ids)).min(rewrite.count),
+            deaths: left.iter().fold(0_u32, |sum, run| sum.saturating_add(run.deaths)).min(rewrite.count),
             bytes: left.iter().map(|run| run.bytes).sum(),
             expires: left.iter().map(|run| run.expires).min().unwrap_or(Time::NEVER),
             first: first.first,

@@ -42,11 +42,8 @@ impl Queue {
         for rank in (0..self.lanes.len()).rev() {
             let index = self.lanes.index_at(rank);
             let mut bytes = 0;
-            let plain = |slot: &Slot| {
-                let entry = &self.entries[*slot];
-                entry.message.extras.is_none() && !entry.spilling
-            };
-            let slots: Vec<Slot> = (self.lanes.fresh(&self.entries, index).skip(keep).filter(plain))
+            let stays = |slot: &Slot| !self.entries[*slot].spilling;
+            let slots: Vec<Slot> = (self.lanes.fresh(&self.entries, index).skip(keep).filter(stays))
                 .take(most.min(RUN_LEN_MAX as usize))
                 .take_while(|slot| {
                     let fits = bytes < most_bytes;
@@ -83,10 +80,13 @@ impl Queue {
         };
         let next = slots.iter().position(Option::is_some).unwrap_or(slots.len());
         let holes = (next..slots.len()).filter(|at| slots[*at].is_none());
+        let count = |has: &dyn Fn(&Message) -> bool| waiting().filter(|message| has(message)).count() as u32;
         let record = RunRecord {
             run,
             priority: first.priority,
             count: slots.len() as u32,
+            ids: count(&|message| message.id().is_some()),
+            deaths: count(&|message| self.died_elsewhere(message)),
             bytes: waiting().map(|message| u64::from(message.bytes)).sum(),
             expires: waiting().map(|message| message.expires).min().unwrap_or(Time::NEVER),
             first: first.seq,
@@ -131,6 +131,7 @@ impl Queue {
         lane.runs.insert((run.first, run.id));
         self.lanes.count_ready(index);
         self.run_alarms.insert((run.expires, run.id));
+        self.spilled_ids += u64::from(run.ids);
         self.runs.insert(run.id, run);
     }
 
@@ -145,6 +146,7 @@ impl Queue {
         lane.runs.remove(&(run.first, run.id));
         self.lanes.count_ready(run.lane);
         self.run_alarms.remove(&(run.expires, run.id));
+        self.spilled_ids -= u64::from(run.ids);
         Some(run)
     }
 
@@ -200,6 +202,7 @@ impl Queue {
         }
         let slot = self.entries.insert(message, own);
         self.by_seq.insert(seq, slot);
+        self.index_texts(slot);
         self.attach(slot);
         slot
     }
@@ -242,6 +245,36 @@ impl Queue {
     /// Brings back everything that waits in a run.
     pub(crate) fn bring_run(&mut self, run: RunId) {
         while self.runs.contains_key(&run) && self.load_next(run) {}
+    }
+
+    /// Brings back what waits in runs and died in another queue, where it may go back to.
+    pub(crate) fn bring_died(&mut self) {
+        let ids: Vec<RunId> = self.runs.values().filter(|run| run.deaths > 0).map(|run| run.id).collect();
+        for id in ids {
+            let backlog = self.backlog.clone();
+            let all = Reader::new(&*backlog, &self.runs[&id], 0);
+            let died: Vec<_> = all.filter(|(_, message)| self.died_elsewhere(message)).collect();
+            for (ordinal, message) in died {
+                self.fetch(id, ordinal, message);
+            }
+        }
+    }
+
+    /// As [`Queue::bring_died`], of these sequences.
+    pub(crate) fn bring_died_of(&mut self, seqs: &[Seq]) {
+        if self.runs.values().all(|run| run.deaths == 0) {
+            return;
+        }
+        for seq in seqs {
+            let found = self.in_runs(*seq).filter(|(_, _, message)| self.died_elsewhere(message));
+            if let Some((id, ordinal, message)) = found {
+                self.fetch(id, ordinal, message);
+            }
+        }
+    }
+
+    fn died_elsewhere(&self, message: &Message) -> bool {
+        message.death().is_some_and(|death| death.queue != self.name)
     }
 
     /// Has the `count` oldest messages of a lane in memory, if it has so many. False: they cannot be read.
@@ -325,6 +358,18 @@ impl Queue {
             let message = run.read(&*self.backlog, ordinal, 1).pop()?;
             (message.seq == seq).then_some((run.id, ordinal, message))
         })
+    }
+
+    /// The message of an id that waits in a run.
+    pub(crate) fn in_runs_by_id(&self, id: &str) -> Option<Message> {
+        if self.spilled_ids == 0 {
+            return None;
+        }
+        let waits = |(run, ordinal): &(RunId, u32)| self.runs.get(run).is_some_and(|run| run.waits(*ordinal));
+        let candidates = self.backlog.find_id(self.id, id).into_iter().filter(waits);
+        let mut read =
+            candidates.filter_map(|(run, ordinal)| self.runs[&run].read(&*self.backlog, ordinal, 1).pop());
+        read.find(|message| message.id() == Some(id))
     }
 
     /// A message and the index of its lane, wherever it is.

@@ -129,6 +129,15 @@ fn a_dead_letter_that_moved_is_replayed_from_where_it_lies_into_where_it_died() 
 }
 
 #[test]
+fn some_of_many_that_moved_are_replayed() {
+    check(
+        r#""dead_letter":{"queue":"r"}"#,
+        "declare r · publish a b c d · lease 4 · reject a b c d · in r · +1ms · +1ms · +1ms · +1ms · +1ms · +1ms · replay b+d · left · in q · left",
+        expect!["made · a b c d · ready a c · ready b d"],
+    );
+}
+
+#[test]
 fn what_is_no_dead_letter_is_not_replayed() {
     check(
         r#""dead_letter":{"queue":"r"}"#,

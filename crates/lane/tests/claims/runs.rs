@@ -254,6 +254,8 @@ fn record() -> impl Strategy<Value = RunRecord> {
     let holes = prop::collection::vec(small(), 0..4).prop_map(Ordinals::from_iter);
     (1..8_u64, any::<i8>(), (small(), bytes), expires, (seq(), seq()), (small(), holes)).prop_map(
         |(run, priority, (count, bytes), expires, (first, last), (next, holes))| RunRecord {
+            ids: count / 2,
+            deaths: count / 3,
             run: RunId(run),
             priority: Priority(i32::from(priority)),
             count,

@@ -290,6 +290,8 @@ struct World {
     deliveries: Vec<Delivery>,
     next: u64,
     held: bool,
+    /// What it was told, when it asked last.
+    told: String,
 }
 
 /// What may have happened to messages in a step.
@@ -313,7 +315,14 @@ impl World {
         if let Some(keep) = keep {
             watch.spill(keep);
         }
-        Self { watch, takers: BTreeMap::new(), deliveries: Vec::new(), next: 100, held: false }
+        Self {
+            watch,
+            takers: BTreeMap::new(),
+            deliveries: Vec::new(),
+            next: 100,
+            held: false,
+            told: String::new(),
+        }
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -326,15 +335,24 @@ impl World {
         all.collect()
     }
 
-    /// All that can be seen of messages, wherever they are.
-    fn seen(&self) -> Snapshot {
-        let at_first = |view: MessageView| MessageView { place: self.watch.first_place(view.place), ..view };
-        self.snapshot().into_iter().map(|(at, view)| (at, at_first(view))).collect()
+    /// All that can be seen, but for where contents are now.
+    fn picture(&self) -> Vec<String> {
+        let mut picture = vec![self.told.clone()];
+        for mut view in self.snapshot().into_values() {
+            view.place = self.watch.first_place(view.place);
+            picture.push(format!("{view:?}"));
+        }
+        let lanes = self.watch.broker.views(self.watch.now, None).map(|view| format!("{:?}", view.lanes));
+        picture.extend(lanes);
+        let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
+        picture.extend(leases.map(|lease| format!("{lease:?}")));
+        picture
     }
 
     fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
         let before = self.snapshot();
         let (reply, step) = self.watch.apply(command);
+        self.told = format!("{reply:?}");
         if reply.is_err() {
             assert!(
                 step.facts.is_empty() && step.effects.is_empty(),
@@ -812,7 +830,7 @@ fn compare(keep: Option<usize>, declared: impl IntoIterator<Item = Box<Settings>
             world.act(&op);
         }
         if let [spilling, other] = &worlds[..] {
-            assert_eq!(spilling.seen(), other.seen(), "one that spills and one that never does");
+            assert_eq!(spilling.picture(), other.picture(), "one that spills and one that never does");
         }
     }
 }

@@ -232,6 +232,7 @@ impl Watch {
         self.check_places();
         self.check_refold();
         self.check_awake();
+        self.check_ids();
         check_lanes(&self.broker, self.now);
         let outstanding = self
             .broker
@@ -349,6 +350,16 @@ impl Watch {
         let mut step = Step::default();
         self.folded.clone().wake(self.now, &mut step);
         assert_eq!(step.facts, [], "a broker made anew finds nothing to do that the live one has not done");
+    }
+
+    /// An id is that of one pending message at most, and leads to it.
+    fn check_ids(&self) {
+        for ((queue, seq), message) in stored(&self.broker) {
+            let Some(id) = message.id().filter(|_| message.state != State::Dead) else { continue };
+            let name = self.broker.name(queue).expect("its queue is there");
+            let (found, _, _) = self.broker.message(name, id).expect("a pending id is found");
+            assert_eq!(found.seq, seq, "the pending message of {id}");
+        }
     }
 
     fn check_awake(&self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use overtake_lane::{Backlog, Message, Place, RunId, Seq};
+use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
 
 /// Every run that was ever written.
 #[derive(Debug, Default)]
@@ -41,6 +41,17 @@ impl Backlog for Shelf {
         let runs = self.0.lock().expect("sound");
         let messages = runs.get(&run).into_iter().flatten();
         messages.skip(from as usize).take(max).map(|(message, _)| message.clone()).collect()
+    }
+
+    /// Every id as long as this one: of whatever run and queue, waiting or not.
+    fn find_id(&self, _: QueueId, id: &str) -> Vec<(RunId, u32)> {
+        let runs = self.0.lock().expect("sound");
+        let may = |message: &Message| message.id().is_some_and(|other| other.len() == id.len());
+        let named = runs.iter().flat_map(|(run, messages)| {
+            let ordinals = (0..).zip(messages).filter(move |(_, (message, _))| may(message));
+            ordinals.map(|(ordinal, _)| (*run, ordinal))
+        });
+        named.collect()
     }
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {

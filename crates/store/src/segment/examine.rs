@@ -1,12 +1,14 @@
 //! Reading a whole segment to see whether it is right.
 
 use std::io;
+use std::ops::Range;
 
 use super::reader::Segment;
 use crate::decide::Sight;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::file::Name;
+use crate::ids::IdEntry;
 use crate::survey::Damage;
 
 /// What was found in a segment.
@@ -20,7 +22,8 @@ pub(crate) struct Examined {
     pub(crate) notes: Vec<Damage>,
 }
 
-/// Reads every message. Without a `store_id`, the segment may be of any store. `None` when there is no such segment, which a running broker may just have removed.
+/// Reads every message and the table of ids. Without a `store_id`, the segment may be of any store. `None` when there is no such
+/// segment, which a running broker may just have removed.
 ///
 /// # Errors
 /// [`StoreError::Io`]. Damage is no error but a finding.
@@ -56,9 +59,10 @@ impl Examined {
             let what = Sight::HeaderCopyBad;
             self.notes.push(Damage { file: file.clone(), at, bytes: crate::header::COPY_AT as u64, what });
         }
+        let mut ids = Vec::new();
         for block in segment.blocks() {
             let range = block.file_range;
-            match self.read_block(segment, block.ordinals.start) {
+            match self.read_block(segment, block.ordinals.start, &mut ids) {
                 Ok(()) => {}
                 Err(StoreError::Corrupt { what, .. }) => {
                     let bytes = range.end - range.start;
@@ -67,13 +71,49 @@ impl Examined {
                 Err(error) => return Err(error),
             }
         }
+        ids.sort_unstable();
+        self.compare_ids(segment, &ids)
+    }
+
+    /// Reads the table of ids. Where every message can be read, it must say what they say.
+    fn compare_ids<D: Disk>(&mut self, segment: &Segment<D>, ids: &[IdEntry]) -> Result<(), StoreError> {
+        let all_read = self.messages == segment.info().count;
+        for page in 0..segment.id_pages() {
+            let (range, entries) = segment.id_page_place(page);
+            let is_right = match segment.id_page(page) {
+                Ok(found) => !all_read || ids.get(entries) == Some(&found[..]),
+                Err(StoreError::Corrupt { .. }) => false,
+                Err(error) => return Err(error),
+            };
+            if !is_right {
+                self.damage_ids(segment, range);
+            }
+        }
+        if all_read && ids.len() as u64 > segment.info().ids {
+            let (behind, _) = segment.id_page_place(segment.id_pages());
+            self.damage_ids(segment, behind.start..behind.start);
+        }
         Ok(())
     }
 
-    fn read_block<D: Disk>(&mut self, segment: &Segment<D>, first: u64) -> Result<(), StoreError> {
+    fn damage_ids<D: Disk>(&mut self, segment: &Segment<D>, range: Range<u64>) {
+        let file = Name::Segment(segment.info().number).to_string();
+        let bytes = range.end - range.start;
+        self.damage.push(Damage { file, at: range.start, bytes, what: Sight::IdsBad });
+    }
+
+    fn read_block<D: Disk>(
+        &mut self,
+        segment: &Segment<D>,
+        first: u64,
+        ids: &mut Vec<IdEntry>,
+    ) -> Result<(), StoreError> {
         let block = segment.block(first)?.expect("the index has this block");
         for ordinal in block.ordinals() {
-            block.message(ordinal)?;
+            // No table names an ordinal of more bits.
+            if let (Some(id), Ok(ordinal)) = (block.message(ordinal)?.id(), u32::try_from(ordinal)) {
+                ids.push(IdEntry { hash: segment.id_hasher().hash(id), ordinal });
+            }
         }
         self.messages += block.ordinals().count() as u64;
         self.bytes += block.ordinals().map(|ordinal| block.content(ordinal).len() as u64).sum::<u64>();

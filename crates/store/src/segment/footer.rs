@@ -14,6 +14,7 @@ pub(super) struct Footer {
     pub(super) expires: Time,
     pub(super) index_at: u64,
     pub(super) blocks: u32,
+    pub(super) ids: u32,
     pub(super) index_crc: u32,
 }
 
@@ -26,6 +27,7 @@ impl Footer {
             place.copy_from_slice(&long.to_le_bytes());
         }
         bytes[56..60].copy_from_slice(&self.blocks.to_le_bytes());
+        bytes[60..64].copy_from_slice(&self.ids.to_le_bytes());
         bytes[64..68].copy_from_slice(&self.index_crc.to_le_bytes());
         let crc = crc32c::crc32c_append(salt, &bytes[..68]);
         bytes[68..].copy_from_slice(&crc.to_le_bytes());
@@ -48,9 +50,11 @@ impl Footer {
             expires: Time(long(40)),
             index_at: long(48),
             blocks: word(56),
+            ids: word(60),
             index_crc: word(64),
         };
-        (footer.blocks > 0 && footer.first <= footer.last).then_some(footer)
+        let fits = footer.blocks > 0 && footer.first <= footer.last && u64::from(footer.ids) <= footer.count;
+        fits.then_some(footer)
     }
 }
 
@@ -66,6 +70,7 @@ mod tests {
         expires: Time::NEVER,
         index_at: 5,
         blocks: 6,
+        ids: 1,
         index_crc: 7,
     };
 
@@ -75,7 +80,7 @@ mod tests {
         for long in [1_u64, 2, 3, 4, u64::MAX, 5] {
             expected.extend_from_slice(&long.to_le_bytes());
         }
-        expected.extend_from_slice(b"\x06\0\0\0\0\0\0\0\x07\0\0\0");
+        expected.extend_from_slice(b"\x06\0\0\0\x01\0\0\0\x07\0\0\0");
         expected.extend_from_slice(&crc32c::crc32c_append(99, &expected).to_le_bytes());
         assert_eq!(FOOTER.encode(99)[..], expected[..]);
         assert_eq!(Footer::decode(&expected, 99), Some(FOOTER));

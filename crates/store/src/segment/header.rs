@@ -4,6 +4,7 @@ use overtake_lane::QueueId;
 
 use crate::file::Name;
 use crate::header::{Copies, Fields, HeaderFault, decode};
+use crate::ids::IdHasher;
 
 const MAGIC: [u8; 8] = *b"OVTKSGMT";
 
@@ -22,6 +23,11 @@ impl SegmentHeader {
 
     pub(super) fn name_while_made(&self) -> String {
         Name::NewSegment(self.number).to_string()
+    }
+
+    /// Hashes the ids of its messages.
+    pub(super) fn id_hasher(&self) -> IdHasher {
+        IdHasher::new(self.store_id, self.queue)
     }
 
     pub(super) fn salt(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! Where the blocks of a segment are. All of a segment that stays in memory: 32 bytes for each block.
+//! Where the blocks of a segment are. Stays in memory: 32 bytes for each block.
 
 use std::ops::Range;
 
@@ -6,6 +6,7 @@ use overtake_lane::{Seq, Time};
 
 use super::block::HEAD_LEN;
 use super::footer::Footer;
+use super::ids::table_len;
 use crate::header::HEADER_LEN;
 
 /// Length of an entry in the file, bytes.
@@ -86,12 +87,17 @@ impl Index {
             expires = expires.min(entry.expires);
             last = Some(entry.first);
         }
-        let fits = at == footer.index_at
+        let fits = at.checked_add(table_len(footer.ids)) == Some(footer.index_at)
             && ordinal == footer.count
             && expires == footer.expires
             && blocks.first().map(|block| block.first) == Some(footer.first)
             && last <= Some(footer.last);
         fits.then(|| Self { blocks: blocks.into(), count: ordinal, end: at })
+    }
+
+    /// Where the last block ends.
+    pub(super) fn end(&self) -> u64 {
+        self.end
     }
 
     pub(super) fn len(&self) -> usize {

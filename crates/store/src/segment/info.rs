@@ -11,6 +11,8 @@ pub struct SegmentInfo {
     pub queue: QueueId,
     /// How many messages it holds, at least one.
     pub count: u64,
+    /// How many of them have an id.
+    pub ids: u64,
     /// Bytes of their contents.
     pub bytes: u64,
     /// Length of the file, bytes.

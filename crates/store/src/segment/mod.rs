@@ -1,13 +1,13 @@
 //! Segments: messages that only wait, put out of memory.
 //!
 //! A segment holds messages of one queue in the order of their sequences, each with its content. It is written once, from
-//! the front to the back, and never changed: [`SegmentWriter`]. Read, it is a list of blocks and a small index of them:
-//! [`Segment`]. Which of its messages still wait is not its business.
+//! the front to the back, and never changed: [`SegmentWriter`]. Read, it is a list of blocks, a table of ids, and a
+//! small index of both: [`Segment`]. Which of its messages still wait is not its business.
 //!
 //! A segment gets its name only after all of it is durable, so under that name it is whole, or damaged.
 //!
 //! # The bytes
-//! Little-endian. `header · block · block … · index · footer`, without gaps.
+//! Little-endian. `header · block · block … · table of ids · index · footer`, without gaps.
 //!
 //! The header block is as in `header.rs`. Store, life and number together are never used twice, so no two segments have the
 //! same fields; and the salt, the checksum of the fields, begins every other checksum.
@@ -38,7 +38,19 @@
 //! The payload is the messages, one after the other, each: length of the message as a number, message (`message.rs`), length of
 //! its content as a number, content. Numbers are unsigned LEB128.
 //!
-//! The **index** has 32 bytes for each block. The ordinal of its first message is the sum of those before it.
+//! The **table of ids** says which messages have an id, by the hash of the id: SipHash-2-4 of its bytes, keyed with store id and
+//! queue, each as 64 bits. It is sorted by hash, then by ordinal, and comes in pages of 341 entries, the last of as many as are left;
+//! so a page has 4,096 bytes, and a look-up reads one. A segment without ids has no page.
+//!
+//! ```text
+//!  0  8  hash
+//!  8  4  ordinal
+//! …      more of them
+//!     4  CRC-32C, starting from the salt, of: offset of the page in the file (8) · the entries
+//! ```
+//!
+//! The **index** has 32 bytes for each block, then for each page of the table its first hash (8). The ordinal of a block's first
+//! message is the sum of those before it.
 //!
 //! ```text
 //!  0  8  offset of the block in the file
@@ -58,8 +70,8 @@
 //! 32  8  sequence of the last
 //! 40  8  least expiry, milliseconds; all ones if nothing expires
 //! 48  8  offset of the index in the file
-//! 56  4  blocks, so the index has 32 times as many bytes
-//! 60  4  zero
+//! 56  4  blocks
+//! 60  4  messages with an id
 //! 64  4  CRC-32C of the index, starting from the salt
 //! 68  4  CRC-32C of bytes 0..68, starting from the salt
 //! ```
@@ -69,6 +81,7 @@ mod cache;
 mod examine;
 mod footer;
 mod header;
+mod ids;
 mod index;
 mod info;
 mod reader;

@@ -9,6 +9,7 @@ use super::block::{Block, Spilled};
 use super::cache::Cache;
 use super::footer::{FOOTER_LEN, Footer};
 use super::header::SegmentHeader;
+use super::ids::{IdTable, page_count};
 use super::index::{BlockInfo, ENTRY_LEN, Index};
 use super::info::SegmentInfo;
 use crate::decide::Sight;
@@ -17,17 +18,18 @@ use crate::error::StoreError;
 use crate::file::{FORMAT_VERSION, Name};
 use crate::header::{Copies, HEADER_LEN, HeaderFault};
 
-/// An open segment. Its memory is its index, 32 bytes for each block, and at most two blocks, each of a MiB at most; a longer
+/// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a MiB at most; a longer
 /// block, of one large message, is read whenever it is asked for.
 ///
 /// Messages are named by their *ordinal*, their place in the segment from 0. Several threads may read at once; none waits
 /// for another's disk.
 pub struct Segment<D: Disk> {
-    file: D::File,
+    pub(super) file: D::File,
     info: SegmentInfo,
-    salt: u32,
+    pub(super) salt: u32,
     copies: Copies,
     index: Index,
+    pub(super) ids: IdTable,
     cache: Mutex<Cache>,
 }
 
@@ -67,17 +69,23 @@ impl<D: Disk> Segment<D> {
         let footer_at = len.saturating_sub(FOOTER_LEN as u64).max(HEADER_LEN.min(len));
         let footer = Footer::decode(&read(&file, &name, footer_at..len)?, salt)
             .ok_or_else(|| corrupt(footer_at, Sight::FooterBad))?;
-        let index_len = u64::from(footer.blocks) * ENTRY_LEN as u64;
+        let blocks_len = u64::from(footer.blocks) * ENTRY_LEN as u64;
+        let index_len = blocks_len + page_count(footer.ids) * size_of::<u64>() as u64;
         if footer_at.checked_sub(index_len) != Some(footer.index_at) || footer.index_at < HEADER_LEN {
             return Err(corrupt(footer_at, Sight::FooterBad));
         }
         let bytes = read(&file, &name, footer.index_at..footer_at)?;
-        let index = Some(bytes)
+        let (index, ids) = Some(bytes)
             .filter(|bytes| crc32c::crc32c_append(salt, bytes) == footer.index_crc)
-            .and_then(|bytes| Index::decode(&bytes, &footer))
+            .and_then(|bytes| {
+                let (blocks, firsts) = bytes.split_at_checked(blocks_len as usize)?;
+                let index = Index::decode(blocks, &footer)?;
+                let ids = IdTable::decode(firsts, index.end(), footer.ids, header.id_hasher())?;
+                Some((index, ids))
+            })
             .ok_or_else(|| corrupt(footer.index_at, Sight::IndexBad))?;
         let info = info(&header, &footer, len);
-        Ok(Self { file, info, salt, copies, index, cache: Mutex::default() })
+        Ok(Self { file, info, salt, copies, index, ids, cache: Mutex::default() })
     }
 
     /// What is known about it without reading its messages.
@@ -241,6 +249,7 @@ fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {
         number: header.number,
         queue: header.queue,
         count: footer.count,
+        ids: u64::from(footer.ids),
         bytes: footer.bytes,
         file_len,
         expires: footer.expires,
@@ -250,7 +259,7 @@ fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {
 }
 
 /// The bytes of a range of the file, fewer when it has become shorter.
-fn read<F: DiskFile>(file: &F, name: &str, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read<F: DiskFile>(file: &F, name: &str, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
     let mut bytes = vec![0; (range.end - range.start) as usize];
     let read = file.read_at(range.start, &mut bytes);
     bytes.truncate(read.map_err(|source| StoreError::io("read", name, source))?);

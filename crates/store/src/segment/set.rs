@@ -43,6 +43,18 @@ impl<D: Disk> Segments<D> {
         Ok(Self { disk, store_id, life, open_max: open_max.max(1), state })
     }
 
+    pub(crate) fn disk(&self) -> &D {
+        &self.disk
+    }
+
+    pub(crate) fn store_id(&self) -> u64 {
+        self.store_id
+    }
+
+    pub(crate) fn life(&self) -> u32 {
+        self.life
+    }
+
     /// The numbers of all segments in the directory, ascending, whether anybody knows of them or not.
     ///
     /// # Errors

@@ -5,11 +5,13 @@ use overtake_lane::{Message, QueueId, Seq, Time};
 use super::block::{Draft, encode_message};
 use super::footer::Footer;
 use super::header::SegmentHeader;
+use super::ids;
 use super::index::Entry;
 use super::info::SegmentInfo;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::file::SEGMENT_BYTES_MAX;
+use crate::ids::{IdEntry, IdHasher};
 
 /// A block is closed before it has more payload than this, unless it has one message only; bytes.
 const BLOCK_LEN: usize = 64 << 10;
@@ -20,7 +22,7 @@ const SYNC_LEN: u64 = 4 << 20;
 
 /// Writes a segment, message by message; made by [`Segments::writer`](crate::Segments::writer).
 ///
-/// Its memory is less than a MiB, the longest message, and 32 bytes for each block. A writer that is dropped, or fails, leaves
+/// Its memory is less than a MiB, the longest message, 32 bytes for each block, and 16 for each message with an id. A writer that is dropped, or fails, leaves
 /// a half-made file behind that the next [`Journal::open`](crate::Journal::open) removes; [`SegmentWriter::abandon`] and a full
 /// disk leave nothing.
 pub struct SegmentWriter<D: Disk> {
@@ -36,6 +38,8 @@ pub struct SegmentWriter<D: Disk> {
     draft: Option<Draft>,
     encoded: Vec<u8>,
     index: Vec<Entry>,
+    hasher: IdHasher,
+    ids: Vec<IdEntry>,
     count: u64,
     bytes: u64,
     expires: Time,
@@ -55,6 +59,7 @@ impl<D: Disk> SegmentWriter<D> {
     pub(super) fn create(disk: D, header: SegmentHeader) -> Result<Self, StoreError> {
         let name = header.name_while_made();
         let file = disk.create(&name).map_err(|source| full_or(StoreError::io("create", &name, source)))?;
+        let hasher = header.id_hasher();
         Ok(Self {
             disk,
             name,
@@ -67,6 +72,8 @@ impl<D: Disk> SegmentWriter<D> {
             draft: None,
             encoded: Vec::new(),
             index: Vec::new(),
+            hasher,
+            ids: Vec::new(),
             count: 0,
             bytes: 0,
             expires: Time::NEVER,
@@ -122,6 +129,10 @@ impl<D: Disk> SegmentWriter<D> {
             none => none.insert(Draft::begin(&mut self.out, self.count, message.seq)),
         };
         draft.push(&mut self.out, &self.encoded, message.expires, content);
+        if let Some(id) = message.id() {
+            let ordinal = u32::try_from(self.count).expect("a segment has fewer than 2^32 messages");
+            self.ids.push(IdEntry { hash: self.hasher.hash(id), ordinal });
+        }
         if self.last.is_none() {
             self.first = message.seq;
         }
@@ -160,6 +171,7 @@ impl<D: Disk> SegmentWriter<D> {
             number: self.header.number,
             queue: self.header.queue,
             count: self.count,
+            ids: self.ids.len() as u64,
             bytes: self.bytes,
             file_len,
             expires: self.expires,
@@ -189,11 +201,16 @@ impl<D: Disk> SegmentWriter<D> {
         self.or_end(written)
     }
 
-    /// Appends the index and the footer.
+    /// Appends the table of ids, the index and the footer.
     fn append_end(&mut self, last: Seq) {
+        self.ids.sort_unstable();
+        let firsts = ids::append(&mut self.out, self.out_at, &self.ids, self.salt);
         let start = self.out.len();
         for entry in &self.index {
             entry.encode(&mut self.out);
+        }
+        for first in firsts {
+            self.out.extend_from_slice(&first.to_le_bytes());
         }
         let footer = Footer {
             count: self.count,
@@ -203,6 +220,7 @@ impl<D: Disk> SegmentWriter<D> {
             expires: self.expires,
             index_at: self.out_at + start as u64,
             blocks: u32::try_from(self.index.len()).expect("so many blocks would be 256 TiB"),
+            ids: u32::try_from(self.ids.len()).expect("each has an ordinal of its own"),
             index_crc: crc32c::crc32c_append(self.salt, &self.out[start..]),
         };
         self.out.extend_from_slice(&footer.encode(self.salt));

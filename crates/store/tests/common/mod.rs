@@ -1,6 +1,7 @@
 //! What the tests of a store share.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod named;
 pub mod spilled;
 
 use overtake_store::{
