@@ -341,6 +341,19 @@ pub struct BrowsedMessage {
     pub position_in_priority: Option<u64>,
 }
 
+/// Where messages are: in memory, or in segments only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryHealth {
+    /// Bytes of memory that messages take, about.
+    pub bytes: u64,
+    /// Messages that wait in segments only.
+    pub spilled: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of them on disk.
+    pub segment_bytes: u64,
+}
+
 /// Whether an engine can serve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -352,6 +365,8 @@ pub struct Health {
     pub disk: Option<DiskHealth>,
     /// Bytes of journal on disk.
     pub journal_bytes: u64,
+    /// Where messages are.
+    pub memory: MemoryHealth,
     /// Syncs since it was opened.
     pub syncs: u64,
     /// Records waiting to be durable.

@@ -68,8 +68,8 @@ mod watermarks;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
-    DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending,
-    PublishedCopy, QueuePage, Refused, Select, Target,
+    DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, MemoryHealth, NewMessage, Page,
+    Pending, PublishedCopy, QueuePage, Refused, Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;

@@ -116,6 +116,12 @@ fn engine(text: &mut Exposition, health: &Health, answers: bool) {
         let help = "Whether publishes are refused because the disk is below its low watermark.";
         text.single("overtake_disk_low", "gauge", help, flag(disk.is_low));
     }
+    let memory = health.memory;
+    text.single("overtake_memory_bytes", "gauge", "Bytes of memory that messages take, about.", memory.bytes);
+    let help = "Messages that wait in segments only.";
+    text.single("overtake_spilled_messages", "gauge", help, memory.spilled);
+    text.single("overtake_segments", "gauge", "Segments that hold messages.", memory.segments);
+    text.single("overtake_segment_bytes", "gauge", "Bytes of segments on disk.", memory.segment_bytes);
     text.single("overtake_journal_bytes", "gauge", "Bytes of journal on disk.", health.journal_bytes);
     text.single(
         "overtake_journal_syncs_total",

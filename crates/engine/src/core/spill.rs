@@ -7,7 +7,7 @@ use overtake_lane::{Broker, Fact, Place, QueueId, Refusal, RunId, Settled, Step}
 use overtake_store::SegmentInfo;
 
 use super::Core;
-use crate::api::Content;
+use crate::api::{Content, MemoryHealth};
 use crate::place::Where;
 use crate::shelf::{Done, File, Job, Spill};
 
@@ -152,6 +152,17 @@ impl<T> Core<T> {
         let messages = messages.collect();
         self.spilling.is_writing = true;
         self.spilling.jobs.push(Job::Spill(Spill { queue, run, messages }));
+    }
+
+    /// Where messages are.
+    #[must_use]
+    pub fn memory(&self) -> MemoryHealth {
+        MemoryHealth {
+            bytes: self.memory_bytes(),
+            spilled: self.broker.spilled_count(),
+            segments: self.holds.len() as u64,
+            segment_bytes: self.holds.bytes().0,
+        }
     }
 
     /// Bytes of memory that messages take, about.

@@ -283,6 +283,7 @@ impl BrokerThread {
         self.shared.full.send_if_modified(|full| changes(full, self.core.full()));
 
         self.shared.disk.send_if_modified(|disk| changes(disk, self.core.disk()));
+        *self.shared.memory.lock().expect("nobody panics while holding it") = self.core.memory();
         self.shared.journal_bytes.store(self.core.journal_bytes(), Ordering::Relaxed);
         self.shared.unsynced.store(self.core.unsynced_records(), Ordering::Relaxed);
     }

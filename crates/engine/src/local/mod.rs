@@ -28,7 +28,7 @@ use overtake_lane::ConsumerId;
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-use crate::api::{Failure, Health, LeasedMessage};
+use crate::api::{Failure, Health, LeasedMessage, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
@@ -65,6 +65,7 @@ pub(crate) struct Door {
 struct Shared {
     full: watch::Sender<Option<Full>>,
     disk: watch::Sender<Option<DiskHealth>>,
+    memory: Mutex<MemoryHealth>,
     journal_bytes: AtomicU64,
     syncs: AtomicU64,
     unsynced: AtomicU64,
@@ -223,6 +224,7 @@ impl Door {
             down: self.down.borrow().clone(),
             full: full.map(|why| Arc::from(why.to_string())),
             disk: *self.shared.disk.borrow(),
+            memory: *self.shared.memory.lock().expect("nobody panics while holding it"),
             journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
             syncs: self.shared.syncs.load(Ordering::Relaxed),
             unsynced: self.shared.unsynced.load(Ordering::Relaxed),
