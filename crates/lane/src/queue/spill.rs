@@ -16,6 +16,8 @@ use crate::message::{Message, Settled, State};
 use crate::ordinals::Ordinals;
 use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord};
 
+/// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
+const WORTH_IT: usize = 2;
 /// A run is looked through for expired messages at most so many times between its first expiry and its last.
 const LOOKS: u64 = 64;
 
@@ -27,8 +29,8 @@ impl Queue {
         self.lanes.iter().map(|lane| lane.ready - lane.spilled).sum()
     }
 
-    /// Chooses messages for a run: the oldest fresh ones of the least urgent lane that has more than `keep`. They stay
-    /// where they are until [`Queue::spilled`].
+    /// Chooses messages for a run: the oldest fresh ones of the least urgent lane that has enough of them for a run that is worth
+    /// it, else of the one that has most; but for the first `keep` of a lane. They stay where they are until [`Queue::spilled`].
     pub(crate) fn plan_spill(
         &mut self,
         run: RunId,
@@ -39,30 +41,43 @@ impl Queue {
         if self.settings.last_value.is_some() {
             return None;
         }
+        let most = most.min(RUN_LEN_MAX as usize);
+        let mut best: Vec<Slot> = Vec::new();
         for rank in (0..self.lanes.len()).rev() {
-            let index = self.lanes.index_at(rank);
-            let mut bytes = 0;
-            let stays = |slot: &Slot| !self.entries[*slot].spilling;
-            let slots: Vec<Slot> = (self.lanes.fresh(&self.entries, index).skip(keep).filter(stays))
-                .take(most.min(RUN_LEN_MAX as usize))
-                .take_while(|slot| {
-                    let fits = bytes < most_bytes;
-                    bytes += u64::from(self.entries[*slot].message.bytes);
-                    fits
-                })
-                .collect();
-            if slots.is_empty() {
-                continue;
+            let slots = self.spillable(rank, keep, most, most_bytes);
+            if slots.len() > best.len() {
+                best = slots;
             }
-            for slot in &slots {
-                self.entries[*slot].spilling = true;
+            let bytes = best.iter().map(|slot| u64::from(self.entries[*slot].message.bytes)).sum::<u64>();
+            if best.len() >= most.div_ceil(WORTH_IT) || bytes >= most_bytes / WORTH_IT as u64 {
+                break;
             }
-            let messages: Vec<Message> =
-                slots.iter().map(|slot| self.entries[*slot].message.clone()).collect();
-            self.spilling.insert(run, messages.iter().map(|message| message.seq).collect());
-            return Some(messages);
         }
-        None
+        if best.is_empty() {
+            return None;
+        }
+        for slot in &best {
+            self.entries[*slot].spilling = true;
+        }
+        let messages: Vec<Message> = best.iter().map(|slot| self.entries[*slot].message.clone()).collect();
+        self.spilling.insert(run, messages.iter().map(|message| message.seq).collect());
+        Some(messages)
+    }
+
+    /// The oldest fresh messages of a lane that may go into a run.
+    fn spillable(&self, rank: usize, keep: usize, most: usize, most_bytes: u64) -> Vec<Slot> {
+        let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
+        // Where older ones are in runs, the first in memory are not leased next.
+        let keep = if lane.runs.is_empty() { keep } else { 0 };
+        let stays = |slot: &Slot| !self.entries[*slot].spilling;
+        let mut bytes = 0;
+        let slots = self.lanes.fresh(&self.entries, index).skip(keep).filter(stays).take(most);
+        let slots = slots.take_while(|slot| {
+            let fits = bytes < most_bytes;
+            bytes += u64::from(self.entries[*slot].message.bytes);
+            fits
+        });
+        slots.collect()
     }
 
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.
