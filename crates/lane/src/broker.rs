@@ -433,7 +433,7 @@ impl Broker {
     #[must_use]
     pub fn run_fact(&self, queue: QueueId, run: RunId) -> Option<Fact> {
         let record = self.queues.get(&queue)?.runs.get(&run)?.record();
-        Some(Fact::RunStored { queue, run: Box::new(record) })
+        Some(Fact::RunRestated { queue, run: Box::new(record) })
     }
 
     /// All runs: by queue, then by lane, the most urgent first; those of a lane follow each other in the order of sequences.

@@ -128,6 +128,13 @@ pub enum Fact {
         /// The run as it is now.
         run: Box<RunRecord>,
     },
+    /// A run as it is now, said again, since what said it first may be given back. What waits in it is not in memory.
+    RunRestated {
+        /// The queue.
+        queue: QueueId,
+        /// The run as it is now.
+        run: Box<RunRecord>,
+    },
     /// Every message that waited in a run is in memory again, and the run is no more: its lane is.
     RunFetched {
         /// The queue.

@@ -82,8 +82,9 @@ impl Broker {
                 let (queue, slot) = self.known_message(queue, seq)?;
                 queue.revive(slot, priority, original, expires);
             }
-            Fact::RunStored { queue, run } => self.fold_run(queue, &run, &[], step)?,
-            Fact::RunsRewritten { queue, run, of } => self.fold_run(queue, &run, &of, step)?,
+            Fact::RunStored { queue, run } => self.fold_run(queue, &run, &[], true, step)?,
+            Fact::RunRestated { queue, run } => self.fold_run(queue, &run, &[], false, step)?,
+            Fact::RunsRewritten { queue, run, of } => self.fold_run(queue, &run, &of, true, step)?,
             Fact::RunFetched { queue, run } => self.known(queue)?.bring_run(run),
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
@@ -123,13 +124,14 @@ impl Broker {
         queue: QueueId,
         run: &RunRecord,
         of: &[Rewritten],
+        may_be_here: bool,
         step: &mut Step,
     ) -> Result<(), Unfounded> {
         let makes_sense = SEQS.contains(&run.first) && SEQS.contains(&run.last) && run.makes_sense();
         if !makes_sense || self.known(queue).is_ok_and(|queue| !queue.can_count(run)) {
             return Err(Unfounded);
         }
-        self.known_or_nameless(queue).fold_run(run, of, step);
+        self.known_or_nameless(queue).fold_run(run, of, may_be_here, step);
         Ok(())
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn refold(
                 continue;
             }
             match &fact {
-                Fact::RunStored { run, .. } if !shelf.has(run.run) => {
+                Fact::RunStored { run, .. } | Fact::RunRestated { run, .. } if !shelf.has(run.run) => {
                     missing.insert(run.run);
                     continue;
                 }

@@ -22,6 +22,8 @@
 //! | 15 | run stored | queue, run, priority, messages in the segment, bounds of those that wait with an id and of those that died in another queue, bytes that wait, least expiry, first and last sequence, taken |
 //! | 16 | run settled | queue, run, how |
 //! | 17 | runs rewritten | as 15 for the new run, how many old ones, then each: run, taken |
+//! | 18 | run fetched | queue, run |
+//! | 19 | run restated | as 15 |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -146,6 +148,11 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         }
         Fact::RunStored { queue, run } => {
             out.push(15);
+            number(out, u64::from(queue.0));
+            run_record(out, run);
+        }
+        Fact::RunRestated { queue, run } => {
+            out.push(19);
             number(out, u64::from(queue.0));
             run_record(out, run);
         }
@@ -328,6 +335,7 @@ impl<'a> Decoder<'a> {
                 };
                 Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
             }
+            19 => Fact::RunRestated { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
             15 => Fact::RunStored { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
             16 => {
                 let (queue, run) = (self.bytes.queue()?, RunId(self.bytes.number()?));
@@ -584,6 +592,7 @@ mod tests {
                 run: RunId(run),
                 how: SETTLED[how]
             }),
+            (queue(), runs()).prop_map(|(queue, run)| Fact::RunRestated { queue, run: Box::new(run) }),
             (queue(), runs()).prop_map(|(queue, run)| Fact::RunStored { queue, run: Box::new(run) }),
             (queue(), runs(), prop::collection::vec((any::<u64>(), taken()), 0..4)).prop_map(
                 |(queue, run, of)| {

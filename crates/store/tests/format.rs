@@ -81,6 +81,8 @@ fn fixed_records() -> Vec<Record> {
         .map(|how| (Fact::Settled { queue, seq, how }, None))
         .collect(),
         alone(Fact::RunStored { queue, run: run(1, 0, &[]) }),
+        alone(Fact::RunRestated { queue, run: run(1, 0, &[]) }),
+        alone(Fact::RunFetched { queue, run: RunId(1) }),
         alone(Fact::RunStored { queue, run: run(2, 3, &[5, 6, 200]) }),
         alone(Fact::RunStored { queue, run: run(3, 3, &(4..300).step_by(2).collect::<Vec<u32>>()) }),
         alone(Fact::RunsRewritten {

@@ -268,7 +268,7 @@ impl<T> Core<T> {
             self.end_runs();
             return true;
         };
-        let holes = if let Fact::RunStored { run, .. } = &fact { run.holes.len() } else { 0 };
+        let holes = if let Fact::RunRestated { run, .. } = &fact { run.holes.len() } else { 0 };
         if self.is_behind() || self.room() < self.reserve() + Writer::cost(record_len(holes)) {
             return false;
         }

@@ -122,6 +122,7 @@ impl<T> Core<T> {
             runs: Runs::default(),
             step: Step::default(),
             left_over: 0,
+            is_damaged: !report.damage.is_empty(),
         };
         let first = writer.oldest_lsn();
         while let Some((lsn, payload)) = recovery.next_record()? {
@@ -131,7 +132,7 @@ impl<T> Core<T> {
             }
         }
         drop(recovery);
-        let Folding { mut broker, contents, runs, mut step, left_over } = folding;
+        let Folding { mut broker, contents, runs, mut step, left_over, .. } = folding;
         let lost_segments = runs.check_lost(options.on_damage)?;
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         runs.find_ids(&ids)?;
@@ -194,6 +195,8 @@ struct Folding {
     runs: Runs,
     step: Step,
     left_over: u64,
+    /// Records are missing.
+    is_damaged: bool,
 }
 
 impl Folding {
@@ -215,6 +218,12 @@ impl Folding {
                 };
                 content = Some((bytes.as_ptr(), Arc::clone(&said)));
                 message.place = self.contents.insert(said, chunk);
+            }
+            if self.is_damaged
+                && let Fact::RunRestated { queue, run } = fact
+            {
+                // What said it first may be what is damaged, and what was published before that is there.
+                fact = Fact::RunStored { queue, run };
             }
             if self.runs.take(&mut fact, chunk, segments)? {
                 self.fold(fact);
@@ -282,7 +291,9 @@ impl Runs {
         segments: &Segments<D>,
     ) -> Result<bool, OpenError> {
         match fact {
-            Fact::RunStored { queue, run } => self.stored(*queue, run, chunk, segments),
+            Fact::RunStored { queue, run } | Fact::RunRestated { queue, run } => {
+                self.stored(*queue, run, chunk, segments)
+            }
             Fact::RunsRewritten { queue, run, .. } => {
                 if !self.stored(*queue, run, chunk, segments)? {
                     // What went from the old ones is not there either.

@@ -47,7 +47,13 @@ impl Queue {
 
     /// Takes for true that messages wait in a run, some of which may have waited in others, which are over. Those that are
     /// in memory leave it.
-    pub(crate) fn fold_run(&mut self, record: &RunRecord, of: &[Rewritten], step: &mut Step) {
+    pub(crate) fn fold_run(
+        &mut self,
+        record: &RunRecord,
+        of: &[Rewritten],
+        may_be_here: bool,
+        step: &mut Step,
+    ) {
         self.next_seq = self.next_seq.max(record.last.next());
         let mut known = self.close_run(record.run, record.next, &record.holes);
         for old in of {
@@ -57,7 +63,7 @@ impl Queue {
             }
             known += messages;
         }
-        if known < record.waiting() {
+        if may_be_here && known < record.waiting() {
             self.release_run(record, step);
         }
         if record.waiting() > 0 {

@@ -276,6 +276,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         );
     prop_oneof![
         record().prop_map(|run| Fact::RunStored { queue: Q, run: Box::new(run) }),
+        record().prop_map(|run| Fact::RunRestated { queue: Q, run: Box::new(run) }),
         (record(), prop::collection::vec(old, 0..4)).prop_map(|(run, of)| Fact::RunsRewritten {
             queue: Q,
             run: Box::new(run),
@@ -306,7 +307,7 @@ proptest! {
             let mut step = Step::default();
             match broker.fold(fact.clone(), &mut step) {
                 Ok(()) => {
-                    let (Fact::RunStored { run, .. } | Fact::RunsRewritten { run, .. }) = fact else { panic!("{fact:?}") };
+                    let (Fact::RunStored { run, .. } | Fact::RunRestated { run, .. } | Fact::RunsRewritten { run, .. }) = fact else { panic!("{fact:?}") };
                     prop_assert!(run.makes_sense());
                     prop_assert_eq!(broker.run_waiting(Q, run.run), run.waiting());
                 }
