@@ -441,6 +441,12 @@ impl Broker {
         self.queues.values().flat_map(|queue| queue.run_views())
     }
 
+    /// The run that comes after this one in its lane.
+    #[must_use]
+    pub fn run_after(&self, queue: QueueId, run: RunId) -> Option<RunId> {
+        self.queues.get(&queue)?.run_after(run)
+    }
+
     /// Messages that wait in a run; 0 if it is not there.
     #[must_use]
     pub fn run_waiting(&self, queue: QueueId, run: RunId) -> u64 {

@@ -9,12 +9,13 @@ use hashbrown::HashTable;
 use crate::entries::{Entries, NONE, Slot};
 use crate::ids::Seq;
 
-const PAGE_LEN: usize = 256;
+/// Pages of half a KiB: for more, a general allocator may first gather what small ones left behind, each time.
+const PAGE_LEN: usize = 128;
 
 /// So many pages without a message may lie between two that have some.
 const GAP_MAX: usize = 1_024;
 
-/// Sequence to slot, a page of 256 at a time: the newest pages in a ring, where they are found by counting; the few old
+/// Sequence to slot, a page at a time: the newest pages in a ring, where they are found by counting; the few old
 /// ones that are left over when most of their time is gone in a tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeqIndex {

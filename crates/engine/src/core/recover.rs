@@ -182,7 +182,7 @@ impl<T> Core<T> {
 /// Bytes of memory that help to see that an id is new without reading the disk, at most: ten bits for 26 million ids.
 const ID_FILTER_BYTES_MAX: usize = 32 << 20;
 /// Segments kept open at once.
-const SEGMENTS_OPEN: usize = 16;
+const SEGMENTS_OPEN: usize = 64;
 
 fn chunk_of(lsn: Lsn, options: &Options) -> u32 {
     u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^31 chunks")

@@ -50,6 +50,10 @@ impl Spilling {
 impl<T> Core<T> {
     /// Jobs to be done now, in order, beside what is committed. What comes of each is told to [`Core::done`].
     pub fn take_jobs(&mut self) -> Vec<Job> {
+        if let Some((run, ordinal)) = self.shelf.take_begun() {
+            let next = self.holds.get(run).and_then(|held| self.broker.run_after(held.queue, run));
+            self.spilling.jobs.push(Job::ReadAhead { run, ordinal, next });
+        }
         std::mem::take(&mut self.spilling.jobs)
     }
 
@@ -85,7 +89,7 @@ impl<T> Core<T> {
                 self.spilling.is_full = true;
                 self.broker.unspilled(queue, run);
             }
-            Done::Removed => {}
+            Done::Removed | Done::ReadAhead => {}
         }
     }
 

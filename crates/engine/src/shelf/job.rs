@@ -17,6 +17,15 @@ pub enum Job {
     Rewrite(Rewrite),
     /// Remove the segment of a run that nobody needs any more.
     Remove(RunId),
+    /// Read what comes after a block, so that it is in memory when it is wanted.
+    ReadAhead {
+        /// The run that is being read.
+        run: RunId,
+        /// A message of the block.
+        ordinal: u32,
+        /// The run that comes after it.
+        next: Option<RunId>,
+    },
 }
 
 /// Messages that leave memory once they are in a segment.
@@ -56,6 +65,8 @@ pub enum Done {
     },
     /// The segment is gone.
     Removed,
+    /// What may be wanted next is in memory, as far as it is there.
+    ReadAhead,
 }
 
 /// Does jobs.
@@ -82,6 +93,11 @@ impl<D: Disk> Spiller<D> {
             }
             Job::Rewrite(rewrite) => {
                 no_room(rewrite.queue, rewrite.run, self.rewrite(&rewrite).map(Done::Rewritten))
+            }
+            Job::ReadAhead { run, ordinal, next } => {
+                // Whoever wants it meets the same error.
+                let _ = self.read_ahead(run, u64::from(ordinal), next);
+                Ok(Done::ReadAhead)
             }
             Job::Remove(run) => {
                 self.ids.forget(run.0);
@@ -119,6 +135,19 @@ impl<D: Disk> Spiller<D> {
             writer.push(&message, &self.content)?;
         }
         self.finish(writer)
+    }
+
+    fn read_ahead(&self, run: RunId, ordinal: u64, next: Option<RunId>) -> Result<(), StoreError> {
+        let Some(segment) = self.segments.get(run.0)? else { return Ok(()) };
+        let is_last =
+            segment.block(ordinal)?.is_some_and(|block| block.ordinals().end == segment.info().count);
+        if !is_last {
+            return segment.read_ahead(ordinal);
+        }
+        if let Some(next) = next.map(|next| self.segments.get(next.0)).transpose()?.flatten() {
+            next.block(0)?;
+        }
+        Ok(())
     }
 
     fn rewrite(&self, rewrite: &Rewrite) -> Result<SegmentInfo, StoreError> {

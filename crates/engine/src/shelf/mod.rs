@@ -28,6 +28,9 @@ pub(crate) trait Shelf: Backlog {
     /// Why something could not be read. Then nothing the broker has done since may become durable or be told.
     fn failure(&self) -> Option<Arc<str>>;
 
+    /// The block that was begun to be read since the last call, by one of its messages: whoever reads in order wants the next.
+    fn take_begun(&self) -> Option<(RunId, u32)>;
+
     /// A number for the next run.
     fn take_number(&self) -> RunId;
 }

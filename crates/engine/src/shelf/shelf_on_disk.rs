@@ -1,7 +1,8 @@
 //! The segments of a store, as the broker reads them.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
 use overtake_store::{Disk, IdIndex, Segment, Segments, StoreError};
@@ -15,11 +16,20 @@ pub(crate) struct ShelfOnDisk<D: Disk> {
     segments: Arc<Segments<D>>,
     ids: Arc<IdIndex<D>>,
     failure: OnceLock<Arc<str>>,
+    /// The last message of the block that was read last.
+    reading: Mutex<Reading>,
+}
+
+#[derive(Default)]
+struct Reading {
+    run: u64,
+    block: Range<u64>,
+    is_new: bool,
 }
 
 impl<D: Disk> ShelfOnDisk<D> {
     pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>) -> Self {
-        Self { segments, ids, failure: OnceLock::new() }
+        Self { segments, ids, failure: OnceLock::new(), reading: Mutex::default() }
     }
 
     /// What `read` finds in the segment of a run. Nothing, and a failure that stays, when it cannot be read.
@@ -38,6 +48,18 @@ impl<D: Disk> ShelfOnDisk<D> {
         })
     }
 
+    /// Notes which block is being read.
+    fn note(&self, segment: &Segment<D>, ordinal: u64) -> Result<(), StoreError> {
+        let run = segment.info().number;
+        let mut reading = self.reading.lock().expect("nobody panics while holding it");
+        if (reading.run != run || !reading.block.contains(&ordinal))
+            && let Some(block) = segment.block(ordinal)?
+        {
+            *reading = Reading { run, block: block.ordinals(), is_new: true };
+        }
+        Ok(())
+    }
+
     fn fail(&self, why: String) {
         // The first failure is the one to tell.
         let _ = self.failure.set(why.into());
@@ -54,6 +76,7 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
         self.with(run, |segment| {
             let spilled = segment.read(u64::from(from), max)?;
+            self.note(segment, u64::from(from))?;
             let messages = (from..).zip(spilled).map(|(ordinal, spilled)| {
                 let place = Where::Shelf { run, ordinal }.place();
                 Message { place, ..spilled.message }
@@ -93,6 +116,11 @@ impl<D: Disk> Shelf for ShelfOnDisk<D> {
 
     fn failure(&self) -> Option<Arc<str>> {
         self.failure.get().cloned()
+    }
+
+    fn take_begun(&self) -> Option<(RunId, u32)> {
+        let mut reading = self.reading.lock().expect("nobody panics while holding it");
+        std::mem::take(&mut reading.is_new).then(|| (RunId(reading.run), reading.block.start as u32))
     }
 
     fn take_number(&self) -> RunId {

@@ -68,6 +68,8 @@ pub(crate) struct Queue {
     seed: u64,
     /// Messages that wait in runs.
     pub(crate) spilled: u64,
+    /// The last sequence that any run ever had.
+    spilled_to: Seq,
     /// What of it the broker counts, as the broker knows it.
     pub(crate) noted: Totals,
     /// When the broker will look at it again, as the broker knows it.
@@ -111,6 +113,7 @@ impl Queue {
             waiting_bytes: 0,
             leased: 0,
             spilled: 0,
+            spilled_to: Seq(0),
             noted: Totals::default(),
             scheduled: None,
             settings,

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Queue;
@@ -143,6 +144,7 @@ impl Queue {
         (lane.ready, lane.spilled) = (lane.ready + count, lane.spilled + count);
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes + bytes, lane.bytes + bytes);
         lane.spilled_to = lane.spilled_to.max(run.last);
+        self.spilled_to = self.spilled_to.max(run.last);
         lane.runs.insert((run.first, run.id));
         self.lanes.count_ready(index);
         self.run_alarms.insert((run.expires, run.id));
@@ -358,8 +360,18 @@ impl Queue {
 
     // ---- looking ----
 
+    /// The run that comes after this one in its lane.
+    pub(crate) fn run_after(&self, run: RunId) -> Option<RunId> {
+        let run = self.runs.get(&run)?;
+        let after = (Bound::Excluded((run.first, run.id)), Bound::Unbounded);
+        self.lanes.lane(run.lane).runs.range(after).next().map(|(_, id)| *id)
+    }
+
     /// A message that waits in a run.
     pub(crate) fn in_runs(&self, seq: Seq) -> Option<(RunId, u32, Message)> {
+        if seq > self.spilled_to {
+            return None;
+        }
         let holds = |run: &&Run| run.first <= seq && seq <= run.last;
         let candidates = self.lanes.iter().filter_map(|lane| {
             let (_, id) = lane.runs.range(..=(seq, RunId(u64::MAX))).next_back()?;

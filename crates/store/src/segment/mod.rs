@@ -23,7 +23,7 @@
 //! 60  4  CRC-32C of bytes 0..60, the file's salt
 //! ```
 //!
-//! A **block** has at most 64 KiB of payload, unless it has one message only. Ordinals count the messages of a segment, from 0.
+//! A **block** has at most 32 KiB of payload, unless it has one message only. Ordinals count the messages of a segment, from 0.
 //!
 //! ```text
 //!  0  4       length of the payload

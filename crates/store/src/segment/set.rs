@@ -169,7 +169,7 @@ impl<D: Disk> State<D> {
     }
 
     fn take(&mut self, number: u64) -> Option<Arc<Segment<D>>> {
-        let place = self.open.iter().position(|open| open.info().number == number)?;
+        let place = self.open.iter().rposition(|open| open.info().number == number)?;
         self.open.remove(place)
     }
 }

@@ -14,7 +14,7 @@ use crate::file::SEGMENT_BYTES_MAX;
 use crate::ids::{IdEntry, IdHasher};
 
 /// A block is closed before it has more payload than this, unless it has one message only; bytes.
-const BLOCK_LEN: usize = 64 << 10;
+const BLOCK_LEN: usize = 32 << 10;
 /// Bytes written at once.
 const WRITE_LEN: usize = 256 << 10;
 /// Bytes after which what was written is synced, so that the last sync is short and commits can go between.
