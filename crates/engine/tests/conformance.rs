@@ -13,12 +13,12 @@ mod on_a_directory {
     overtake_engine::conformance_tests!(fixture);
 }
 
-/// A real directory with files so small that they are sealed, given back and used again all the time.
+/// A real directory with files so small that they are sealed, given back and used again all the time, and 64 KiB of memory.
 mod on_tiny_files {
     use crate::support::{Directory, Running};
 
     async fn fixture() -> Running<Directory> {
-        Running::on(Directory::new(64 << 10))
+        Running::on(Directory::with_memory(64 << 10, 64 << 10))
     }
 
     overtake_engine::conformance_tests!(fixture);

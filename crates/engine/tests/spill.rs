@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request, Spiller};
-use overtake_engine::{Content, LeaseRequest, NewMessage, Options, Refused, Target};
-use overtake_lane::{Command, ConsumerId, Outcome, Settings, Time};
+use overtake_engine::{Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target};
+use overtake_lane::{Command, ConsumerId, HeaderValue, Outcome, Settings, Time};
 use overtake_store::{Committer, MemoryDisk, StoreError};
 
 const NOW: Time = Time(1_000);
@@ -58,11 +58,16 @@ impl Engine {
     }
 
     fn publish(&mut self, priorities: impl Iterator<Item = i64>) {
-        let message = |priority: i64| NewMessage {
-            to: Target::Queue("q".into()),
-            priority: priority.into(),
-            content: Content { body: vec![b'x'; 100].into(), ..Content::default() },
-            ..NewMessage::default()
+        let mut nth = 0;
+        let mut message = |priority: i64| {
+            nth += 1;
+            let headers = [("third".to_owned(), HeaderValue::Int(nth % 3))].into();
+            NewMessage {
+                to: Target::Queue("q".into()),
+                priority: priority.into(),
+                content: Content { body: vec![b'x'; 100].into(), headers, ..Content::default() },
+                ..NewMessage::default()
+            }
         };
         let messages = priorities.map(message).collect();
         self.ask(Request::Publish { messages, settlements: Vec::new() }).expect("it is taken");
@@ -111,4 +116,53 @@ fn memory_stays_within_its_bound_however_many_levels_there_are() {
         }
         assert_eq!((leased, engine.core.memory().segments), (100_000, 0));
     }
+}
+
+/// The least that a segment of this memory frees is less than what it may have.
+const SEGMENT_MAX: u64 = MEMORY / 16 * 2;
+
+#[test]
+fn files_are_not_much_longer_than_what_waits_in_them() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = declared(&disk);
+    for _ in 0..600 {
+        engine.publish((0..60).map(|nth| nth % 3));
+    }
+    let check = |engine: &Engine| {
+        let (bytes, live, lanes) = engine.core.segment_bytes();
+        let on_disk: u64 = disk
+            .names()
+            .iter()
+            .filter(|name| name.starts_with("segment-"))
+            .map(|name| disk.read(name).expect("it is listed").len() as u64)
+            .sum();
+        assert!(bytes <= live + live / 2 + lanes as u64 * SEGMENT_MAX, "{bytes} for {live} in {lanes} lanes");
+        assert_eq!(on_disk, bytes, "no file is left that nobody needs");
+    };
+    check(&engine);
+    let (full, ..) = engine.core.segment_bytes();
+    for third in ["0", "1"] {
+        let headers = [("third".to_owned(), third.to_owned())].into();
+        let select = Select::Matching(Filter { headers, ..Filter::default() });
+        engine.ask(Request::Remove { queue: "q".into(), select }).expect("removed");
+        for _ in 0..2_000 {
+            engine.keep_house();
+        }
+        check(&engine);
+    }
+    let (sparse, ..) = engine.core.segment_bytes();
+    assert!(sparse < full / 2, "{sparse} of {full}");
+    assert_eq!(engine.core.messages(), 12_000);
+
+    let Engine { core, committer, spiller, .. } = engine;
+    drop((core, committer, spiller));
+    disk.power_cut();
+    let mut engine = Engine::open(&disk);
+    assert_eq!(engine.core.messages(), 12_000);
+    let mut leased = 0;
+    while engine.core.messages() > 0 {
+        leased += engine.lease_and_ack(500).len();
+    }
+    engine.keep_house();
+    assert_eq!((leased, engine.core.memory().segments), (12_000, 0));
 }

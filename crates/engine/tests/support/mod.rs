@@ -51,18 +51,25 @@ pub trait Ground {
 pub struct Directory {
     dir: TempDir,
     segment_bytes: u64,
+    memory_bytes: u64,
 }
 
 impl Directory {
     /// A new one, for journal files of this length.
     pub fn new(segment_bytes: u64) -> Self {
-        Self { dir: tempfile::tempdir().expect("a directory"), segment_bytes }
+        Self::with_memory(segment_bytes, Options::default().memory_bytes)
+    }
+
+    /// The same, for a broker whose messages may take so much memory.
+    pub fn with_memory(segment_bytes: u64, memory_bytes: u64) -> Self {
+        Self { dir: tempfile::tempdir().expect("a directory"), segment_bytes, memory_bytes }
     }
 }
 
 impl Ground for Directory {
     fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
-        LocalEngine::open_with(self.dir.path(), options(self.segment_bytes), clock.clone())
+        let options = Options { memory_bytes: self.memory_bytes, ..options(self.segment_bytes) };
+        LocalEngine::open_with(self.dir.path(), options, clock.clone())
     }
 }
 
