@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// Declare, list, bind and delete exchanges, and publish to them.
     #[command(subcommand)]
     Exchange(exchange::ExchangeCommand),
-    /// Look at a store on disk.
+    /// Look at a store on disk, copy it and restore it.
     #[command(subcommand)]
     Store(store::StoreCommand),
     Health(health::HealthArgs),

@@ -1,10 +1,11 @@
-//! Talking to a broker: one request, one answer, in JSON.
+//! Talking to a broker: one request, one answer, in JSON; or one that is long, piece by piece.
 
 use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
@@ -100,6 +101,22 @@ impl Client {
         Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) })
     }
 
+    /// `GET` of something long, piece by piece. A refusal is a failure.
+    pub(crate) async fn download(&self, path: &str) -> Result<Download<'_>, Failure> {
+        let request = Request::get(format!("{}{path}", self.base.as_str())).body(Full::default());
+        let request =
+            request.map_err(|error| Failure::usage(format!("no request can be made of this: {error}")))?;
+        let answered = async { self.http.request(request).await.map_err(|error| self.unreachable(&error)) };
+        let response = self.within(self.timeout, answered).await?;
+        let (status, body) = (response.status(), response.into_body());
+        if status.is_success() {
+            return Ok(Download { client: self, body });
+        }
+        let collected = async { body.collect().await.map_err(|error| self.unreachable(&error)) };
+        let bytes = self.within(self.timeout, collected).await?.to_bytes();
+        Err(refused(status, &bytes).declined())
+    }
+
     async fn ask_within(
         &self,
         within: Duration,
@@ -150,22 +167,67 @@ impl Client {
             let body = response.into_body().collect().await.map_err(|error| self.unreachable(&error))?;
             Ok((status, body.to_bytes()))
         };
+        self.within(within, answered).await
+    }
+
+    async fn within<T>(
+        &self,
+        within: Duration,
+        answered: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         tokio::time::timeout(within, answered).await.unwrap_or_else(|_| {
             Err(Failure::new(Exit::Empty, format!("{} did not answer within {within:?}", self.base.as_str()))
                 .hint("it is not known whether it did what was asked; wait longer with --timeout"))
         })
     }
 
+    fn cut(&self, error: &dyn Error) -> Failure {
+        let what = format!("{} cut its answer short: {}", self.base.as_str(), deepest(error));
+        Failure::new(Exit::Error, what).hint(
+            "it stopped, or its disk is short of room (`overtake health`); nothing of it was kept, try again",
+        )
+    }
+
     fn unreachable(&self, error: &dyn Error) -> Failure {
-        let mut deepest = error;
-        while let Some(source) = deepest.source() {
-            deepest = source;
-        }
+        let deepest = deepest(error);
         Failure::new(
             Exit::Unreachable,
             format!("cannot reach the broker at {}: {deepest}", self.base.as_str()),
         )
         .hint("start one with `overtake serve`, or say where it is with --url or OVERTAKE_URL")
+    }
+}
+
+fn deepest(error: &dyn Error) -> &dyn Error {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest
+}
+
+/// Something long on its way.
+pub(crate) struct Download<'a> {
+    client: &'a Client,
+    body: Incoming,
+}
+
+impl Download<'_> {
+    /// The next piece; `None` at the end, as the broker meant it.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let client = self.client;
+        loop {
+            let frame = async { Ok(self.body.frame().await) };
+            match client.within(client.timeout, frame).await? {
+                None => return Ok(None),
+                // What is no data, trailers, says nothing.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => return Ok(Some(data)),
+                    Err(_) => continue,
+                },
+                Some(Err(error)) => return Err(client.cut(&error)),
+            }
+        }
     }
 }
 

@@ -28,6 +28,8 @@ const COMMANDS: &[&str] = &[
     "exchange publish",
     "store check",
     "store stats",
+    "store snapshot",
+    "store restore",
     "health",
     "completions",
 ];

@@ -12,6 +12,7 @@ use overtake_lane::{
 };
 use tokio::sync::mpsc;
 
+use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
 
 /// An answer that is on its way.
@@ -74,6 +75,15 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Whether it can serve.
     fn health(&self) -> Health;
+
+    /// What a power cut now would leave of its store, to be copied while everything goes on; one at a time. Waits for the disk:
+    /// a directory is listed, and at the most one file is given back.
+    ///
+    /// # Errors
+    /// [`NoSnapshot`]; an engine without a store of its own takes none.
+    fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
+        Err(NoSnapshot::Unsupported)
+    }
 }
 
 /// Why there is no answer.

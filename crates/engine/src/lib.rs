@@ -64,6 +64,7 @@ mod local;
 mod options;
 mod place;
 mod shelf;
+mod snapshot;
 mod watermarks;
 
 pub use api::{
@@ -74,4 +75,5 @@ pub use api::{
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;
 pub use options::Options;
+pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};

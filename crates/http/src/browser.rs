@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -44,6 +44,22 @@ fn check(headers: &HeaderMap, uri: &Uri, loopback_only: bool) -> Result<(), Prob
         ));
     }
     Ok(())
+}
+
+/// Refuses what a page of somebody else sends without its origin, as it may for what it is not to read: browsers say so otherwise.
+///
+/// # Errors
+/// 403.
+pub(crate) fn refuse_pages_of_others(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "origin-foreign",
+            "the request comes from a web page of another origin",
+            "call the broker from a program; web pages of others are not answered",
+        )),
+    }
 }
 
 /// Whether a `Host`, with or without a port, names this machine.

@@ -30,6 +30,7 @@ mod problem;
 mod queues;
 mod raw;
 mod schema;
+mod snapshot;
 mod wire;
 
 use std::sync::Arc;
@@ -74,6 +75,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(bulk::routes())
         .merge(leases::routes())
         .merge(exchanges::routes())
+        .merge(snapshot::routes())
         .merge(admin::routes())
 }
 

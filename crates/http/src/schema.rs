@@ -23,6 +23,11 @@ pub(crate) enum PrioritySchema {
 #[schema(as = RawBody, value_type = String, format = Binary)]
 pub(crate) struct RawBodySchema(Vec<u8>);
 
+/// A tar, as bytes.
+#[derive(ToSchema, Serialize)]
+#[schema(as = Tar, value_type = String, format = Binary)]
+pub(crate) struct TarSchema(Vec<u8>);
+
 /// Where in its life a message stands.
 #[derive(ToSchema, Serialize)]
 #[serde(rename_all = "snake_case")]

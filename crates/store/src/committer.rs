@@ -12,6 +12,7 @@ use crate::error::StoreError;
 use crate::file::Name;
 use crate::lsn::Lsn;
 use crate::pool::{Pool, Prepared};
+use crate::snapshot::Moment;
 use crate::writer::FileReady;
 
 /// Writes and syncs batches, prepares files and recycles them.
@@ -134,6 +135,19 @@ impl<D: Disk> Committer<D> {
     #[must_use]
     pub fn durable(&self) -> Lsn {
         self.durable
+    }
+
+    /// What a snapshot taken now shows. Its files stay as they are until the next [`Committer::retire`].
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        let current = self.open.front().map_or(self.oldest, |(number, _)| *number);
+        Moment { oldest: self.oldest, current, durable: self.durable }
+    }
+
+    /// How many files [`Committer::retire`] would recycle or remove.
+    #[must_use]
+    pub fn needless(&self) -> usize {
+        self.live.iter().take_while(|file| file.number < self.oldest).count()
     }
 
     /// How many spares there are, beside the prepared files.

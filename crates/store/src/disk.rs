@@ -5,6 +5,9 @@
 
 use std::io;
 
+/// The file whose lock is the lock of a directory.
+pub(crate) const LOCK_NAME: &str = "LOCK";
+
 /// A directory of files. Cloning gives another handle on the same directory.
 pub trait Disk: Clone + Send + Sync + 'static {
     /// An open file.

@@ -72,6 +72,7 @@ mod real;
 pub mod record;
 mod recovery;
 mod segment;
+mod snapshot;
 mod stats;
 mod survey;
 mod surveyor;
@@ -95,6 +96,10 @@ pub use pool::Prepared;
 pub use real::{RealDisk, RealFile, RealGuard};
 pub use recovery::Recovery;
 pub use segment::{Block, BlockInfo, Segment, SegmentInfo, SegmentWriter, Segments, Spilled};
+pub use snapshot::{
+    Intake, MANIFEST_NAME, Manifest, ManifestFile, Moment, SnapshotError, SnapshotFile, SnapshotFiles,
+    SnapshotReader, copy, restore,
+};
 pub use stats::{Files, QueueStats, SegmentStats, Stats, stats};
 pub use survey::Damage;
 pub use writer::{FileReady, Writer};

@@ -7,11 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile, Space};
+use crate::disk::{Disk, DiskFile, LOCK_NAME, Space};
 use crate::error::StoreError;
-
-/// The file whose lock is the lock of the directory.
-const LOCK_NAME: &str = "LOCK";
 
 /// A [`Disk`] over a directory, through `std::fs`.
 #[derive(Clone, Debug)]

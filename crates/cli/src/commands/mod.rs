@@ -15,7 +15,10 @@ pub(crate) mod replay;
 pub(crate) mod reprioritise;
 pub(crate) mod serve;
 pub(crate) mod store;
+mod store_restore;
+mod store_snapshot;
 mod store_stats;
+mod store_target;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
@@ -38,7 +41,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
     match command {
         Command::Serve(args) => serve::run(&args, out),
         Command::Config(command) => config::run(&command, out),
-        Command::Store(command) => store::run(&command, out),
+        Command::Store(command) => store::run(&command, &global, out),
         Command::Completions(args) => completions::run(&args),
         Command::Queue(command) => ask(&global, async |session| queue::run(&command, session).await),
         Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),

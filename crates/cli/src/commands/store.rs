@@ -7,6 +7,7 @@ use overtake_store::{CheckReport, Damage, RealDisk, StoreError};
 use serde_json::{Value, json};
 
 use super::Ended;
+use crate::args::Global;
 use crate::failure::{Exit, Failure};
 use crate::out::{BAD, Out, RESET};
 use crate::table::{Side, Table, count, number};
@@ -37,13 +38,49 @@ Examples:
         /// The data directory.
         dir: PathBuf,
     },
+    /// Copy the store of a running broker, as it is at one moment, into a directory.
+    ///
+    /// The broker goes on meanwhile. Everything confirmed before is in the copy; it is checked, and can be restored or served as it
+    /// is. When it fails nothing is left. --timeout is how long nothing may come.
+    #[command(after_help = "\
+Examples:
+  overtake store snapshot /backup/overtake-monday
+  overtake store snapshot /backup/today --url http://127.0.0.1:15672 --json
+  overtake store snapshot /backup/today --data-dir /var/lib/overtake    # while no broker runs")]
+    Snapshot {
+        /// Where to: a directory that is empty, or is not there yet.
+        dir: PathBuf,
+        /// Copy this data directory, which no broker has open, and ask no broker.
+        #[arg(long, value_name = "PATH")]
+        data_dir: Option<PathBuf>,
+    },
+    /// Copy a snapshot to where a broker can be started on it.
+    ///
+    /// Every file is compared with what the snapshot says of it, and the copy is checked. When it fails nothing is left.
+    #[command(after_help = "\
+Examples:
+  overtake store restore /backup/overtake-monday /var/lib/overtake
+  overtake store restore /backup/today ./data --json | jq .check.clean")]
+    Restore {
+        /// The snapshot.
+        snapshot: PathBuf,
+        /// Where to: a directory that is empty, or is not there yet.
+        dir: PathBuf,
+    },
 }
 
-/// Looks at a directory; no broker is asked.
-pub(crate) fn run(command: &StoreCommand, out: Out) -> Ended {
+/// Looks at a directory; only for a snapshot a broker is asked.
+pub(crate) fn run(command: &StoreCommand, global: &Global, out: Out) -> Ended {
     match command {
         StoreCommand::Check { dir } => check(dir, out),
         StoreCommand::Stats { dir } => super::store_stats::run(dir, out),
+        StoreCommand::Snapshot { dir, data_dir: Some(data_dir) } => {
+            super::store_snapshot::run_offline(dir, data_dir, out)
+        }
+        StoreCommand::Snapshot { dir, data_dir: None } => {
+            super::ask(global, async |session| super::store_snapshot::run(dir, session).await)
+        }
+        StoreCommand::Restore { snapshot, dir } => super::store_restore::run(snapshot, dir, out),
     }
 }
 
@@ -63,7 +100,7 @@ pub(super) fn cannot(what: &str, dir: &Path, error: &StoreError) -> Failure {
     )
 }
 
-fn as_json(report: &CheckReport) -> Value {
+pub(super) fn as_json(report: &CheckReport) -> Value {
     let places = |damage: &[Damage]| -> Vec<Value> {
         let place = |damage: &Damage| json!({ "file": damage.file, "at": damage.at, "bytes": damage.bytes, "what": damage.what.to_string() });
         damage.iter().map(place).collect()
@@ -85,7 +122,7 @@ fn as_json(report: &CheckReport) -> Value {
     })
 }
 
-fn as_text(dir: &Path, report: &CheckReport) -> String {
+pub(super) fn as_text(dir: &Path, report: &CheckReport) -> String {
     let mut text = format!(
         "{} in {}, {} of payload; {} idle\n",
         count(report.records, "record"),

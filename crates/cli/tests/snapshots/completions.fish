@@ -42,7 +42,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remov
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
-complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
@@ -327,13 +327,15 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l url -d 'The broker to talk to' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -l json -d 'Print JSON for programs'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -f -a "check" -d 'Read everything in a store and say what is wrong and where. Changes nothing'
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats" -f -a "stats" -d 'Show what a store takes of its disk, and what for. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "check" -d 'Read everything in a store and say what is wrong and where. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "stats" -d 'Show what a store takes of its disk, and what for. Changes nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "snapshot" -d 'Copy the store of a running broker, as it is at one moment, into a directory'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "restore" -d 'Copy a snapshot to where a broker can be started on it'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
@@ -344,6 +346,17 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l data-dir -d 'Copy this data directory, which no broker has open, and ask no broker' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'

@@ -10,6 +10,7 @@ use overtake_lane::{Command, ConsumerId, Outcome, Receipt, Time};
 use tokio::sync::{mpsc, watch};
 
 use super::disk_thread::{Flush, News};
+use super::freeze::Freeze;
 use super::{Ask, Shared, Ticket};
 use crate::api::{Failure, LeasedMessage};
 use crate::clock::Clock;
@@ -32,6 +33,8 @@ pub(super) struct Hands {
     pub(super) flushes: Sender<Flush>,
     /// The spill thread.
     pub(super) jobs: Sender<Job>,
+    /// What keeps both from giving files back.
+    pub(super) freeze: Arc<Freeze>,
 }
 
 pub(super) struct BrokerThread {
@@ -115,6 +118,7 @@ impl BrokerThread {
         match ask {
             Ask::News(news) => self.hear(news),
             Ask::Look => {}
+            Ask::Thawed => self.thaw(),
             Ask::Close => self.closing = true,
             request if self.core.is_starved() || !self.parked.is_empty() => self.parked.push_back(request),
             request => self.handle(request),
@@ -139,9 +143,18 @@ impl BrokerThread {
                 }
                 self.core.handle(now, request, ticket);
             }
-            Ask::News(_) | Ask::Look | Ask::Close => unreachable!("taken before"),
+            Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
         }
         self.carry_out();
+    }
+
+    /// What was kept for a snapshot is given back: segments now, and journal files when the disk is looked at, which is now.
+    fn thaw(&mut self) {
+        for job in self.hands.freeze.kept_jobs() {
+            // Without a spill thread the process is at its end.
+            let _ = self.hands.jobs.send(job);
+        }
+        self.looked = Time(0);
     }
 
     fn refuse(&self, ask: Ask) {

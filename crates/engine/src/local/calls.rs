@@ -14,6 +14,7 @@ use crate::api::{
     Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
+use crate::snapshot::{NoSnapshot, Snapshot};
 
 impl LocalEngine {
     fn ask<A: 'static>(&self, request: Request, open: fn(Answer) -> Option<A>) -> Pending<A> {
@@ -176,6 +177,13 @@ impl Engine for LocalEngine {
 
     fn health(&self) -> Health {
         self.door.health()
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
+        if let Some(why) = self.door.down.borrow().clone() {
+            return Err(NoSnapshot::Unavailable(why));
+        }
+        self.snapshots.take(&self.door.inbox)
     }
 }
 

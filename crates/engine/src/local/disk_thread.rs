@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
 
+use super::freeze::{Freeze, SHORT};
 use super::{Ask, Shared, Ticket};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
@@ -50,22 +51,33 @@ pub(super) fn run<D: Disk>(
     jobs: &Sender<Job>,
     news: &Sender<Ask>,
     shared: &Shared,
+    freeze: &Freeze,
 ) {
     let tell = |what: News| drop(news.send(Ask::News(what)));
     // Told before what changed it, so that nothing is decided without.
     let look = |committer: &Committer<D>| tell(News::Space(committer.space().ok().flatten()));
+    // The broker comes before a snapshot of it.
+    let give_way = || {
+        let gives_way = freeze.give_way(SHORT);
+        // The thread that does them outlives this one.
+        freeze.kept_jobs().into_iter().for_each(|job| drop(jobs.send(job)));
+        gives_way
+    };
     let mut preparing = false;
     loop {
         let flush = match if preparing { flushes.try_recv() } else { flushes.recv().map_err(Into::into) } {
             Ok(flush) => Some(flush),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Disconnected) => return freeze.close(super::STOPPED),
         };
         if let Some(Flush { batch, answers, jobs: late, prepare, drop_spares, look: asked }) = flush {
             preparing |= prepare;
             let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
+            if drop_spares {
+                give_way();
+            }
             // Not when a file is released: the batch that states it may be the one after.
-            let done = done.and_then(|()| committer.retire());
+            let done = done.and_then(|()| freeze.committed(&mut committer));
             // One that is wanted at once is not made anew.
             let is_spare = drop_spares && !preparing && committer.spares() > 0;
             let done = done.and_then(|gone| Ok(gone + if is_spare { committer.drop_spares()? } else { 0 }));
@@ -98,6 +110,12 @@ pub(super) fn run<D: Disk>(
                 }
                 Err(StoreError::Full) => {
                     preparing = false;
+                    if give_way()
+                        && let Err(error) = freeze.committed(&mut committer)
+                    {
+                        tell(News::Poisoned(Arc::from(error.to_string().as_str())));
+                        continue;
+                    }
                     look(&committer);
                     tell(News::Full);
                 }

@@ -15,6 +15,8 @@
 mod broker_thread;
 mod calls;
 mod disk_thread;
+mod freeze;
+mod snapshots;
 mod spill_thread;
 
 use std::hash::{BuildHasher, Hasher};
@@ -28,6 +30,7 @@ use overtake_lane::ConsumerId;
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use self::freeze::Freeze;
 use crate::api::{Failure, Health, LeasedMessage, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
@@ -48,6 +51,7 @@ use crate::watermarks::{DiskHealth, Full};
 pub struct LocalEngine {
     door: Door,
     recovered: Recovered,
+    snapshots: snapshots::Snapshots,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -77,10 +81,20 @@ type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
 
 /// What comes in at the door.
 enum Ask {
-    Request { request: Request, ticket: Ticket, _place: Option<OwnedSemaphorePermit> },
-    Consume { request: Request, messages: mpsc::UnboundedSender<LeasedMessage>, ticket: Ticket },
+    Request {
+        request: Request,
+        ticket: Ticket,
+        _place: Option<OwnedSemaphorePermit>,
+    },
+    Consume {
+        request: Request,
+        messages: mpsc::UnboundedSender<LeasedMessage>,
+        ticket: Ticket,
+    },
     News(disk_thread::News),
     Look,
+    /// A snapshot is over.
+    Thawed,
     Close,
 }
 
@@ -117,7 +131,8 @@ impl LocalEngine {
         if options.seed == 0 {
             options.seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
         }
-        let Opened { mut core, committer, spiller, recovered } = Core::open(disk, &options, clock.now())?;
+        let Opened { mut core, committer, spiller, recovered } =
+            Core::open(disk.clone(), &options, clock.now())?;
         core.disk_space(committer.space().ok().flatten());
         let (inbox, asks) = bounded_elsewhere();
         let (flushes, to_disk) = bounded_elsewhere();
@@ -126,21 +141,26 @@ impl LocalEngine {
         let shared = Arc::new(Shared::default());
         let news = inbox.clone();
         let disk_shared = Arc::clone(&shared);
+        let freeze = Arc::new(Freeze::new(committer.moment()));
+        let snapshots = snapshots::Snapshots::new(disk, Arc::clone(&freeze));
+        let disk_freeze = Arc::clone(&freeze);
         let late_jobs = jobs.clone();
         let disk = named("overtake-disk", move || {
-            disk_thread::run(committer, &to_disk, &late_jobs, &news, &disk_shared);
+            disk_thread::run(committer, &to_disk, &late_jobs, &news, &disk_shared, &disk_freeze);
         });
         let news = inbox.clone();
-        let spill = named("overtake-spill", move || spill_thread::run(spiller, &to_spill, &news));
+        let spill_freeze = Arc::clone(&freeze);
+        let spill =
+            named("overtake-spill", move || spill_thread::run(spiller, &to_spill, &news, &spill_freeze));
         let wake = inbox.clone();
         clock.on_jump(Box::new(move || drop(wake.send(Ask::Look))));
         let broker_shared = Arc::clone(&shared);
         let broker = named("overtake-broker", move || {
-            let hands = broker_thread::Hands { flushes, jobs };
+            let hands = broker_thread::Hands { flushes, jobs, freeze };
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Arc::new(Semaphore::new(options.inbox.max(1))), shared, down };
-        Ok(Self { door, recovered, threads: Mutex::new(vec![broker, disk, spill]) })
+        Ok(Self { door, recovered, snapshots, threads: Mutex::new(vec![broker, disk, spill]) })
     }
 
     /// What was found when it was opened.

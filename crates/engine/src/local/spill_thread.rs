@@ -7,10 +7,16 @@ use overtake_store::{Disk, StoreError};
 
 use super::Ask;
 use super::disk_thread::News;
+use super::freeze::Freeze;
 use crate::core::{Job, Spiller};
 
 /// Runs until nobody has jobs any more.
-pub(super) fn run<D: Disk>(mut spiller: Spiller<D>, jobs: &Receiver<Job>, news: &Sender<Ask>) {
+pub(super) fn run<D: Disk>(
+    mut spiller: Spiller<D>,
+    jobs: &Receiver<Job>,
+    news: &Sender<Ask>,
+    freeze: &Freeze,
+) {
     // A broker that is gone need not know.
     let tell = |what: News| drop(news.send(Ask::News(what)));
     let poisoned = |error: &StoreError| News::Poisoned(Arc::from(error.to_string().as_str()));
@@ -19,7 +25,13 @@ pub(super) fn run<D: Disk>(mut spiller: Spiller<D>, jobs: &Receiver<Job>, news: 
         match if is_merging { jobs.try_recv() } else { jobs.recv().map_err(Into::into) } {
             Ok(job) => {
                 is_merging = true;
-                tell(spiller.perform(job).map_or_else(|error| poisoned(&error), News::Done));
+                let done = match job {
+                    Job::Remove(run) => freeze.remove(run, || spiller.perform(Job::Remove(run))),
+                    job => Some(spiller.perform(job)),
+                };
+                if let Some(done) = done {
+                    tell(done.map_or_else(|error| poisoned(&error), News::Done));
+                }
             }
             Err(TryRecvError::Empty) => {
                 is_merging = spiller.merge_ids().unwrap_or_else(|error| {

@@ -9,5 +9,6 @@ mod load;
 mod low;
 mod opening;
 mod poison;
+mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;
