@@ -59,7 +59,7 @@ impl Engine {
 
     fn publish(&mut self, priorities: impl Iterator<Item = i64>) {
         let mut nth = 0;
-        let mut message = |priority: i64| {
+        let message = |priority: i64| {
             nth += 1;
             let headers = [("third".to_owned(), HeaderValue::Int(nth % 3))].into();
             NewMessage {

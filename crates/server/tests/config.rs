@@ -449,6 +449,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         [store]
         data_dir = "/state/one"                    # environment STATE_DIRECTORY
         segment_bytes = "16MiB"                    # flag --segment-bytes
+        memory_bytes = "128MiB"                    # default
         on_damage = "refuse"                       # default
         disk_low_bytes = "auto"                    # default
         disk_high_bytes = "auto"                   # default
