@@ -49,10 +49,14 @@ pub(crate) fn skipped(engine: &LocalEngine) -> Vec<String> {
     };
     let recovered = engine.recovered();
     let lost = recovered
-        .lost_segments
+        .lost
+        .segments
         .iter()
         .map(|number| format!("segment {number} is not there: the messages that waited in it are lost"));
-    recovered.journal.damage.iter().map(sentence).chain(lost).collect()
+    let unreadable = recovered.lost.messages.iter().map(|(number, messages)| {
+        format!("{messages} messages of segment {number} cannot be read: those of them that waited are lost")
+    });
+    recovered.journal.damage.iter().map(sentence).chain(lost).chain(unreadable).collect()
 }
 
 /// Runs what blocks where it holds up nothing else.

@@ -14,6 +14,7 @@ mod house;
 mod publish;
 mod recover;
 mod rewrite;
+mod runs;
 mod see;
 mod spill;
 
@@ -26,7 +27,7 @@ use overtake_lane::{
 };
 use overtake_store::{Batch, Lsn, Writer};
 
-pub use recover::{OpenError, Opened, Recovered};
+pub use recover::{Lost, OpenError, Opened, Recovered};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 

@@ -1,21 +1,19 @@
 //! From the disk to a broker: every record folded, then time let pass.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Effect, Fact, Ordinals, Place, QueueId, RunId, RunRecord, Seq, Step, Time};
+use overtake_lane::{Broker, Effect, Fact, Place, Step, Time};
 use overtake_store::record::Decoder;
-use overtake_store::{
-    Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, SegmentInfo, Segments, StoreError,
-};
+use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, Report, Segments, StoreError};
 
+use super::runs::Runs;
 use super::{Core, house, spill};
 use crate::api::Content;
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::place::Where;
-use crate::shelf::{File, Holds, Shelf, ShelfOnDisk, Spiller};
+use crate::shelf::{Shelf, ShelfOnDisk, Spiller};
 
 /// Why a store could not be opened.
 #[derive(Debug)]
@@ -71,6 +69,15 @@ impl From<StoreError> for OpenError {
     }
 }
 
+/// What cannot be read of segments any more.
+#[derive(Clone, Debug, Default)]
+pub struct Lost {
+    /// Segments that are gone, or of which nothing can be read, by number.
+    pub segments: Vec<u64>,
+    /// Segments of which some messages cannot be read: their number, and how many, whether they still waited or not.
+    pub messages: Vec<(u64, u64)>,
+}
+
 /// What a recovery found.
 #[derive(Clone, Debug)]
 pub struct Recovered {
@@ -82,8 +89,8 @@ pub struct Recovered {
     pub spilled: u64,
     /// Segments that are needed.
     pub segments: usize,
-    /// Segments that are lost, with what waited in them; none unless damage may be skipped.
-    pub lost_segments: Vec<u64>,
+    /// What of segments was skipped; nothing unless damage may be.
+    pub lost: Lost,
     /// How often the store has been opened, this time included.
     pub life: u32,
     /// Facts about what is no longer kept: leases and settlements of messages whose records are gone.
@@ -119,7 +126,7 @@ impl<T> Core<T> {
         let mut folding = Folding {
             broker,
             contents: Contents::default(),
-            runs: Runs::default(),
+            runs: Runs::new(options.on_damage),
             step: Step::default(),
             left_over: 0,
             is_damaged: !report.damage.is_empty(),
@@ -133,7 +140,7 @@ impl<T> Core<T> {
         }
         drop(recovery);
         let Folding { mut broker, contents, runs, mut step, left_over, .. } = folding;
-        let lost_segments = runs.check_lost(options.on_damage)?;
+        let lost = runs.check_lost()?;
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
@@ -164,7 +171,7 @@ impl<T> Core<T> {
             messages: core.messages(),
             spilled: core.broker.spilled_count(),
             segments: core.holds.len(),
-            lost_segments,
+            lost,
             life,
             left_over,
             journal: report,
@@ -263,128 +270,4 @@ fn release(contents: &mut Contents, place: Place) {
     if let Where::Here { chunk, slot } = Where::of(place) {
         contents.release(chunk, slot);
     }
-}
-
-/// What the journal says of runs.
-#[derive(Default)]
-struct Runs {
-    /// The last record of each that is not said to be over.
-    stored: BTreeMap<RunId, Told>,
-    /// Those of them whose segment is not there. It is gone because they are over, which is said later, or lost.
-    missing: BTreeSet<RunId>,
-}
-
-struct Told {
-    queue: QueueId,
-    chunk: u32,
-    first_chunk: u32,
-    holes: usize,
-    segment: SegmentInfo,
-}
-
-impl Runs {
-    /// Takes note of a fact; answers whether it is to be folded.
-    fn take<D: Disk>(
-        &mut self,
-        fact: &mut Fact,
-        chunk: u32,
-        segments: &Segments<D>,
-    ) -> Result<bool, OpenError> {
-        match fact {
-            Fact::RunStored { queue, run } | Fact::RunRestated { queue, run } => {
-                self.stored(*queue, run, chunk, segments)
-            }
-            Fact::RunsRewritten { queue, run, .. } => {
-                if !self.stored(*queue, run, chunk, segments)? {
-                    // What went from the old ones is not there either.
-                    (run.next, run.bytes, run.holes) = (run.count, 0, Ordinals::default());
-                }
-                Ok(true)
-            }
-            Fact::RunSettled { run, .. } => {
-                segments.keep_free(run.0);
-                self.missing.remove(run);
-                Ok(true)
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// Takes note of the record of a run. False: its segment is not there.
-    fn stored<D: Disk>(
-        &mut self,
-        queue: QueueId,
-        record: &RunRecord,
-        chunk: u32,
-        segments: &Segments<D>,
-    ) -> Result<bool, OpenError> {
-        let run = record.run;
-        segments.keep_free(run.0);
-        let Some(segment) = segments.get(run.0)? else {
-            self.missing.insert(run);
-            return Ok(false);
-        };
-        let segment = *segment.info();
-        if !is_of(record, queue, &segment) {
-            return Err(OpenError::OtherSegment { number: run.0 });
-        }
-        let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
-        let holes = record.holes.len();
-        self.stored.insert(run, Told { queue, chunk, first_chunk, holes, segment });
-        Ok(true)
-    }
-
-    /// The segments that are lost, if they may be.
-    fn check_lost(&self, on_damage: OnDamage) -> Result<Vec<u64>, OpenError> {
-        match self.missing.first() {
-            Some(run) if on_damage == OnDamage::Refuse => Err(OpenError::NoSegment { number: run.0 }),
-            _ => Ok(self.missing.iter().map(|run| run.0).collect()),
-        }
-    }
-
-    /// Has the ids of what waits found.
-    fn find_ids<D: Disk>(&self, ids: &IdIndex<D>) -> Result<(), OpenError> {
-        ids.retain(|number| self.stored.contains_key(&RunId(number)));
-        let with_ids = self.stored.iter().filter(|(_, told)| told.segment.ids > 0);
-        for (run, _) in with_ids {
-            ids.add(run.0)?;
-        }
-        Ok(())
-    }
-
-    /// Who holds which segment, and the segments that nobody knows of.
-    fn held(&self, broker: &Broker, there: &[u64]) -> (Holds, Vec<RunId>) {
-        let mut messages: BTreeMap<RunId, u64> = self.stored.keys().map(|run| (*run, 0)).collect();
-        for view in broker.runs() {
-            *messages.entry(view.run).or_default() += view.waiting;
-        }
-        let on_shelf = |place| Where::of(place).run().is_some();
-        for (queue, seq) in broker.scan((QueueId(0), Seq(0)), usize::MAX, on_shelf).0 {
-            let place = broker.message_at(queue, seq).map(|message| message.place);
-            if let Some(run) = place.and_then(|place| Where::of(place).run()) {
-                *messages.entry(run).or_default() += 1;
-            }
-        }
-        let mut holds = Holds::default();
-        for (run, told) in &self.stored {
-            let Told { queue, chunk, first_chunk, holes, segment } = *told;
-            let file = File { count: segment.count, len: segment.file_len };
-            holds.begin(*run, queue, file, messages[run], chunk, holes);
-            holds.began(*run, first_chunk);
-            if messages[run] == 0 {
-                // It may linger: nobody knows how it came to its end.
-                holds.settle(*run);
-            }
-        }
-        let unknown = there.iter().map(|number| RunId(*number)).filter(|run| !self.stored.contains_key(run));
-        (holds, unknown.collect())
-    }
-}
-
-/// Whether a record speaks of this segment.
-fn is_of(record: &RunRecord, queue: QueueId, segment: &SegmentInfo) -> bool {
-    queue == segment.queue
-        && u64::from(record.count) == segment.count
-        && record.last == segment.last
-        && record.first >= segment.first
 }

@@ -110,3 +110,65 @@ async fn a_queue_whose_description_is_damaged_keeps_its_messages() {
     let lanes = &queues[0].lanes;
     assert_eq!(lanes.iter().map(|lane| lane.ready + lane.leased + lane.dead).sum::<u64>(), KEPT);
 }
+
+/// Most of it waits in segments. Also, how much that is.
+async fn spilled_store() -> (MemoryDisk, u64) {
+    let disk = MemoryDisk::new(1);
+    let options = Options { memory_bytes: 0, ..options(TINY) };
+    let engine = overtake_engine::LocalEngine::open_on(disk.clone(), options, clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let mut kept = 0;
+    while engine.health().memory.segments < 4 || kept < 1_000 {
+        engine.publish(vec![message(&format!("{kept:0>500}"), kept % 2)]).await.expect("published");
+        kept += 1;
+    }
+    engine.close();
+    (disk, kept)
+}
+
+/// Leases all there is. `None`: the engine stopped, and said why.
+async fn lease_all(disk: &MemoryDisk, on_damage: OnDamage) -> Option<u64> {
+    let options = Options { on_damage, ..options(TINY) };
+    let engine = overtake_engine::LocalEngine::open_on(disk.clone(), options, clock()).ok()?;
+    let mut leased = 0;
+    loop {
+        let Ok(messages) = engine.lease(pull("q", 50)).await else {
+            let why = engine.failed().await;
+            assert!(why.contains("segment"), "it says what cannot be read: {why}");
+            return None;
+        };
+        if messages.is_empty() {
+            return Some(leased);
+        }
+        leased += messages.len() as u64;
+        let whole = |message: &overtake_engine::LeasedMessage| message.content.body.len() == 500;
+        assert!(messages.iter().all(whole), "what is leased is what was published");
+    }
+}
+
+#[tokio::test]
+async fn a_segment_that_cannot_be_read_is_named_and_skipping_it_loses_only_what_is_in_it() {
+    let (disk, kept) = spilled_store().await;
+    let segments: Vec<String> =
+        disk.names().into_iter().filter(|name| name.starts_with("segment-")).collect();
+    assert!(segments.len() > 3, "{segments:?}");
+    let (mut refused, mut lost) = (0, 0);
+    for name in segments.iter().take(3) {
+        let len = disk.read(name).expect("a file").len() as u64;
+        for offset in (4_096..len).step_by(151) {
+            let damaged = copy_of(&disk);
+            damaged.flip(name, offset, 0x55);
+            let found = lease_all(&copy_of(&damaged), OnDamage::Refuse).await;
+            assert!(found.is_none_or(|found| found == kept), "{found:?} messages, and nobody said why");
+            refused += u64::from(found.is_none());
+            let left = lease_all(&damaged, OnDamage::Skip).await.expect("what is left can be read");
+            lost += kept - left;
+        }
+        let gone = copy_of(&disk);
+        overtake_store::Disk::remove(&gone, name).expect("it is there");
+        assert!(matches!(open(&copy_of(&gone), OnDamage::Refuse), Err(OpenError::NoSegment { .. })));
+        let recovered = open(&gone, OnDamage::Skip).expect("opens");
+        assert_eq!(recovered.lost.segments.len(), 1);
+    }
+    assert!(refused > 5 && lost > 0, "{refused} flips were found, {lost} messages lost");
+}
