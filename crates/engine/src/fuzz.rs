@@ -57,7 +57,12 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
             core.handle(START, Request::Browse { queue: queue.clone(), browse }, ());
         }
     }
-    for out in core.take_outs() {
+    let outs = core.take_outs();
+    if core.failure().is_some() {
+        // A segment cannot be read, which is said and stops it.
+        return;
+    }
+    for out in outs {
         if let Out::Answer { result: Ok(Answer::Page(page)), .. } = out {
             seen += page.messages.len() as u64;
         }
@@ -151,8 +156,13 @@ fn message(queue: &str, body: &str) -> NewMessage {
 /// A store with a message in every state.
 fn store() -> Vec<File> {
     let disk = MemoryDisk::new(1);
-    let Opened { mut core, mut committer, .. } =
-        Core::open(disk.clone(), &options(OnDamage::Refuse), START).expect("a new store");
+    // All that may wait in a segment does.
+    let options = Options { memory_bytes: 0, ..options(OnDamage::Refuse) };
+    let Opened { mut core, mut committer, mut spiller, .. } =
+        Core::open(disk.clone(), &options, START).expect("a new store");
+    for _ in 0..2 {
+        core.file_ready(committer.prepare_file().expect("a disk without bounds has room"));
+    }
     let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
     for (name, settings) in [("a", Settings::default()), ("b", moves)] {
         let declare = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
@@ -176,8 +186,14 @@ fn store() -> Vec<File> {
         {
             core.handle(START, Request::Do(Command::Settle { receipts: vec![receipt], outcome }), ());
         }
+        let messages = (6..12).map(|n| message(name, &format!("{name}{n}"))).collect();
+        core.handle(START, Request::Publish { messages, settlements: Vec::new() }, ());
         let batch = core.take_batch().expect("there is something to commit");
         committer.commit(&batch).expect("a disk in memory takes it");
+        core.keep_house();
+        for job in core.take_jobs() {
+            core.done(spiller.perform(job).expect("a disk in memory takes it"));
+        }
     }
     let proof = core.take_proof().expect("there is room for a proof");
     committer.commit(&proof).expect("a disk in memory takes it");
@@ -206,6 +222,8 @@ mod tests {
     #[test]
     fn the_store_that_is_changed_is_whole() {
         super::recovery(&[]);
-        assert!(super::STORE.iter().any(|(name, _)| name.starts_with("journal-")));
+        for prefix in ["journal-", "segment-"] {
+            assert!(super::STORE.iter().any(|(name, _)| name.starts_with(prefix)), "{prefix}");
+        }
     }
 }
