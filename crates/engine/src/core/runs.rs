@@ -29,6 +29,8 @@ struct Told {
     chunk: u32,
     first_chunk: u32,
     holes: usize,
+    /// What waited in it is gone, by one word.
+    is_settled: bool,
     segment: SegmentInfo,
 }
 
@@ -58,6 +60,9 @@ impl Runs {
             Fact::RunSettled { run, .. } => {
                 segments.keep_free(run.0);
                 self.missing.remove(run);
+                if let Some(told) = self.stored.get_mut(run) {
+                    told.is_settled = true;
+                }
                 Ok(true)
             }
             _ => Ok(true),
@@ -92,7 +97,7 @@ impl Runs {
         let segment = *segment.info();
         let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
         let holes = record.holes.len();
-        self.stored.insert(run, Told { queue, chunk, first_chunk, holes, segment });
+        self.stored.insert(run, Told { queue, chunk, first_chunk, holes, is_settled: false, segment });
         Ok(true)
     }
 
@@ -135,12 +140,12 @@ impl Runs {
         }
         let mut holds = Holds::default();
         for (run, told) in &self.stored {
-            let Told { queue, chunk, first_chunk, holes, segment } = *told;
+            let Told { queue, chunk, first_chunk, holes, is_settled, segment } = *told;
             let file = File { count: segment.count, len: segment.file_len };
             holds.begin(*run, queue, file, messages[run], chunk, holes);
             holds.began(*run, first_chunk);
-            if messages[run] == 0 {
-                // It may linger: nobody knows how it came to its end.
+            if is_settled || messages[run] == 0 {
+                // One that is at its end may linger, too: nobody knows how it came to it.
                 holds.settle(*run);
             }
         }
