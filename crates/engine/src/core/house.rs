@@ -26,6 +26,8 @@ const MESSAGE_COST: u64 = 128;
 const QUEUE_COST: u64 = 1_024;
 /// Runs whose records are written again in one bite of cleaning, at most.
 const RUNS_AT_ONCE: usize = 8;
+/// For so many bytes appended there is one bite of cleaning: in that many are fewer messages than are looked at.
+const BYTES_PER_BITE: u64 = 64 << 10;
 /// Messages looked at in one bite of cleaning.
 const BITE: usize = 1_024;
 
@@ -41,6 +43,8 @@ pub(super) struct House {
     /// Leases are held.
     held: bool,
     cleaning: Option<Cleaning>,
+    /// Where the journal ended then.
+    cleaned_at: Lsn,
 }
 
 /// Messages in chunks before `before` are written again; those before `next` have been.
@@ -51,8 +55,8 @@ struct Cleaning {
 }
 
 impl House {
-    pub(super) fn new(topology_chunk: u32) -> Self {
-        Self { topology_chunk, disk: None, full: false, held: false, cleaning: None }
+    pub(super) fn new(topology_chunk: u32, tail: Lsn) -> Self {
+        Self { cleaned_at: tail, topology_chunk, disk: None, full: false, held: false, cleaning: None }
     }
 }
 
@@ -186,7 +190,7 @@ impl<T> Core<T> {
     /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
     /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
-        self.clean();
+        self.clean_some();
         self.spill();
         self.rewrite();
         let tail = self.chunk();
@@ -293,6 +297,18 @@ impl<T> Core<T> {
         let (found, _) = self.broker.scan((QueueId(0), Seq(0)), usize::MAX, is_of_it);
         assert_eq!(found.len() as u64, count, "what holds a segment waits in its run or is in memory");
         found
+    }
+
+    /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it.
+    fn clean_some(&mut self) {
+        let appended = self.writer.tail().0 - self.house.cleaned_at.0;
+        for _ in 0..=appended / BYTES_PER_BITE {
+            self.clean();
+            if self.house.cleaning.is_none() {
+                break;
+            }
+        }
+        self.house.cleaned_at = self.writer.tail();
     }
 
     fn clean(&mut self) {

@@ -131,7 +131,7 @@ impl<T> Core<T> {
             left_over: 0,
             is_damaged: !report.damage.is_empty(),
         };
-        let first = writer.oldest_lsn();
+        let (first, tail) = (writer.oldest_lsn(), writer.tail());
         while let Some((lsn, payload)) = recovery.next_record()? {
             folding.record(lsn, payload, options, &segments)?;
             if let Some(why) = shelf.failure() {
@@ -159,7 +159,7 @@ impl<T> Core<T> {
             record: Vec::new(),
             overdue: std::collections::VecDeque::new(),
             scratch: Vec::new(),
-            house: house::House::new(chunk_of(first, options)),
+            house: house::House::new(chunk_of(first, options), tail),
         };
         core.end_idle_runs();
         core.keep(false);
