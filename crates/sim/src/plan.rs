@@ -92,7 +92,8 @@ impl Plan {
         let drawn = if rng.once_in(16) { rng.within(1_000, 2_500) } else { rng.within(60, 420) };
         let pace_us = rng.one_of(&[500, 2_000, 8_000, 30_000]);
         let few_queues = rng.within(1, 4);
-        Self {
+        let memory_bytes = memory.one_of(&[0, 0, 4 << 10, 16 << 10, 64 << 10, 128 << 20]);
+        let plan = Self {
             steps: steps.unwrap_or(drawn),
             queues: many_queues.unwrap_or(few_queues),
             exchanges: rng.below(3),
@@ -107,10 +108,25 @@ impl Plan {
             segment_bytes: if rng.once_in(6) { 128 << 10 } else { 64 << 10 },
             body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000, 12_000]),
             loses_answers: rng.one_of(&[0, 0, 40, 8]),
-            memory_bytes: memory.one_of(&[0, 0, 4 << 10, 16 << 10, 64 << 10, 128 << 20]),
+            memory_bytes,
             low_files,
             is_full_in_calm: rng.once_in(6),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
+        };
+        if memory.once_in(6) { plan.deep(memory) } else { plan }
+    }
+
+    /// Much is published and little taken, so that backlogs are deep, and admins make holes in them.
+    fn deep(self, rng: &mut Rng) -> Self {
+        Self {
+            queues: 1,
+            publishers: 5,
+            pullers: 1,
+            consumers: rng.below(2),
+            admins: rng.within(3, 6),
+            body_max: rng.one_of(&[16, 300]),
+            memory_bytes: rng.one_of(&[4 << 10, 8 << 10, 16 << 10]),
+            ..self
         }
     }
 }

@@ -1,5 +1,9 @@
 //! Reading a whole store without changing it.
 
+use std::collections::BTreeSet;
+
+use overtake_lane::Fact;
+
 use crate::catalog::Catalog;
 use crate::decide::Sight;
 use crate::disk::Disk;
@@ -7,8 +11,10 @@ use crate::error::StoreError;
 use crate::file::Name;
 use crate::ids;
 use crate::journal::{Tail, first_file};
+use crate::record::Decoder;
+use crate::recovery::Recovery;
 use crate::segment::examine;
-use crate::survey::{Damage, survey};
+use crate::survey::{Damage, Survey, survey};
 
 /// What [`check`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +90,11 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
             report.records = found.records;
             report.bytes = found.bytes;
             report.tail = Some(Tail::of(&found));
-            report.damage = found.damage;
-            report.notes = found.notes;
+            report.damage.clone_from(&found.damage);
+            report.notes.clone_from(&found.notes);
+            if !is_locked {
+                report.damage.extend(missing_segments(disk, &catalog, found)?);
+            }
         }
         Err(StoreError::Corrupt { file, at, what }) => {
             report.damage.push(Damage { file, at, bytes: entry.len, what });
@@ -95,6 +104,38 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
     }
     check_segments(disk, &catalog, &mut report)?;
     Ok(report)
+}
+
+/// The segments that the journal names as needed, and that are not there. Of a store that someone has open this cannot be told:
+/// one may have come or gone meanwhile.
+fn missing_segments<D: Disk>(disk: &D, catalog: &Catalog, survey: Survey) -> Result<Vec<Damage>, StoreError> {
+    let mut needed = BTreeSet::new();
+    let mut recovery = Recovery::new(disk.clone(), survey);
+    loop {
+        let payload = match recovery.next_record() {
+            Ok(Some((_, payload))) => payload,
+            // What cannot be read is damage that is listed already.
+            Ok(None) | Err(StoreError::Corrupt { .. }) => break,
+            Err(error) => return Err(error),
+        };
+        for (fact, _) in Decoder::new(payload).map_while(Result::ok) {
+            match fact {
+                Fact::RunStored { run, .. }
+                | Fact::RunRestated { run, .. }
+                | Fact::RunsRewritten { run, .. } => _ = needed.insert(run.run.0),
+                Fact::RunSettled { run, .. } => _ = needed.remove(&run.0),
+                _ => {}
+            }
+        }
+    }
+    let is_gone = |number: &u64| !catalog.segments.contains(number);
+    let missing = needed.into_iter().filter(is_gone).map(|number| Damage {
+        file: Name::Segment(number).to_string(),
+        at: 0,
+        bytes: 0,
+        what: Sight::FileMissing,
+    });
+    Ok(missing.collect())
 }
 
 fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport) -> Result<(), StoreError> {

@@ -167,6 +167,8 @@ async fn a_segment_that_cannot_be_read_is_named_and_skipping_it_loses_only_what_
         let gone = copy_of(&disk);
         overtake_store::Disk::remove(&gone, name).expect("it is there");
         assert!(matches!(open(&copy_of(&gone), OnDamage::Refuse), Err(OpenError::NoSegment { .. })));
+        let report = overtake_store::check(&gone).expect("it can be read");
+        assert_eq!(report.damage.iter().map(|damage| &damage.file).collect::<Vec<_>>(), [name]);
         let recovered = open(&gone, OnDamage::Skip).expect("opens");
         assert_eq!(recovered.lost.segments.len(), 1);
     }
