@@ -209,9 +209,9 @@ impl Broker {
             self.queue_ref(id).check_settings(&settings)?;
             let queue = self.queue_mut(id);
             if queue.settings != settings {
-                let fetched = queue.set_settings(settings);
+                queue.set_settings(settings);
                 step.facts.push(queue.fact());
-                step.facts.extend(fetched.into_iter().map(|run| Fact::RunFetched { queue: id, run }));
+                queue.tell_emptied(step);
                 self.dispatch(id, step);
             }
             return Ok(Reply::Declared { queue: id, made: false });

@@ -135,7 +135,7 @@ pub enum Fact {
         /// The run as it is now.
         run: Box<RunRecord>,
     },
-    /// Every message that waited in a run is in memory again, and the run is no more: its lane is.
+    /// Every message that waited in a run is in memory again, and the run is no more.
     RunFetched {
         /// The queue.
         queue: QueueId,

@@ -55,6 +55,8 @@ pub(crate) struct Queue {
     run_alarms: BTreeSet<(Time, RunId)>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
+    /// Runs of which all was fetched, and no fact says so yet.
+    emptied: Vec<RunId>,
     /// Runs that are being written anew.
     rewriting: BTreeMap<RunId, Rewrite>,
     /// Leased to pulls.
@@ -91,6 +93,7 @@ impl Queue {
             spilled_ids: 0,
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
+            emptied: Vec::new(),
             rewriting: BTreeMap::new(),
             id,
             name,
@@ -129,8 +132,8 @@ impl Queue {
         self.entries.len() == 0 && self.runs.is_empty()
     }
 
-    /// Takes new settings; what waits stands in the new lanes by its age. Answers the runs that are no more.
-    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) -> Vec<RunId> {
+    /// Takes new settings; what waits stands in the new lanes by its age.
+    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) {
         let before = std::mem::replace(&mut self.settings, settings);
         if before.last_value != self.settings.last_value {
             self.by_key = key_index(&self.settings, self.seed);
@@ -140,9 +143,8 @@ impl Queue {
         }
         if before.order == self.settings.order && before.scheme == self.settings.scheme {
             self.lanes.apply_settings(&self.settings);
-            return Vec::new();
+            return;
         }
-        let fetched = self.runs.keys().copied().collect();
         self.bring_all();
         let unread: Vec<RunId> = self.runs.keys().copied().collect();
         let unread: Vec<Run> = unread.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
@@ -165,7 +167,6 @@ impl Queue {
         for run in unread {
             self.enter_run(&run.record());
         }
-        fetched
     }
 
     // ---- where a message stands ----

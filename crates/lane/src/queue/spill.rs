@@ -84,6 +84,7 @@ impl Queue {
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.
     pub(crate) fn spilled(&mut self, run: RunId, step: &mut Step) {
         let Some(seqs) = self.spilling.remove(&run) else { return };
+        self.tell_emptied(step);
         let slots: Vec<Option<Slot>> = seqs
             .iter()
             .map(|seq| self.by_seq.get(*seq).filter(|slot| self.entries[*slot].spilling))
@@ -125,6 +126,12 @@ impl Queue {
                 self.entries[slot].spilling = false;
             }
         }
+    }
+
+    /// Says which runs were emptied, since what was fetched from them without a fact may wait in another run from now on.
+    pub(crate) fn tell_emptied(&mut self, step: &mut Step) {
+        let emptied = std::mem::take(&mut self.emptied).into_iter();
+        step.facts.extend(emptied.map(|run| Fact::RunFetched { queue: self.id, run }));
     }
 
     /// Takes a run as it is, its record written elsewhere. Answers its lane.
@@ -207,6 +214,7 @@ impl Queue {
         }
         if is_over {
             self.remove_run(id);
+            self.emptied.push(id);
         }
         let seq = message.seq;
         if let Some(slot) = self.by_seq.get(seq) {

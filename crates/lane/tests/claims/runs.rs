@@ -244,6 +244,28 @@ fn of_old_runs_that_are_unknown_only_the_new_one_is_taken() {
     assert_eq!((runs(&again), published(&again)), (vec![(3, 4, 4)], (4, 4)));
 }
 
+/// A consumer fetches them together, and no fact says so; then they stand in new lanes, and wait in a new run.
+#[test]
+fn what_was_fetched_without_a_fact_and_spilled_again_is_there_once() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 2]);
+    stage.spill(1, 2);
+    let consume =
+        Consume { consumer: ConsumerId(1), queue: "q".into(), window: Some(1), urgent: None, priority: 0 };
+    stage.ask(Command::Consume(consume));
+    stage.ask(Command::Cancel { consumer: ConsumerId(1) });
+    assert_eq!(runs(&stage.broker), [], "both are in memory");
+    stage.ask(Command::DeclareQueue { name: "q".into(), settings: Box::new(Settings::default()) });
+    stage.spill(2, 2);
+    assert_eq!(runs(&stage.broker), [(2, 2, 2)]);
+    let (again, _) = stage.folded(|_| true);
+    assert_eq!((runs(&again), seqs(&again)), (vec![(2, 2, 2)], vec![1, 2]));
+    // The first definition may be given back before what stands behind it.
+    let before = std::cell::Cell::new(0);
+    let (again, _) = stage.folded(|_| before.replace(before.get() + 1) > 0);
+    assert_eq!((runs(&again), seqs(&again)), (vec![(2, 2, 2)], vec![1, 2]));
+}
+
 // ---- records that make no sense ----
 
 fn record() -> impl Strategy<Value = RunRecord> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use overtake_lane::{QueueId, State};
+use overtake_lane::{Message, QueueId, State};
 use overtake_store::Lsn;
 
 use crate::audit::{Audit, same};
@@ -120,24 +120,23 @@ pub(crate) fn check_same(live: &Audit, folded: &Audit) -> Checked {
     )
 }
 
-/// The first difference, for a reader.
+/// The first difference, for a reader: of how often messages were leased only where there is no other.
 fn difference(live: &Audit, folded: &Audit) -> String {
+    fn all(audit: &Audit) -> impl Iterator<Item = Option<(QueueId, &Message)>> {
+        audit.messages().map(Some).chain(std::iter::repeat(None))
+    }
+    let pairs = || all(live).zip(all(folded)).take_while(|pair| *pair != (None, None));
+    let differ = |(a, b): &(QueueId, &Message), (c, d): &(QueueId, &Message)| a != c || !same(b, d);
+    let first = pairs().find(|(a, b)| a.zip(*b).is_none_or(|(a, b)| differ(&a, &b)));
+    if let Some((live, folded)) = first {
+        return format!(": there is {live:?} where the log has {folded:?}");
+    }
+    if live.digest == folded.digest {
+        let counts = pairs().find(|(a, b)| a.zip(*b).is_some_and(|((_, a), (_, b))| a.count != b.count));
+        return format!(": counts differ of {counts:?}");
+    }
     let queues = |audit: &Audit| -> Vec<(QueueId, u64)> {
         audit.queues.iter().map(|(id, seen)| (*id, seen.next_seq.0)).collect()
     };
-    for (queue, message) in live.messages() {
-        match folded.find(queue, message.seq) {
-            None => return format!(": queue {} has {message:?}, the log does not", queue.0),
-            Some(other) if !same(message, other) || message.count != other.count => {
-                return format!(": queue {} has {message:?}, the log {other:?}", queue.0);
-            }
-            Some(_) => {}
-        }
-    }
-    for (queue, message) in folded.messages() {
-        if live.find(queue, message.seq).is_none() {
-            return format!(": the log has {message:?} in queue {}, which is not there", queue.0);
-        }
-    }
     format!(": queues and next sequences {:?}, the log says {:?}", queues(live), queues(folded))
 }
