@@ -96,6 +96,12 @@ pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], 
     assert!(settings.validate().is_ok(), "drawn settings are valid: {settings:?}");
 }
 
+/// So that as many messages wait as are published.
+pub(crate) fn without_limits(settings: &mut Settings) {
+    (settings.max_length, settings.max_bytes, settings.max_message_bytes) = (0, 0, 0);
+    (settings.reject_below, settings.last_value) = (None, None);
+}
+
 fn order(rng: &mut Rng, scheme: Scheme) -> Order {
     let bands = |froms: &[(&str, Option<Given>)]| {
         Order::Lanes(

@@ -74,6 +74,8 @@ pub(crate) struct Plan {
     pub(crate) memory_bytes: u64,
     /// The low watermark, journal files; 0: none. The disk says how much room it has only while a fault bounds it.
     pub(crate) low_files: u64,
+    /// Queues have no limits, so that backlogs are deep, and admins make holes in them.
+    pub(crate) is_deep: bool,
     /// The disk has no room for another file while the queues drain.
     pub(crate) is_full_in_calm: bool,
 }
@@ -110,15 +112,17 @@ impl Plan {
             loses_answers: rng.one_of(&[0, 0, 40, 8]),
             memory_bytes,
             low_files,
+            is_deep: false,
             is_full_in_calm: rng.once_in(6),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
         if memory.once_in(6) { plan.deep(memory) } else { plan }
     }
 
-    /// Much is published and little taken, so that backlogs are deep, and admins make holes in them.
+    /// Much is published and little taken.
     fn deep(self, rng: &mut Rng) -> Self {
         Self {
+            is_deep: true,
             queues: 1,
             publishers: 5,
             pullers: 1,

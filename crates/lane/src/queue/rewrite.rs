@@ -19,6 +19,8 @@ pub(crate) struct Rewrite {
     /// What waited when it was planned, in the order of sequences.
     pieces: Vec<(RunId, Range<u32>)>,
     count: u32,
+    /// The sequence of the first of it.
+    first: Seq,
     /// The sequence of the last of it.
     last: Seq,
 }
@@ -41,9 +43,10 @@ impl Queue {
         let pieces: Vec<(RunId, Range<u32>)> = runs.iter().flat_map(|run| ranges(run)).collect();
         let lens = pieces.iter().map(|(_, range)| range.end - range.start);
         let count = lens.into_iter().try_fold(0, u32::checked_add).filter(|count| *count <= RUN_LEN_MAX)?;
-        let last = pieces.last().expect("something waits in a run").1.end - 1;
-        let last = newest.read(&*self.backlog, last, 1).pop()?.seq;
-        self.rewriting.insert(run, Rewrite { of, pieces: pieces.clone(), count, last });
+        let seq_at = |run: &Run, ordinal| Some(run.read(&*self.backlog, ordinal, 1).pop()?.seq);
+        let ends = pieces.first().zip(pieces.last()).expect("something waits in a run");
+        let (first, last) = (seq_at(oldest, ends.0.1.start)?, seq_at(newest, ends.1.1.end - 1)?);
+        self.rewriting.insert(run, Rewrite { of, pieces: pieces.clone(), count, first, last });
         Some(pieces)
     }
 
@@ -96,7 +99,7 @@ impl Queue {
             deaths: left.iter().fold(0_u32, |sum, run| sum.saturating_add(run.deaths)).min(rewrite.count),
             bytes: left.iter().map(|run| run.bytes).sum(),
             expires: left.iter().map(|run| run.expires).min().unwrap_or(Time::NEVER),
-            first: first.first,
+            first: rewrite.first.max(first.first),
             last: rewrite.last,
             next,
             holes: taken.map(|(at, _)| at).collect(),

@@ -189,6 +189,19 @@ fn a_new_run_for_which_nothing_is_left_is_forgotten() {
     assert_eq!(end(Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false }), forgotten);
 }
 
+/// Whoever opens the segment compares the two.
+#[test]
+fn the_first_sequence_of_a_rewritten_run_is_that_of_its_segment() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 4]);
+    stage.spill(1, 4);
+    stage.remove(&[2, 1]);
+    stage.plan(2, &[1]);
+    let step = stage.rewritten(2);
+    let Some(Fact::RunsRewritten { run, .. }) = step.facts.first() else { panic!("{:?}", step.facts) };
+    assert_eq!((run.first, run.last, run.count), (Seq(3), Seq(4), 2));
+}
+
 /// A consumer that stays fetches a few more than it is lent, and neither leaves a fact.
 #[test]
 fn what_was_fetched_without_a_fact_is_not_lost_with_its_old_run() {

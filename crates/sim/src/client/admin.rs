@@ -12,6 +12,11 @@ use crate::world::World;
 impl World {
     pub(super) fn admin(&mut self, at: usize) {
         let queue = self.some_queue();
+        if self.plan.is_deep && self.rng().once_in(2) {
+            let select = self.selects_some();
+            self.asks(at, Request::Remove { queue, select });
+            return;
+        }
         let request = match self.rng().below(16) {
             0..=2 => self.redeclares(&queue),
             3 if self.rng().once_in(6) => {
@@ -69,6 +74,9 @@ impl World {
         } else {
             draw::vary(&mut self.chance.workload, &mut settings, &names.queues, &names.exchanges);
         }
+        if self.plan.is_deep {
+            draw::without_limits(&mut settings);
+        }
         Some(Request::Do(Command::DeclareQueue { name: Arc::clone(queue), settings: Box::new(settings) }))
     }
 
@@ -93,6 +101,12 @@ impl World {
             1 | 2 => some_seq.map_or(Select::Id("seq-1".to_owned()), |seq| Select::Id(format!("seq-{seq}"))),
             _ => Select::Matching(self.filter()),
         }
+    }
+
+    /// About a third of a queue; another third is never selected.
+    fn selects_some(&mut self) -> Select {
+        let headers = vec![("n".to_owned(), self.rng().below(2).to_string())];
+        Select::Matching(Filter { headers, ..Filter::default() })
     }
 
     fn some_seq(&mut self, queue: &str) -> Option<u64> {

@@ -174,7 +174,10 @@ impl World {
         }
         let name = self.rng().one_of(&missing);
         let names = &self.names;
-        let settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        let mut settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        if self.plan.is_deep {
+            draw::without_limits(&mut settings);
+        }
         self.asks(
             at,
             Request::Do(Command::DeclareQueue { name: Arc::clone(&name), settings: Box::new(settings) }),
