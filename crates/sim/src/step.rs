@@ -75,6 +75,8 @@ impl World {
             // Nothing was recorded: then nothing has changed, or the next audit will tell.
             return self.pass_over(life, is_house);
         }
+        let written = if is_house { &mut self.tally.house_bytes } else { &mut self.tally.other_bytes };
+        *written += tail.0 - life.tail.0;
         life.tail = tail;
         let audit = Audit::of(life.core.broker());
         if life.core.failure().is_some() {

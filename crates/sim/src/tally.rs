@@ -52,6 +52,10 @@ pub struct Tally {
     pub removed: u64,
     /// Commits.
     pub commits: u64,
+    /// Bytes that keeping house wrote to the journal.
+    pub house_bytes: u64,
+    /// Bytes that everything else wrote to it.
+    pub other_bytes: u64,
     /// Files given back.
     pub retired: u64,
     /// Faults struck.
@@ -89,6 +93,8 @@ impl Tally {
             (&mut self.rewritten, other.rewritten),
             (&mut self.no_room, other.no_room),
             (&mut self.removed, other.removed),
+            (&mut self.house_bytes, other.house_bytes),
+            (&mut self.other_bytes, other.other_bytes),
             (&mut self.retired, other.retired),
         ] {
             *mine += more;
@@ -120,6 +126,11 @@ impl fmt::Display for Tally {
             f,
             "  {} steps, {} answers ({} lost), {} leases, {} commits, {} files given back, {} copies recovered",
             self.steps, self.answers, self.lost_answers, self.leases, self.commits, self.retired, self.peeks
+        )?;
+        writeln!(
+            f,
+            "  bytes written to journals: {} by keeping house, {} by everything else",
+            self.house_bytes, self.other_bytes
         )?;
         let faults = self.faults.iter().map(|(fault, n)| format!("{fault:?} {n}")).collect();
         writeln!(f, "  faults: {}", list(faults))?;

@@ -4,8 +4,8 @@
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
 //!
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed. When the
-//! journal is more than twice as long as what it keeps, the messages in its oldest quarter are written again at the tail,
-//! a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
+//! journal is more than twice as long as what it keeps, the messages and the records of runs in its oldest quarter are written
+//! again at the tail, a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
 
 use overtake_lane::{Command, Fact, QueueId, Refusal, RunId, Seq, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
@@ -47,11 +47,12 @@ pub(super) struct House {
     cleaned_at: Lsn,
 }
 
-/// Messages in chunks before `before` are written again; those before `next` have been.
+/// What is needed in chunks before `before` is written again: messages, of which those before `next` have been, and the
+/// records of runs.
 #[derive(Clone, Copy, Debug)]
 struct Cleaning {
     before: u32,
-    next: (QueueId, Seq),
+    next: Option<(QueueId, Seq)>,
 }
 
 impl House {
@@ -195,7 +196,9 @@ impl<T> Core<T> {
         self.rewrite();
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
-        self.record_old_runs(needed);
+        if self.holds.record_bytes() < self.options.segment_bytes / 64 {
+            self.record_runs(needed);
+        }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
         if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
             self.rewrite_topology();
@@ -247,16 +250,16 @@ impl<T> Core<T> {
         self.record(&facts, false);
     }
 
-    /// Writes the records of runs again that are all that older files than `needed` are kept for, a few at a time.
-    fn record_old_runs(&mut self, needed: u32) {
-        let are_small = self.holds.record_bytes() < self.options.segment_bytes / 64;
+    /// Writes the records of runs in chunks before this one again, a few at a time. True: there are no more of them.
+    fn record_runs(&mut self, before: u32) -> bool {
+        let old = |core: &Self| core.holds.oldest().filter(|(chunk, _)| *chunk < before);
         for _ in 0..RUNS_AT_ONCE {
-            let oldest = self.holds.oldest().filter(|(chunk, _)| *chunk < needed);
-            let Some((_, run)) = oldest.filter(|_| are_small || self.is_long()) else { return };
+            let Some((_, run)) = old(self) else { break };
             if !self.record_again(run) {
-                return;
+                return false;
             }
         }
+        old(self).is_none()
     }
 
     /// Writes the record of a run again. What was fetched from it is written first, with its content: what was said of it stands
@@ -313,25 +316,29 @@ impl<T> Core<T> {
 
     fn clean(&mut self) {
         if self.house.cleaning.is_none() && self.is_long() {
-            self.house.cleaning =
-                self.contents.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
-                    // On a full disk one file at a time: there is room to carry what is in one.
-                    let files = if self.is_at_end() { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
-                    let before = oldest + files;
-                    Cleaning { before, next: (QueueId(0), Seq(0)) }
-                });
+            self.house.cleaning = self.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
+                // On a full disk one file at a time: there is room to carry what is in one.
+                let files = if self.is_at_end() { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
+                Cleaning { before: oldest + files, next: Some((QueueId(0), Seq(0))) }
+            });
         }
         let Some(Cleaning { before, next }) = self.house.cleaning else { return };
-        let (found, rest) = self
-            .broker
-            .scan(next, BITE, |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before));
+        let is_old = |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before);
+        let (found, next) = next.map_or_else(Default::default, |next| self.broker.scan(next, BITE, is_old));
         for (queue, seq) in found {
             if !self.carry_if_there_is_room(queue, seq) {
                 self.house.cleaning = None;
                 return;
             }
         }
-        self.house.cleaning = rest.map(|next| Cleaning { before, next });
+        let are_recorded = self.record_runs(before);
+        self.house.cleaning = Some(Cleaning { before, next }).filter(|_| next.is_some() || !are_recorded);
+    }
+
+    /// The oldest chunk with a message or the record of a run that is needed.
+    fn oldest_chunk(&self) -> Option<u32> {
+        let of_runs = self.holds.oldest().map(|(chunk, _)| chunk);
+        self.contents.oldest_chunk().into_iter().chain(of_runs).min()
     }
 
     /// It may take all but what must always go: what it carries gives a whole file back.

@@ -1,4 +1,5 @@
-//! *Bounded*: the journal is not much longer than what it keeps, and memory keeps the content of what is there.
+//! *Bounded*: the journal is not much longer than what it keeps, little is written to keep it so, and memory keeps the content
+//! of what is there.
 
 use overtake_engine::core::Core;
 use overtake_store::MemoryDisk;
@@ -46,6 +47,13 @@ pub(crate) fn check_journal(
     let most = 2 * (bytes + runs * RUN_COST + topology * TOPOLOGY_COST) + files * segment_bytes;
     hold(journal <= most, Promise::Bounded, || {
         format!("the journal is {journal} bytes long, at most {most} are needed")
+    })
+}
+
+/// Keeping house writes less than everything else does, but for a few files.
+pub(crate) fn check_house(house_bytes: u64, other_bytes: u64, segment_bytes: u64) -> Checked {
+    hold(house_bytes <= other_bytes + 8 * segment_bytes, Promise::Bounded, || {
+        format!("keeping house wrote {house_bytes} bytes to the journal, everything else {other_bytes}")
     })
 }
 
