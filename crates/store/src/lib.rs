@@ -71,6 +71,7 @@ mod proof;
 mod real;
 pub mod record;
 mod recovery;
+mod sealed;
 mod segment;
 mod snapshot;
 mod stats;

@@ -8,10 +8,11 @@ use super::footer::{FOOTER_LEN, Footer};
 use super::header::IdsHeader;
 use super::page::{self, Entry, PAGE_LEN, PER_PAGE};
 use crate::decide::Sight;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::file::{FORMAT_VERSION, Name};
-use crate::header::{HEADER_LEN, HeaderFault};
+use crate::file::Name;
+use crate::header::HEADER_LEN;
+use crate::sealed::{Owner, Sealed};
 
 /// Length of a first hash, and of half of what is said of a segment.
 const LONG_LEN: u64 = 8;
@@ -25,7 +26,7 @@ pub(super) struct Covered {
 
 /// An open file of ids.
 pub(super) struct IdFile<D: Disk> {
-    file: D::File,
+    file: Sealed<D::File>,
     pub(super) number: u64,
     salt: u32,
     pub(super) entries: u64,
@@ -39,43 +40,29 @@ pub(super) struct IdFile<D: Disk> {
 impl<D: Disk> IdFile<D> {
     /// Opens a file of the store `store_id`, of any store without one, and reads all but its pages.
     pub(super) fn open(disk: &D, number: u64, store_id: Option<u64>) -> Result<Self, StoreError> {
-        let name = Name::Ids(number).to_string();
-        let file = disk.open_to_read(&name).map_err(|source| StoreError::io("open", &name, source))?;
-        let len = file.len().map_err(|source| StoreError::io("read", &name, source))?;
-        let corrupt = |at, what| StoreError::Corrupt { file: name.clone(), at, what };
-        let (header, _) =
-            IdsHeader::decode(&read(&file, &name, 0..HEADER_LEN.min(len))?).map_err(|fault| match fault {
-                HeaderFault::Newer(found) => {
-                    StoreError::Newer { file: name.clone(), found, known: FORMAT_VERSION }
-                }
-                HeaderFault::Bad => corrupt(0, Sight::HeaderBad),
-            })?;
-        if let Some(wanted) = store_id.filter(|wanted| *wanted != header.store_id) {
-            return Err(StoreError::OtherStore { file: name, found: header.store_id, wanted });
-        }
-        if header.number != number {
-            return Err(corrupt(0, Sight::HeaderMisplaced));
-        }
+        let file = Sealed::open(disk, Name::Ids(number).to_string())?;
+        let owner = |header: &IdsHeader| Owner { store: Some(header.store_id), number: header.number };
+        let (header, _) = file.header(IdsHeader::decode, owner, Owner { store: store_id, number })?;
         let salt = header.salt();
-        let footer_at = len.saturating_sub(FOOTER_LEN as u64).max(HEADER_LEN.min(len));
-        let footer = Footer::decode(&read(&file, &name, footer_at..len)?, salt)
-            .ok_or_else(|| corrupt(footer_at, Sight::FooterBad))?;
+        let footer_at = file.footer_at(FOOTER_LEN);
+        let bad_footer = || file.corrupt(footer_at, Sight::FooterBad);
+        let footer = Footer::decode(&file.read(footer_at..file.len)?, salt).ok_or_else(bad_footer)?;
         let pages = footer.entries.div_ceil(PER_PAGE as u64);
         let index_at = pages.checked_mul(PAGE_LEN as u64).and_then(|len| len.checked_add(HEADER_LEN));
         let index_len = LONG_LEN * 2 * u64::from(footer.segments);
         let index_len = pages.checked_mul(LONG_LEN).and_then(|len| len.checked_add(index_len));
         let index_at = index_at
             .filter(|at| index_len.and_then(|len| at.checked_add(len)) == Some(footer_at))
-            .ok_or_else(|| corrupt(footer_at, Sight::FooterBad))?;
-        let (firsts, segments) = Some(read(&file, &name, index_at..footer_at)?)
-            .filter(|bytes| crc32c::crc32c_append(salt, bytes) == footer.index_crc)
+            .ok_or_else(bad_footer)?;
+        let (firsts, segments) = file
+            .read_checked(index_at..footer_at, salt, footer.index_crc)?
             .and_then(|bytes| decode_index(&bytes, pages as usize, footer.entries))
-            .ok_or_else(|| corrupt(index_at, Sight::IndexBad))?;
+            .ok_or_else(|| file.corrupt(index_at, Sight::IndexBad))?;
         Ok(Self { file, number, salt, entries: footer.entries, firsts, segments, filter: OnceLock::new() })
     }
 
-    pub(super) fn name(&self) -> String {
-        Name::Ids(self.number).to_string()
+    pub(super) fn name(&self) -> &str {
+        self.file.name()
     }
 
     /// Whether the hash may be here, without reading.
@@ -106,7 +93,7 @@ impl<D: Disk> IdFile<D> {
     /// The entries of a page.
     pub(super) fn page(&self, page: usize) -> Result<Vec<Entry>, StoreError> {
         let range = page_range(page);
-        let bytes = read(&self.file, &self.name(), range.clone())?;
+        let bytes = self.file.read(range.clone())?;
         let count = (self.entries - (page * PER_PAGE) as u64).min(PER_PAGE as u64) as usize;
         let first = self.firsts[page];
         let next = self.firsts.get(page + 1).copied().unwrap_or(u64::MAX);
@@ -115,7 +102,7 @@ impl<D: Disk> IdFile<D> {
         };
         page::decode(&bytes, count, range.start, self.salt)
             .filter(|entries| entries[0].hash == first && entries.iter().all(fits))
-            .ok_or_else(|| StoreError::Corrupt { file: self.name(), at: range.start, what: Sight::IdsBad })
+            .ok_or_else(|| self.file.corrupt(range.start, Sight::IdsBad))
     }
 
     /// Bytes of memory without the filter.
@@ -147,11 +134,4 @@ fn decode_index(bytes: &[u8], pages: usize, entries: u64) -> Option<Index> {
         rest.chunks_exact(2).map(|pair| Covered { segment: pair[0], entries: pair[1] }).collect();
     let sum = segments.iter().try_fold(0_u64, |sum, covered| sum.checked_add(covered.entries));
     (firsts.is_sorted() && sum == Some(entries)).then_some((firsts, segments))
-}
-
-fn read<F: DiskFile>(file: &F, name: &str, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = vec![0; (range.end - range.start) as usize];
-    let read = file.read_at(range.start, &mut bytes);
-    bytes.truncate(read.map_err(|source| StoreError::io("read", name, source))?);
-    Ok(bytes)
 }

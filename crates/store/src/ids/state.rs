@@ -77,7 +77,7 @@ impl<D: Disk> State<D> {
                 );
             }
         }
-        self.litter.push(file.name());
+        self.litter.push(file.name().to_owned());
         self.is_changed = true;
     }
 

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::reader::{Segment, read};
+use super::reader::Segment;
 use crate::decide::Sight;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::file::Name;
 use crate::ids::{IdEntry, IdHasher};
 
 const ENTRY_LEN: usize = 12;
@@ -135,11 +134,10 @@ impl<D: Disk> Segment<D> {
 
     /// A page of the table of ids, by hash.
     pub(crate) fn id_page(&self, page: usize) -> Result<Vec<IdEntry>, StoreError> {
-        let name = Name::Segment(self.info().number).to_string();
         let (range, _) = self.ids.place(page);
-        let bytes = read(&self.file, &name, range.clone())?;
+        let bytes = self.file.read(range.clone())?;
         let entries = self.ids.decode_page(page, &bytes, self.info().count, self.salt);
-        entries.ok_or(StoreError::Corrupt { file: name, at: range.start, what: Sight::IdsBad })
+        entries.ok_or_else(|| self.file.corrupt(range.start, Sight::IdsBad))
     }
 
     /// Where a page of the table of ids stands in the file, bytes, and its entries among all.

@@ -13,18 +13,19 @@ use super::ids::{IdTable, page_count};
 use super::index::{BlockInfo, ENTRY_LEN, Index};
 use super::info::SegmentInfo;
 use crate::decide::Sight;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::file::{FORMAT_VERSION, Name};
-use crate::header::{Copies, HEADER_LEN, HeaderFault};
+use crate::file::Name;
+use crate::header::{Copies, HEADER_LEN};
+use crate::sealed::{Owner, Sealed};
 
-/// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a MiB at most; a longer
-/// block, of one large message, is read whenever it is asked for.
+/// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a
+/// MiB at most; a longer block, of one large message, is read whenever it is asked for.
 ///
 /// Messages are named by their *ordinal*, their place in the segment from 0. Several threads may read at once; none waits
 /// for another's disk.
 pub struct Segment<D: Disk> {
-    pub(super) file: D::File,
+    pub(super) file: Sealed<D::File>,
     info: SegmentInfo,
     pub(super) salt: u32,
     copies: Copies,
@@ -45,46 +46,29 @@ impl<D: Disk> Segment<D> {
 
     /// As [`Segment::open`]; without an id it may be of any store.
     pub(super) fn open_of(disk: &D, number: u64, store_id: Option<u64>) -> Result<Self, StoreError> {
-        let name = Name::Segment(number).to_string();
-        let file = disk.open_to_read(&name).map_err(|source| StoreError::io("open", &name, source))?;
-        let len = file.len().map_err(|source| StoreError::io("read", &name, source))?;
-        let corrupt = |at, what| StoreError::Corrupt { file: name.clone(), at, what };
-
-        let (header, copies) = SegmentHeader::decode(&read(&file, &name, 0..HEADER_LEN.min(len))?).map_err(
-            |fault| match fault {
-                HeaderFault::Newer(found) => {
-                    StoreError::Newer { file: name.clone(), found, known: FORMAT_VERSION }
-                }
-                HeaderFault::Bad => corrupt(0, Sight::HeaderBad),
-            },
-        )?;
-        if let Some(wanted) = store_id.filter(|wanted| *wanted != header.store_id) {
-            return Err(StoreError::OtherStore { file: name, found: header.store_id, wanted });
-        }
-        if header.number != number {
-            return Err(corrupt(0, Sight::HeaderMisplaced));
-        }
-
+        let file = Sealed::open(disk, Name::Segment(number).to_string())?;
+        let owner = |header: &SegmentHeader| Owner { store: Some(header.store_id), number: header.number };
+        let wanted = Owner { store: store_id, number };
+        let (header, copies) = file.header(SegmentHeader::decode, owner, wanted)?;
         let salt = header.salt();
-        let footer_at = len.saturating_sub(FOOTER_LEN as u64).max(HEADER_LEN.min(len));
-        let footer = Footer::decode(&read(&file, &name, footer_at..len)?, salt)
-            .ok_or_else(|| corrupt(footer_at, Sight::FooterBad))?;
+        let footer_at = file.footer_at(FOOTER_LEN);
+        let bad_footer = || file.corrupt(footer_at, Sight::FooterBad);
+        let footer = Footer::decode(&file.read(footer_at..file.len)?, salt).ok_or_else(bad_footer)?;
         let blocks_len = u64::from(footer.blocks) * ENTRY_LEN as u64;
         let index_len = blocks_len + page_count(footer.ids) * size_of::<u64>() as u64;
         if footer_at.checked_sub(index_len) != Some(footer.index_at) || footer.index_at < HEADER_LEN {
-            return Err(corrupt(footer_at, Sight::FooterBad));
+            return Err(bad_footer());
         }
-        let bytes = read(&file, &name, footer.index_at..footer_at)?;
-        let (index, ids) = Some(bytes)
-            .filter(|bytes| crc32c::crc32c_append(salt, bytes) == footer.index_crc)
-            .and_then(|bytes| {
-                let (blocks, firsts) = bytes.split_at_checked(blocks_len as usize)?;
-                let index = Index::decode(blocks, &footer)?;
-                let ids = IdTable::decode(firsts, index.end(), footer.ids, header.id_hasher())?;
-                Some((index, ids))
-            })
-            .ok_or_else(|| corrupt(footer.index_at, Sight::IndexBad))?;
-        let info = info(&header, &footer, len);
+        let bytes = file.read_checked(footer.index_at..footer_at, salt, footer.index_crc)?;
+        let decode = |bytes: Vec<u8>| {
+            let (blocks, firsts) = bytes.split_at_checked(blocks_len as usize)?;
+            let index = Index::decode(blocks, &footer)?;
+            let ids = IdTable::decode(firsts, index.end(), footer.ids, header.id_hasher())?;
+            Some((index, ids))
+        };
+        let (index, ids) =
+            bytes.and_then(decode).ok_or_else(|| file.corrupt(footer.index_at, Sight::IndexBad))?;
+        let info = info(&header, &footer, file.len);
         Ok(Self { file, info, salt, copies, index, ids, cache: Mutex::default() })
     }
 
@@ -220,12 +204,11 @@ impl<D: Disk> Segment<D> {
     /// Reads without the lock: whoever wants a block that is here does not wait.
     fn load(&self, place: usize) -> Result<Arc<Block>, StoreError> {
         let info = self.index.info(place);
-        let name = Name::Segment(self.info.number).to_string();
-        let bytes = read(&self.file, &name, info.file_range.clone())?;
+        let bytes = self.file.read(info.file_range.clone())?;
         let block = Block::decode(self.info.number, bytes, &info, self.salt)
             .map(|block| self.in_order(place, block))
             .and_then(|block| block.ok_or(Sight::MessageBad))
-            .map_err(|what| StoreError::Corrupt { file: name, at: info.file_range.start, what })?;
+            .map_err(|what| self.file.corrupt(info.file_range.start, what))?;
         let block = Arc::new(block);
         self.cache().keep(&block);
         Ok(block)
@@ -256,12 +239,4 @@ fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {
         first: footer.first,
         last: footer.last,
     }
-}
-
-/// The bytes of a range of the file, fewer when it has become shorter.
-pub(super) fn read<F: DiskFile>(file: &F, name: &str, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = vec![0; (range.end - range.start) as usize];
-    let read = file.read_at(range.start, &mut bytes);
-    bytes.truncate(read.map_err(|source| StoreError::io("read", name, source))?);
-    Ok(bytes)
 }
