@@ -3,17 +3,15 @@
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
 //!
-//! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed. When the
-//! journal is more than twice as long as what it keeps, the messages and the records of runs in its oldest quarter are written
-//! again at the tail, a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
+//! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
+//! to it that this comes about.
 
-use overtake_lane::{Command, Fact, QueueId, Refusal, RunId, Seq, Which};
+use overtake_lane::{Command, Fact, Refusal, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
+use super::clean::{Cleaning, RUNS_AT_ONCE};
 use super::{Core, only_frees};
-use crate::place::Where;
-use crate::shelf::record_len;
 use crate::watermarks::DiskHealth;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
@@ -21,15 +19,9 @@ const CHANGE_LEN_MAX: usize = 64;
 /// Another priority, bytes of one record that says it of many messages.
 const PRIORITY_LEN_MAX: u64 = 40;
 /// Bytes beside its content that a message takes in the journal, about.
-const MESSAGE_COST: u64 = 128;
+pub(super) const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about.
 const QUEUE_COST: u64 = 1_024;
-/// Runs whose records are written again in one bite of cleaning, at most.
-const RUNS_AT_ONCE: usize = 8;
-/// For so many bytes appended there is one bite of cleaning: in that many are fewer messages than are looked at.
-const BYTES_PER_BITE: u64 = 64 << 10;
-/// Messages looked at in one bite of cleaning.
-const BITE: usize = 1_024;
 
 /// What is known of room and cleaning.
 #[derive(Debug)]
@@ -42,34 +34,24 @@ pub(super) struct House {
     pub(super) full: bool,
     /// Leases are held.
     held: bool,
-    cleaning: Option<Cleaning>,
-    /// Where the journal ended then.
-    cleaned_at: Lsn,
-}
-
-/// What is needed in chunks before `before` is written again: messages, of which those before `next` have been, and the
-/// records of runs.
-#[derive(Clone, Copy, Debug)]
-struct Cleaning {
-    before: u32,
-    next: Option<(QueueId, Seq)>,
+    pub(super) cleaning: Cleaning,
 }
 
 impl House {
     pub(super) fn new(topology_chunk: u32, tail: Lsn) -> Self {
-        Self { cleaned_at: tail, topology_chunk, disk: None, full: false, held: false, cleaning: None }
+        Self { topology_chunk, disk: None, full: false, held: false, cleaning: Cleaning::new(tail) }
     }
 }
 
 impl<T> Core<T> {
     /// Bytes that stay free for what must always go.
-    fn reserve(&self) -> u64 {
+    pub(super) fn reserve(&self) -> u64 {
         (self.contents.messages() + self.fetched()) * Writer::cost(SETTLE_LEN_MAX)
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
             + self.holds.record_bytes()
     }
 
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         self.writer.room(self.writer.record_len_max() / 2)
     }
 
@@ -197,7 +179,7 @@ impl<T> Core<T> {
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
         if self.holds.record_bytes() < self.options.segment_bytes / 64 {
-            self.record_runs(needed);
+            self.record_runs(needed, RUNS_AT_ONCE);
         }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
         if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
@@ -220,7 +202,7 @@ impl<T> Core<T> {
     }
 
     /// Whether cleaning is worth what it writes: as much as it keeps, and on a full disk four times as much.
-    fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         let (live, file) = (self.live_bytes(), self.options.segment_bytes);
         self.journal_bytes() > if self.is_at_end() { live + live / 4 + file } else { 2 * live + 2 * file }
     }
@@ -248,107 +230,5 @@ impl<T> Core<T> {
         }
         self.house.topology_chunk = self.chunk();
         self.record(&facts, false);
-    }
-
-    /// Writes the records of runs in chunks before this one again, a few at a time. True: there are no more of them.
-    fn record_runs(&mut self, before: u32) -> bool {
-        let old = |core: &Self| core.holds.oldest().filter(|(chunk, _)| *chunk < before);
-        for _ in 0..RUNS_AT_ONCE {
-            let Some((_, run)) = old(self) else { break };
-            if !self.record_again(run) {
-                return false;
-            }
-        }
-        old(self).is_none()
-    }
-
-    /// Writes the record of a run again. What was fetched from it is written first, with its content: what was said of it stands
-    /// behind the old record, and would be about nothing without it. False when there is no room.
-    fn record_again(&mut self, run: RunId) -> bool {
-        let Some(held) = self.holds.get(run) else { return true };
-        let waiting = self.broker.run_waiting(held.queue, run);
-        if !self.carry_fetched(run, held.messages - waiting) {
-            return false;
-        }
-        let Some(fact) = self.broker.run_fact(held.queue, run) else {
-            // Nothing waits in it, and what was fetched was carried.
-            self.end_runs();
-            return true;
-        };
-        let holes = if let Fact::RunRestated { run, .. } = &fact { run.holes.len() } else { 0 };
-        if self.is_behind() || self.room() < self.reserve() + Writer::cost(record_len(holes)) {
-            return false;
-        }
-        let chunk = self.chunk();
-        self.record(&[fact], false);
-        self.holds.recorded(run, chunk, holes);
-        true
-    }
-
-    /// Writes what was fetched from a run, so many messages, with its content. False when there is no room.
-    pub(super) fn carry_fetched(&mut self, run: RunId, count: u64) -> bool {
-        let fetched = self.fetched_from(run, count);
-        fetched.into_iter().all(|(queue, seq)| self.carry_if_there_is_room(queue, seq))
-    }
-
-    /// The messages in memory whose content is in the segment of a run: so many.
-    fn fetched_from(&self, run: RunId, count: u64) -> Vec<(QueueId, Seq)> {
-        if count == 0 {
-            return Vec::new();
-        }
-        let is_of_it = |place| Where::of(place).run() == Some(run);
-        let (found, _) = self.broker.scan((QueueId(0), Seq(0)), usize::MAX, is_of_it);
-        assert_eq!(found.len() as u64, count, "what holds a segment waits in its run or is in memory");
-        found
-    }
-
-    /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it.
-    fn clean_some(&mut self) {
-        let appended = self.writer.tail().0 - self.house.cleaned_at.0;
-        for _ in 0..=appended / BYTES_PER_BITE {
-            self.clean();
-            if self.house.cleaning.is_none() {
-                break;
-            }
-        }
-        self.house.cleaned_at = self.writer.tail();
-    }
-
-    fn clean(&mut self) {
-        if self.house.cleaning.is_none() && self.is_long() {
-            self.house.cleaning = self.oldest_chunk().filter(|oldest| *oldest < self.chunk()).map(|oldest| {
-                // On a full disk one file at a time: there is room to carry what is in one.
-                let files = if self.is_at_end() { 1 } else { ((self.chunk() - oldest) / 4).max(1) };
-                Cleaning { before: oldest + files, next: Some((QueueId(0), Seq(0))) }
-            });
-        }
-        let Some(Cleaning { before, next }) = self.house.cleaning else { return };
-        let is_old = |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before);
-        let (found, next) = next.map_or_else(Default::default, |next| self.broker.scan(next, BITE, is_old));
-        for (queue, seq) in found {
-            if !self.carry_if_there_is_room(queue, seq) {
-                self.house.cleaning = None;
-                return;
-            }
-        }
-        let are_recorded = self.record_runs(before);
-        self.house.cleaning = Some(Cleaning { before, next }).filter(|_| next.is_some() || !are_recorded);
-    }
-
-    /// The oldest chunk with a message or the record of a run that is needed.
-    fn oldest_chunk(&self) -> Option<u32> {
-        let of_runs = self.holds.oldest().map(|(chunk, _)| chunk);
-        self.contents.oldest_chunk().into_iter().chain(of_runs).min()
-    }
-
-    /// It may take all but what must always go: what it carries gives a whole file back.
-    fn carry_if_there_is_room(&mut self, queue: QueueId, seq: Seq) -> bool {
-        let Some(message) = self.broker.message_at(queue, seq) else { return true };
-        let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
-        let fits = !self.is_behind() && self.room() >= self.reserve() + cost;
-        if fits {
-            self.carry(queue, seq);
-        }
-        fits
     }
 }

@@ -9,6 +9,7 @@
 //! out before it is committed; and does the [`Job`]s that it is given. Invariant: every fact of the broker goes through
 //! `Core::keep`, and every place it releases comes back to the contents or the shelf there.
 
+mod clean;
 mod disk;
 mod house;
 mod publish;

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use overtake_lane::{QueueId, RunId, RunView};
 
 use super::Core;
+use super::clean::Carried;
 use super::spill::RUN_BYTES_MAX;
 use crate::shelf::{Job, Rewrite};
 
@@ -42,15 +43,17 @@ impl<T> Core<T> {
         }
     }
 
-    /// Carries what still holds a segment that no run waits in. False if there is none, or no room.
+    /// Carries what still holds a segment that no run waits in, a bite of it. False if there is none, or no room.
     fn empty_one(&mut self) -> bool {
         let is_over = |(run, held): &(RunId, crate::shelf::Held)| {
             held.messages <= BITE && self.broker.run_waiting(held.queue, *run) == 0
         };
-        let Some((run, held)) = self.holds.iter().find(is_over) else { return false };
-        let is_done = self.carry_fetched(run, held.messages);
+        let Some((run, _)) = self.holds.iter().find(is_over) else { return false };
+        let mut fetched = self.spilling.fetched;
+        let carried = self.carry_fetched(run, &mut fetched);
+        self.spilling.fetched = fetched;
         self.end_runs();
-        is_done
+        carried != Carried::NoRoom
     }
 
     /// Plans to write sparse runs that follow each other into one. False if there are none.

@@ -7,6 +7,7 @@ use overtake_lane::{Broker, Fact, Place, QueueId, Refusal, RunId, Settled, Step}
 use overtake_store::SegmentInfo;
 
 use super::Core;
+use super::clean::Fetched;
 use crate::api::{Content, MemoryHealth};
 use crate::place::Where;
 use crate::shelf::{Done, File, Job, Spill};
@@ -33,6 +34,8 @@ pub(super) struct Spilling {
     in_vain: u64,
     /// So many bytes were in files when nothing could be rewritten.
     pub(super) rewritten_in_vain: u64,
+    /// How far the segment is that is being emptied.
+    pub(super) fetched: Fetched,
     /// Jobs to hand out now.
     pub(super) jobs: Vec<Job>,
     /// Runs nobody needs any more; their segments go when that is durable.

@@ -1,0 +1,181 @@
+//! Cleaning: what is needed of the oldest part of the journal is written again at the tail.
+//!
+//! When the journal is more than twice as long as what it keeps, the messages and the records of runs in its oldest quarter are
+//! written again, so that the chunks there can be given back. It goes in bites: how long one takes does not depend on how much
+//! there is, and there are as many as what is appended asks for. On a full disk it begins earlier, and a file that publishes may
+//! not fill is left for it.
+
+use overtake_lane::{Fact, QueueId, RunId, Seq};
+use overtake_store::{Lsn, Writer};
+
+use super::Core;
+use super::house::MESSAGE_COST;
+use crate::place::Where;
+use crate::shelf::record_len;
+
+/// For so many bytes appended there is one large bite: in that many are fewer messages than are looked at.
+const BYTES_PER_BITE: u64 = 64 << 10;
+/// Messages looked at in a large bite,
+const BITE: usize = 1_024;
+/// and in the small one of every turn.
+const SMALL_BITE: usize = 128;
+/// Runs whose records are written again in a large bite, at most.
+pub(super) const RUNS_AT_ONCE: usize = 8;
+
+/// Where in the order of queues and sequences something goes on.
+type Cursor = (QueueId, Seq);
+const START: Cursor = (QueueId(0), Seq(0));
+
+/// How far cleaning is.
+#[derive(Debug)]
+pub(super) struct Cleaning {
+    round: Option<Round>,
+    /// Where the journal ended then.
+    cleaned_at: Lsn,
+    fetched: Fetched,
+}
+
+/// What is needed in chunks before `before` is written again: messages, of which those before `next` have been, and the
+/// records of runs.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    before: u32,
+    next: Option<Cursor>,
+}
+
+/// The search for what was fetched from one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fetched(Option<(RunId, Cursor)>);
+
+/// What came of a bite of carrying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    All,
+    Some,
+    /// There is no room for more.
+    NoRoom,
+}
+
+impl Cleaning {
+    pub(super) fn new(tail: Lsn) -> Self {
+        Self { round: None, cleaned_at: tail, fetched: Fetched::default() }
+    }
+}
+
+impl<T> Core<T> {
+    /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it.
+    pub(super) fn clean_some(&mut self) {
+        let appended = self.writer.tail().0 - self.house.cleaning.cleaned_at.0;
+        self.clean(SMALL_BITE, 1);
+        for _ in 0..appended / BYTES_PER_BITE {
+            if self.house.cleaning.round.is_none() {
+                break;
+            }
+            self.clean(BITE, RUNS_AT_ONCE);
+        }
+        self.house.cleaning.cleaned_at = self.writer.tail();
+    }
+
+    fn clean(&mut self, messages: usize, runs: usize) {
+        let Some(Round { before, next }) = self.house.cleaning.round.or_else(|| self.next_round()) else {
+            return;
+        };
+        let is_old = |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before);
+        let (found, next) =
+            next.map_or_else(Default::default, |next| self.broker.scan(next, messages, is_old));
+        for (queue, seq) in found {
+            if !self.carry_if_there_is_room(queue, seq) {
+                self.house.cleaning.round = None;
+                return;
+            }
+        }
+        let are_recorded = self.record_runs(before, runs);
+        self.house.cleaning.round = Some(Round { before, next }).filter(|_| next.is_some() || !are_recorded);
+    }
+
+    fn next_round(&self) -> Option<Round> {
+        let (oldest, tail) = (self.oldest_chunk()?, self.chunk());
+        // On a full disk one file at a time: there is room to carry what is in one.
+        let files = if self.is_at_end() { 1 } else { (tail.saturating_sub(oldest) / 4).max(1) };
+        let round = Round { before: oldest + files, next: Some(START) };
+        (oldest < tail && self.is_long()).then_some(round)
+    }
+
+    /// The oldest chunk with a message or the record of a run that is needed.
+    fn oldest_chunk(&self) -> Option<u32> {
+        let of_runs = self.holds.oldest().map(|(chunk, _)| chunk);
+        self.contents.oldest_chunk().into_iter().chain(of_runs).min()
+    }
+
+    /// Writes the records of runs in chunks before this one again, at most so many. True: there are no more of them.
+    pub(super) fn record_runs(&mut self, before: u32, most: usize) -> bool {
+        let old = |core: &Self| core.holds.oldest().filter(|(chunk, _)| *chunk < before);
+        for _ in 0..most {
+            let Some((_, run)) = old(self) else { break };
+            if !self.record_again(run) {
+                return false;
+            }
+        }
+        old(self).is_none()
+    }
+
+    /// Writes the record of a run again. What was fetched from it is written first, with its content: what was said of it stands
+    /// behind the old record, and would be about nothing without it. False when that needs more time, or room.
+    fn record_again(&mut self, run: RunId) -> bool {
+        let mut fetched = self.house.cleaning.fetched;
+        let carried = self.carry_fetched(run, &mut fetched);
+        self.house.cleaning.fetched = fetched;
+        if carried != Carried::All {
+            return false;
+        }
+        let Some(held) = self.holds.get(run) else { return true };
+        let Some(fact) = self.broker.run_fact(held.queue, run) else {
+            // Nothing waits in it, and what was fetched was carried.
+            self.end_runs();
+            return true;
+        };
+        let holes = if let Fact::RunRestated { run, .. } = &fact { run.holes.len() } else { 0 };
+        if self.is_behind() || self.room() < self.reserve() + Writer::cost(record_len(holes)) {
+            return false;
+        }
+        let chunk = self.chunk();
+        self.record(&[fact], false);
+        self.holds.recorded(run, chunk, holes);
+        true
+    }
+
+    /// Writes what was fetched from a run with its content, a bite of it.
+    pub(super) fn carry_fetched(&mut self, run: RunId, fetched: &mut Fetched) -> Carried {
+        let next = fetched.0.filter(|(other, _)| *other == run).map_or(START, |(_, next)| next);
+        let is_all = |core: &Self| {
+            let held = core.holds.get(run);
+            held.is_none_or(|held| held.messages == core.broker.run_waiting(held.queue, run))
+        };
+        *fetched = Fetched::default();
+        if is_all(self) {
+            return Carried::All;
+        }
+        let is_of_it = |place| Where::of(place).run() == Some(run);
+        let (found, next) = self.broker.scan(next, BITE, is_of_it);
+        if !found.into_iter().all(|(queue, seq)| self.carry_if_there_is_room(queue, seq)) {
+            return Carried::NoRoom;
+        }
+        if is_all(self) {
+            return Carried::All;
+        }
+        // More may have been fetched meanwhile, so at the end it begins again.
+        *fetched = Fetched(Some((run, next.unwrap_or(START))));
+        Carried::Some
+    }
+
+    /// It may take all but what must always go: what it carries gives a whole file back.
+    fn carry_if_there_is_room(&mut self, queue: QueueId, seq: Seq) -> bool {
+        let Some(message) = self.broker.message_at(queue, seq) else { return true };
+        let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
+        let fits = !self.is_behind() && self.room() >= self.reserve() + cost;
+        if fits {
+            self.carry(queue, seq);
+        }
+        fits
+    }
+}
