@@ -17,6 +17,10 @@ use std::process::ExitCode;
 
 use crate::report::Report;
 
+/// As in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How much to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plan {

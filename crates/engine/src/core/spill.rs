@@ -20,7 +20,7 @@ pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 const RUN_BYTES_MIN: u64 = 4 << 10;
 /// The oldest messages of each lane stay: they are leased next.
 const KEEP_MAX: u64 = 64;
-/// Beyond its bound by so much, memory holds up publishes until a segment is written.
+/// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
 
 /// What is known of spilling.
@@ -186,13 +186,17 @@ impl<T> Core<T> {
 
     /// Whether publishes should wait for a segment that is being written.
     pub(super) fn is_overfull(&self) -> bool {
-        self.spilling.is_writing && self.memory_bytes() > 2 * self.options.memory_bytes + EXCESS_MAX
+        self.spilling.is_writing && self.is_too_much()
+    }
+
+    fn is_too_much(&self) -> bool {
+        let bound = self.options.memory_bytes;
+        self.memory_bytes() > bound.saturating_add(bound / 4).saturating_add(EXCESS_MAX)
     }
 
     /// Messages may not take much more memory than they should while the disk has no room for them.
     pub(super) fn check_memory(&self) -> Result<(), Refusal> {
-        let is_too_much = || self.memory_bytes() > 2 * self.options.memory_bytes + EXCESS_MAX;
-        if self.is_spilling_held() && is_too_much() { Err(Refusal::StoreFull) } else { Ok(()) }
+        if self.is_spilling_held() && self.is_too_much() { Err(Refusal::StoreFull) } else { Ok(()) }
     }
 
     // ---- what messages say ----
