@@ -8,6 +8,7 @@ use super::repo::{Edge, Kind, Repo};
 const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-lane", &[]),
     ("overtake-store", &["overtake-lane"]),
+    ("overtake-properties", &[]),
     ("overtake-engine", &["overtake-lane", "overtake-store"]),
     ("overtake-http", &["overtake-lane", "overtake-engine"]),
     ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
