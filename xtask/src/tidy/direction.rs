@@ -9,6 +9,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-lane", &[]),
     ("overtake-store", &["overtake-lane"]),
     ("overtake-properties", &[]),
+    ("overtake-amqp", &["overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store"]),
     ("overtake-http", &["overtake-lane", "overtake-engine"]),
     ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
