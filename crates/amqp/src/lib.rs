@@ -7,6 +7,7 @@
 //!
 //! The sections that are cited are those of the AMQP 0-9-1 specification (13 November 2008).
 
+pub mod connection;
 mod content;
 mod error;
 mod frame;
