@@ -147,7 +147,10 @@ impl Channel {
 
     pub(super) fn select_confirms(&mut self) -> Result<(), Violation> {
         if self.transaction.is_some() {
-            return Err(Violation::of(ReplyCode::PreconditionFailed, "cannot switch from tx to confirm mode"));
+            return Err(Violation::of(
+                ReplyCode::PreconditionFailed,
+                "cannot switch from tx to confirm mode",
+            ));
         }
         self.confirms.get_or_insert_default();
         Ok(())
@@ -155,7 +158,10 @@ impl Channel {
 
     pub(super) fn select_transactions(&mut self) -> Result<(), Violation> {
         if self.confirms.is_some() {
-            return Err(Violation::of(ReplyCode::PreconditionFailed, "cannot switch from confirm to tx mode"));
+            return Err(Violation::of(
+                ReplyCode::PreconditionFailed,
+                "cannot switch from confirm to tx mode",
+            ));
         }
         self.transaction.get_or_insert_default();
         Ok(())

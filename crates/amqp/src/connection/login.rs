@@ -50,9 +50,8 @@ impl Understands {
 }
 
 fn server_properties(options: &Options) -> Table {
-    let capabilities = CAPABILITIES.iter().fold(TableBuilder::new(), |table, name| {
-        table.entry(*name, Value::Bool(true))
-    });
+    let capabilities =
+        CAPABILITIES.iter().fold(TableBuilder::new(), |table, name| table.entry(*name, Value::Bool(true)));
     let text = |text: &'static str| Value::String(text.as_bytes());
     TableBuilder::new()
         .entry(Short::literal("capabilities"), Value::Table(capabilities.view()))
@@ -92,7 +91,10 @@ impl Connection {
                 match mechanism.read(start_ok.response) {
                     Some(credentials) => self.asks.push(Ask::Login(credentials)),
                     None => {
-                        return Err(Violation::of(ReplyCode::SyntaxError, "the response to log in makes no sense"));
+                        return Err(Violation::of(
+                            ReplyCode::SyntaxError,
+                            "the response to log in makes no sense",
+                        ));
                     }
                 }
                 self.stage = Stage::LoggingIn;
@@ -117,7 +119,8 @@ impl Connection {
     /// Takes the limits the client agrees to, which must not be beyond ours.
     fn tune(&mut self, now: Time, channels: u16, frame: u32, heartbeat: u16) -> Result<(), Violation> {
         let refuse = |what: &str, wanted: u32, most: u32| {
-            let text = format!("negotiated {what} = {wanted} is higher than the maximum allowed value ({most})");
+            let text =
+                format!("negotiated {what} = {wanted} is higher than the maximum allowed value ({most})");
             Err(Violation::of(ReplyCode::NotAllowed, text))
         };
         let (channel_max, frame_max) = (self.options.channel_max, self.options.frame_max);

@@ -342,13 +342,7 @@ impl Connection {
         }
     }
 
-    fn settle(
-        &mut self,
-        number: u16,
-        tag: u64,
-        multiple: bool,
-        outcome: Outcome,
-    ) -> Result<(), Violation> {
+    fn settle(&mut self, number: u16, tag: u64, multiple: bool, outcome: Outcome) -> Result<(), Violation> {
         let receipts = self.channel(number).settle(tag, multiple, outcome)?;
         if self.settling.1 != outcome {
             self.gather_settlements();
@@ -379,10 +373,8 @@ impl Connection {
     fn commit(&mut self, number: u16) -> Result<(), Violation> {
         let transaction = self.channel(number).end_transaction()?;
         let mandatory = transaction.publishes.iter().map(|one| one.mandatory.then(|| one.clone())).collect();
-        let operation = Operation::Transact {
-            publishes: transaction.publishes,
-            settlements: transaction.settlements,
-        };
+        let operation =
+            Operation::Transact { publishes: transaction.publishes, settlements: transaction.settlements };
         self.ask(number, tx::Commit::ID, false, Wants::Committed { mandatory }, operation);
         Ok(())
     }

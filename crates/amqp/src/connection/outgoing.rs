@@ -230,7 +230,7 @@ impl Connection {
 
     fn give(&mut self, expect: &Expect, delivery: &Delivery<'_>, behind: u64) {
         let number = expect.channel;
-        let delivery_tag = if expect.wants == Wants::One { 
+        let delivery_tag = if expect.wants == Wants::One {
             self.channel(number).lend(delivery.receipt)
         } else {
             self.settled_when_sent.push(delivery.receipt);

@@ -72,7 +72,11 @@ mod tests {
     #[test]
     fn a_sign_is_given_and_expected() {
         let mut pulse = Pulse::new(Time(0));
-        assert_eq!((pulse.beat(Time(u64::MAX - 1)), pulse.next()), (Beat::Nothing, None), "nothing was agreed on");
+        assert_eq!(
+            (pulse.beat(Time(u64::MAX - 1)), pulse.next()),
+            (Beat::Nothing, None),
+            "nothing was agreed on"
+        );
         pulse.agree(Time(1_000), 10);
         assert_eq!((pulse.beat(Time(5_999)), pulse.next()), (Beat::Nothing, Some(Time(6_000))));
         assert_eq!(pulse.beat(Time(6_000)), Beat::Send);

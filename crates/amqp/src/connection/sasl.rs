@@ -20,7 +20,9 @@ impl std::fmt::Debug for Credentials {
     /// Without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Password { user, .. } => f.debug_struct("Password").field("user", user).finish_non_exhaustive(),
+            Self::Password { user, .. } => {
+                f.debug_struct("Password").field("user", user).finish_non_exhaustive()
+            }
             Self::Certificate => f.write_str("Certificate"),
         }
     }
@@ -94,7 +96,11 @@ mod tests {
     #[test]
     fn each_mechanism_says_who_it_is() {
         assert_eq!(Mechanism::Plain.read(b"\0ann\0secret"), Some(ann()));
-        assert_eq!(Mechanism::Plain.read(b"bob\0ann\0secret"), Some(ann()), "acting for somebody changes nothing");
+        assert_eq!(
+            Mechanism::Plain.read(b"bob\0ann\0secret"),
+            Some(ann()),
+            "acting for somebody changes nothing"
+        );
         let table = b"\x05LOGINS\0\0\0\x03ann\x08PASSWORDS\0\0\0\x06secret";
         assert_eq!(Mechanism::AmqPlain.read(table), Some(ann()));
         assert_eq!(Mechanism::External.read(b""), Some(Credentials::Certificate));
