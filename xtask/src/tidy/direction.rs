@@ -18,7 +18,15 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-engine"]),
     (
         "overtake-bench",
-        &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"],
+        &[
+            "overtake-lane",
+            "overtake-store",
+            "overtake-properties",
+            "overtake-amqp",
+            "overtake-engine",
+            "overtake-http",
+            "overtake-server",
+        ],
     ),
     ("xtask", &[]),
 ];
