@@ -9,6 +9,7 @@ use super::asks::{
 use super::channel::{Channel, Consumer, set_qos};
 use super::incoming::{Incoming, unexpected};
 use super::outgoing::InFlight;
+use super::unacked::Held;
 use super::violation::Violation;
 use super::{Connection, Stage};
 use crate::frame::{Frame, FrameKind};
@@ -53,6 +54,8 @@ pub(super) enum Wants {
     Committed {
         /// The publishes that are returned when no queue gets them.
         mandatory: Vec<Option<Publish>>,
+        /// What is out again if it is refused.
+        taken: Vec<Held>,
     },
 }
 
@@ -375,7 +378,8 @@ impl Connection {
         let mandatory = transaction.publishes.iter().map(|one| one.mandatory.then(|| one.clone())).collect();
         let operation =
             Operation::Transact { publishes: transaction.publishes, settlements: transaction.settlements };
-        self.ask(number, tx::Commit::ID, false, Wants::Committed { mandatory }, operation);
+        let wants = Wants::Committed { mandatory, taken: transaction.taken };
+        self.ask(number, tx::Commit::ID, false, wants, operation);
         Ok(())
     }
 

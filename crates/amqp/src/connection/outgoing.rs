@@ -46,10 +46,18 @@ impl Connection {
         self.channel(number).waits = None;
         let outcome = result.map_err(refusal::violation);
         if let Err(violation) = outcome.and_then(|answer| self.tell(&expect, answer)) {
-            if let Wants::Consumer { tag, .. } = &expect.wants {
-                self.channel(number).consumers.remove(tag);
-            }
+            self.undo(number, &expect.wants);
             self.violated(number, violation.by(expect.method));
+        }
+    }
+
+    /// It was refused: nothing has happened.
+    fn undo(&mut self, number: u16, wants: &Wants) {
+        let channel = self.channel(number);
+        match wants {
+            Wants::Consumer { tag, .. } => drop(channel.consumers.remove(tag)),
+            Wants::Committed { taken, .. } => channel.unacked.restore(taken.iter().copied()),
+            _ => {}
         }
     }
 
@@ -92,7 +100,7 @@ impl Connection {
                 self.feeds.remove(consumer);
                 self.say_unless(expect, basic::CancelOk { consumer_tag: ShortText::cut(tag) });
             }
-            (Wants::Committed { mandatory }, Answer::Committed { unrouted }) => {
+            (Wants::Committed { mandatory, .. }, Answer::Committed { unrouted }) => {
                 for at in unrouted {
                     if let Some(Some(publish)) = mandatory.get(at) {
                         self.give_back(number, publish);
