@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod codec;
 mod deep;
 mod engine;
 mod journal;
@@ -45,8 +46,9 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 4] = [
+const BENCHES: [(&str, &str, Bench); 5] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
+    ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
     ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", |plan| {
         Report::Rows(engine::run(plan))

@@ -7,14 +7,16 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, run};
 
+/// Other people's work is built only where it is measured: SQLite is half a minute of C.
+const WITH_REFERENCES: [&str; 2] = ["codec", "deep"];
+
 /// `cargo xtask bench [NAME] [--long]`: the arguments are the benchmark's own.
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if !Path::new("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
     }
     let mut command = cargo(["run", "--release", "--package", "overtake-bench"]);
-    if args.iter().any(|arg| arg == "deep") {
-        // Other people's stores are built only where they are measured: SQLite is half a minute of C.
+    if args.iter().any(|arg| WITH_REFERENCES.contains(&arg.as_str())) {
         command.args(["--features", "references"]);
     }
     run(command.arg("--").args(args))?;

@@ -32,6 +32,18 @@ const BANS: &[(&str, &[&str])] = &[
             "std::env::set_var",
         ],
     ),
+    (
+        "crates/amqp/clippy.toml",
+        &[
+            "std::time::Instant::now",
+            "std::time::SystemTime::now",
+            "std::thread::spawn",
+            "std::thread::sleep",
+            "std::net::TcpStream",
+            "std::net::TcpListener",
+            "std::env::set_var",
+        ],
+    ),
 ];
 
 /// The files are there, with every ban.
@@ -85,7 +97,11 @@ mod tests {
         check(
             written,
             Repo::default(),
-            &["crates/lane/clippy.toml: is missing", "crates/store/clippy.toml: is missing"],
+            &[
+                "crates/lane/clippy.toml: is missing",
+                "crates/store/clippy.toml: is missing",
+                "crates/amqp/clippy.toml: is missing",
+            ],
         );
     }
 }

@@ -8,6 +8,8 @@ use super::repo::{Edge, Kind, Repo};
 const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-lane", &[]),
     ("overtake-store", &["overtake-lane"]),
+    ("overtake-properties", &[]),
+    ("overtake-amqp", &["overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store"]),
     ("overtake-http", &["overtake-lane", "overtake-engine"]),
     ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
@@ -16,7 +18,15 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-engine"]),
     (
         "overtake-bench",
-        &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"],
+        &[
+            "overtake-lane",
+            "overtake-store",
+            "overtake-properties",
+            "overtake-amqp",
+            "overtake-engine",
+            "overtake-http",
+            "overtake-server",
+        ],
     ),
     ("xtask", &[]),
 ];
@@ -27,7 +37,7 @@ pub(crate) struct Pure {
     without: &'static [&'static str],
 }
 
-/// The model has no I/O, clock, thread or chance; the store has no runtime and no clock.
+/// The model has no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or chance.
 pub(crate) const PURE: &[Pure] = &[
     Pure {
         name: "overtake-lane",
@@ -60,6 +70,28 @@ pub(crate) const PURE: &[Pure] = &[
             "mio",
             "async-std",
             "smol",
+            "chrono",
+            "time",
+            "jiff",
+            "quanta",
+            "coarsetime",
+            "minstant",
+            "web-time",
+            "instant",
+        ],
+    },
+    Pure {
+        name: "overtake-amqp",
+        without: &[
+            "tokio",
+            "mio",
+            "async-std",
+            "smol",
+            "socket2",
+            "rand",
+            "rand_core",
+            "fastrand",
+            "getrandom",
             "chrono",
             "time",
             "jiff",

@@ -1,0 +1,188 @@
+//! One channel: what it has open, and what is out to it.
+
+use std::collections::BTreeMap;
+
+use overtake_lane::{ConsumerId, Outcome, Receipt};
+
+use super::asks::{Publish, Token};
+use super::confirms::Confirms;
+use super::incoming::Incoming;
+use super::unacked::{Held, Unacked};
+use super::violation::Violation;
+use crate::method::basic;
+use crate::reply::ReplyCode;
+
+/// What a tag that is made up begins with.
+const TAG_PREFIX: &str = "amq.ctag-";
+
+/// A channel that is open, or being closed by us.
+#[derive(Debug)]
+pub(super) struct Channel {
+    /// Tells it from one of the same number that was closed.
+    pub(super) life: u64,
+    /// We have closed it, and wait for the client to agree: until then nothing it says counts.
+    pub(super) is_closing: bool,
+    /// An operation is under way; what the client says next waits for its answer.
+    pub(super) waits: Option<Token>,
+    /// For consumers to come.
+    pub(super) prefetch: u16,
+    /// For all of them together; 0: no limit.
+    pub(super) shared_prefetch: u16,
+    /// The queue declared last, which an empty name means.
+    pub(super) last_queue: String,
+    pub(super) consumers: BTreeMap<String, Consumer>,
+    pub(super) incoming: Option<Incoming>,
+    pub(super) confirms: Option<Confirms>,
+    pub(super) transaction: Option<Transaction>,
+    pub(super) unacked: Unacked,
+    next_tag: u64,
+    next_consumer: u64,
+}
+
+/// A consumer by its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consumer {
+    /// The broker has not answered.
+    Asked,
+    /// It is there.
+    Here(ConsumerId),
+}
+
+/// What waits for `tx.commit` (1.9).
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    pub(super) publishes: Vec<Publish>,
+    pub(super) settlements: Vec<(Receipt, Outcome)>,
+    /// What the settlements are of, to be put back by `tx.rollback`.
+    pub(super) taken: Vec<Held>,
+}
+
+impl Channel {
+    pub(super) fn new(life: u64) -> Self {
+        Self {
+            life,
+            is_closing: false,
+            waits: None,
+            prefetch: 0,
+            shared_prefetch: 0,
+            last_queue: String::new(),
+            consumers: BTreeMap::new(),
+            incoming: None,
+            confirms: None,
+            transaction: None,
+            unacked: Unacked::default(),
+            next_tag: 1,
+            next_consumer: 1,
+        }
+    }
+
+    /// The queue that a name means.
+    pub(super) fn queue(&self, name: &str) -> Result<String, Violation> {
+        match name {
+            "" if self.last_queue.is_empty() => {
+                Err(Violation::of(ReplyCode::NotFound, "no previously declared queue"))
+            }
+            "" => Ok(self.last_queue.clone()),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    /// The tag of a new consumer: the client's, or one made up.
+    pub(super) fn consumer_tag(&mut self, wanted: &str, connection: u64) -> Result<String, Violation> {
+        if !wanted.is_empty() {
+            return match self.consumers.contains_key(wanted) {
+                true => Err(Violation::of(
+                    ReplyCode::NotAllowed,
+                    format!("attempt to reuse consumer tag '{wanted}'"),
+                )),
+                false => Ok(wanted.to_owned()),
+            };
+        }
+        loop {
+            let tag = format!("{TAG_PREFIX}{connection:x}-{}-{}", self.life, self.next_consumer);
+            self.next_consumer += 1;
+            if !self.consumers.contains_key(&tag) {
+                return Ok(tag);
+            }
+        }
+    }
+
+    /// A tag for one more message; it is out until it is settled.
+    pub(super) fn lend(&mut self, receipt: Receipt) -> u64 {
+        let tag = self.next_tag();
+        self.unacked.push(Held { tag, receipt });
+        tag
+    }
+
+    /// A tag for one more message.
+    pub(super) fn next_tag(&mut self) -> u64 {
+        self.next_tag += 1;
+        self.next_tag - 1
+    }
+
+    /// Settles what a tag names. Answers the receipts, but in a transaction, which keeps them.
+    pub(super) fn settle(
+        &mut self,
+        tag: u64,
+        multiple: bool,
+        outcome: Outcome,
+    ) -> Result<Vec<Receipt>, Violation> {
+        let Some(taken) = self.unacked.take(tag, multiple) else {
+            return Err(Violation::of(ReplyCode::PreconditionFailed, format!("unknown delivery tag {tag}")));
+        };
+        let receipts = taken.iter().map(|held| held.receipt);
+        let Some(transaction) = &mut self.transaction else { return Ok(receipts.collect()) };
+        transaction.settlements.extend(receipts.map(|receipt| (receipt, outcome)));
+        transaction.taken.extend(taken);
+        Ok(Vec::new())
+    }
+
+    /// Everything that is out, also what a transaction would have settled.
+    pub(super) fn take_all(&mut self) -> Vec<Receipt> {
+        if let Some(transaction) = self.transaction.take() {
+            self.unacked.restore(transaction.taken);
+        }
+        self.unacked.take_all().iter().map(|held| held.receipt).collect()
+    }
+
+    pub(super) fn select_confirms(&mut self) -> Result<(), Violation> {
+        if self.transaction.is_some() {
+            return Err(Violation::of(
+                ReplyCode::PreconditionFailed,
+                "cannot switch from tx to confirm mode",
+            ));
+        }
+        self.confirms.get_or_insert_default();
+        Ok(())
+    }
+
+    pub(super) fn select_transactions(&mut self) -> Result<(), Violation> {
+        if self.confirms.is_some() {
+            return Err(Violation::of(
+                ReplyCode::PreconditionFailed,
+                "cannot switch from confirm to tx mode",
+            ));
+        }
+        self.transaction.get_or_insert_default();
+        Ok(())
+    }
+
+    /// The transaction so far, and a new one.
+    pub(super) fn end_transaction(&mut self) -> Result<Transaction, Violation> {
+        let open = self.transaction.as_mut().map(std::mem::take);
+        open.ok_or_else(|| Violation::of(ReplyCode::PreconditionFailed, "channel is not transactional"))
+    }
+}
+
+/// Windows as the method sets them (1.8.3.1; `global` as in RabbitMQ).
+pub(super) fn set_qos(channel: &mut Channel, qos: &basic::Qos) -> Result<(), Violation> {
+    if qos.prefetch_size != 0 {
+        let text = format!("prefetch_size!=0 ({})", qos.prefetch_size);
+        return Err(Violation::of(ReplyCode::NotImplemented, text));
+    }
+    match qos.global {
+        true => channel.shared_prefetch = qos.prefetch_count,
+        false => channel.prefetch = qos.prefetch_count,
+    }
+    Ok(())
+}

@@ -1,0 +1,437 @@
+//! One connection (2.2.4, 4.2, 4.7): a state machine over bytes, without sockets and without a clock.
+//!
+//! ```text
+//!   receive(now, bytes) ─▶ Connection ─▶ take_asks() ─▶ the broker
+//!   output() ◀───────────────┘   ▲ answer, published, deliver, got, ended ◀──┘
+//! ```
+//!
+//! Whoever drives it reads bytes while [`Connection::wants_bytes`], hands on what is asked, in order, tells what comes of it,
+//! writes what [`Connection::output`] has gathered, and calls [`Connection::tick`] at [`Connection::next_deadline`].
+//! Invariants: an operation of a channel is answered before the next method of that channel is looked at, so answers come in
+//! the order of the questions; only whole frames are put out; what a closed channel asked for is told to nobody.
+
+mod asks;
+mod channel;
+mod confirms;
+mod incoming;
+mod login;
+mod methods;
+mod outgoing;
+mod pulse;
+mod refusal;
+mod sasl;
+mod unacked;
+mod violation;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bytes::{Buf, BytesMut};
+use overtake_lane::{ConsumerId, Outcome, Receipt, Time};
+use overtake_properties::{ShortText, Table};
+
+pub use asks::{
+    Answer, Ask, Consume, DeclareExchange, DeclareQueue, Delivery, Destination, Link, Operation, Publish,
+    Refused, Token,
+};
+pub use login::NoVhost;
+pub use sasl::Credentials;
+
+use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
+use crate::method::connection::{Blocked, Close, CloseOk, Unblocked};
+use crate::method::{Method, channel as wire};
+use crate::reply::{ReplyCode, Scope};
+use crate::writer::FrameWriter;
+use channel::Channel;
+use login::Understands;
+use methods::Expect;
+use outgoing::{Feed, InFlight};
+use pulse::{Beat, Pulse};
+use violation::Violation;
+
+/// The longest frame before limits are agreed on, bytes: enough for what clients say of themselves.
+const FIRST_FRAME_MAX: u32 = 8_192;
+/// How long a client may take to log in, or to agree that it is over, ms.
+const PATIENCE_MS: u64 = 10_000;
+
+/// What a connection may do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the broker says of itself.
+    pub version: String,
+    /// Most channels.
+    pub channel_max: u16,
+    /// The longest frame, bytes.
+    pub frame_max: u32,
+    /// Seconds between signs of life; 0: none.
+    pub heartbeat_s: u16,
+    /// The longest body, bytes.
+    pub body_max: u64,
+    /// The client showed a certificate.
+    pub has_certificate: bool,
+    /// Tells this connection's consumer tags from those of others.
+    pub number: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            channel_max: 2_047,
+            frame_max: 131_072,
+            heartbeat_s: 60,
+            body_max: 16 << 20,
+            has_certificate: false,
+            number: 0,
+        }
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has come.
+    Silent,
+    StartOk,
+    LoggingIn,
+    TuneOk,
+    Open,
+    Opening,
+    Running,
+    /// We have closed it and wait for the client to agree.
+    Closing,
+    Over,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    options: Options,
+    stage: Stage,
+    /// Until then it must be open, or over.
+    patience: Time,
+    understands: Understands,
+    client_properties: Table,
+    mechanism: &'static str,
+    vhost: String,
+    channel_max: u16,
+    frame_max: u32,
+    pulse: Pulse,
+    channels: BTreeMap<u16, Channel>,
+    lives: u64,
+    feeds: HashMap<ConsumerId, Feed>,
+    /// Operations that are not answered.
+    expected: BTreeMap<Token, Expect>,
+    /// Publishes that are not answered, oldest first.
+    in_flight: VecDeque<InFlight>,
+    /// Channels with confirms to tell.
+    to_confirm: Vec<u16>,
+    /// What is settled once it is sent.
+    settled_when_sent: Vec<Receipt>,
+    /// What was settled and is not handed on yet, and how.
+    settling: (Vec<Receipt>, Outcome),
+    next_token: u64,
+    is_publisher: bool,
+    is_blocked: bool,
+    out: Vec<u8>,
+    asks: Vec<Ask>,
+}
+
+impl Connection {
+    /// A connection that was just accepted.
+    #[must_use]
+    pub fn new(now: Time, options: Options) -> Self {
+        Self {
+            channel_max: options.channel_max,
+            frame_max: FIRST_FRAME_MAX,
+            options,
+            stage: Stage::Silent,
+            patience: now.after(PATIENCE_MS),
+            understands: Understands::default(),
+            client_properties: Table::default(),
+            mechanism: "",
+            vhost: String::new(),
+            pulse: Pulse::new(now),
+            channels: BTreeMap::new(),
+            lives: 0,
+            feeds: HashMap::new(),
+            expected: BTreeMap::new(),
+            in_flight: VecDeque::new(),
+            to_confirm: Vec::new(),
+            settled_when_sent: Vec::new(),
+            settling: (Vec::new(), Outcome::Ack),
+            next_token: 0,
+            is_publisher: false,
+            is_blocked: false,
+            out: Vec::new(),
+            asks: Vec::new(),
+        }
+    }
+
+    // ---- bytes in ----
+
+    /// Takes what can be taken of these bytes; what is left belongs before what comes next.
+    pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
+        if !bytes.is_empty() {
+            self.pulse.hear(now);
+        }
+        if self.stage == Stage::Silent && !self.take_protocol(bytes) {
+            return;
+        }
+        loop {
+            match Frame::parse(bytes, self.frame_max) {
+                _ if self.stage == Stage::Over => return bytes.clear(),
+                Ok(Some(frame)) if !self.must_wait(&frame) => {
+                    let len = frame.len();
+                    if let Err(violation) = self.take_frame(now, &frame) {
+                        self.violated(frame.channel, violation);
+                    }
+                    bytes.advance(len);
+                }
+                Ok(_) => break,
+                Err(_) if self.stage == Stage::Closing => return bytes.clear(),
+                Err(error) => {
+                    bytes.clear();
+                    return self.end(Violation::wire(error));
+                }
+            }
+        }
+        self.gather_settlements();
+    }
+
+    /// The first eight bytes. False: more must come, or they were wrong.
+    fn take_protocol(&mut self, bytes: &mut BytesMut) -> bool {
+        if !starts_protocol(bytes) {
+            bytes.clear();
+            self.out.extend_from_slice(&PROTOCOL_HEADER);
+            self.stage = Stage::Over;
+            return false;
+        }
+        if bytes.len() < PROTOCOL_HEADER.len() {
+            return false;
+        }
+        bytes.advance(PROTOCOL_HEADER.len());
+        self.greet();
+        true
+    }
+
+    /// Whether a frame waits for the answer to what its channel asked before.
+    fn must_wait(&self, frame: &Frame<'_>) -> bool {
+        match self.stage {
+            Stage::LoggingIn | Stage::Opening => frame.kind != FrameKind::Heartbeat,
+            _ => self.channels.get(&frame.channel).is_some_and(|channel| channel.waits.is_some()),
+        }
+    }
+
+    fn take_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), Violation> {
+        match frame.kind {
+            FrameKind::Heartbeat if frame.channel == 0 => Ok(()),
+            FrameKind::Heartbeat => {
+                Err(Violation::of(ReplyCode::FrameError, "a heartbeat belongs on channel 0"))
+            }
+            FrameKind::Method => {
+                let method = Method::decode(frame.payload, &Self::limits()).map_err(Violation::wire)?;
+                let taken = match frame.channel {
+                    0 => self.take_on_connection(now, &method),
+                    channel => self.take_on_channel(channel, &method),
+                };
+                taken.map_err(|violation| violation.by(method.id()))
+            }
+            FrameKind::Header | FrameKind::Body => self.take_content(frame),
+        }
+    }
+
+    fn take_on_connection(&mut self, now: Time, method: &Method<'_>) -> Result<(), Violation> {
+        match (self.stage, method) {
+            (_, Method::ConnectionCloseOk(_)) if self.stage == Stage::Closing => self.stage = Stage::Over,
+            (_, Method::ConnectionClose(_)) => {
+                self.say(0, CloseOk {});
+                self.stage = Stage::Over;
+            }
+            (Stage::Closing, _) => {}
+            (Stage::Running, Method::ConnectionUpdateSecret(_)) => {
+                self.say(0, crate::method::connection::UpdateSecretOk {});
+            }
+            (Stage::Running, method) => {
+                let text = format!("{} does not come on channel 0", method.name());
+                return Err(Violation::of(ReplyCode::CommandInvalid, text));
+            }
+            _ => return self.begin(now, method),
+        }
+        Ok(())
+    }
+
+    // ---- the end ----
+
+    /// Ends what must end because of a violation: the channel, or all of it.
+    fn violated(&mut self, channel: u16, violation: Violation) {
+        let is_soft = violation.code.scope() == Scope::Channel && self.stage == Stage::Running;
+        match self.channels.contains_key(&channel) && is_soft {
+            true => self.end_channel(channel, &violation),
+            false => self.end(violation),
+        }
+    }
+
+    fn end_channel(&mut self, number: u16, violation: &Violation) {
+        if self.channels.get(&number).is_none_or(|channel| channel.is_closing) {
+            return;
+        }
+        self.leave_channel(number);
+        let text = violation.code.text(&violation.text);
+        let close = wire::Close {
+            reply_code: violation.code.code(),
+            reply_text: ShortText::cut(&text),
+            class_id: violation.method.class,
+            method_id: violation.method.method,
+        };
+        self.say(number, close);
+        let mut channel = Channel::new(self.next_life());
+        channel.is_closing = true;
+        self.channels.insert(number, channel);
+    }
+
+    /// What a channel held goes back, and its consumers go.
+    fn leave_channel(&mut self, number: u16) {
+        self.gather_settlements();
+        let Some(mut channel) = self.channels.remove(&number) else { return };
+        let consumers: Vec<ConsumerId> = self.feeds_of(number);
+        for consumer in consumers {
+            self.feeds.remove(&consumer);
+            self.asks.push(Ask::Leave { consumer });
+        }
+        self.release(channel.take_all());
+    }
+
+    fn release(&mut self, receipts: Vec<Receipt>) {
+        if !receipts.is_empty() {
+            self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
+        }
+    }
+
+    /// Ends the connection. Its channels end with it.
+    fn end(&mut self, violation: Violation) {
+        if matches!(self.stage, Stage::Closing | Stage::Over) {
+            return;
+        }
+        let numbers: Vec<u16> = self.channels.keys().copied().collect();
+        for number in numbers {
+            self.leave_channel(number);
+        }
+        let text = violation.code.text(&violation.text);
+        let close = Close {
+            reply_code: violation.code.code(),
+            reply_text: ShortText::cut(&text),
+            class_id: violation.method.class,
+            method_id: violation.method.method,
+        };
+        self.say(0, close);
+        self.stage = Stage::Closing;
+        self.patience = Time(0);
+    }
+
+    /// An operator, or the end of the broker, ends it.
+    pub fn force_close(&mut self, why: &str) {
+        match self.stage {
+            Stage::Running => self.end(Violation::of(ReplyCode::ConnectionForced, why)),
+            _ => self.stage = Stage::Over,
+        }
+    }
+
+    /// Whether it is over: the socket is to be closed once everything is written.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    // ---- back-pressure ----
+
+    /// Whether bytes are welcome. A publisher's are not while the broker takes no messages.
+    #[must_use]
+    pub fn wants_bytes(&self) -> bool {
+        self.stage != Stage::Over && !(self.is_blocked && self.is_publisher)
+    }
+
+    /// The broker takes no messages for now, and why; or it does again.
+    pub fn block(&mut self, reason: Option<&str>) {
+        let was_blocked = std::mem::replace(&mut self.is_blocked, reason.is_some());
+        if was_blocked == self.is_blocked || self.stage != Stage::Running || !self.understands.blocked {
+            return;
+        }
+        match reason {
+            Some(reason) => self.say(0, Blocked { reason: ShortText::cut(reason) }),
+            None => self.say(0, Unblocked {}),
+        }
+    }
+
+    // ---- time ----
+
+    /// When [`Connection::tick`] has something to do at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Over => None,
+            Stage::Running => self.pulse.next(),
+            _ => Some(self.patience),
+        }
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Time) {
+        match self.stage {
+            Stage::Over => {}
+            Stage::Running => match self.pulse.beat(now) {
+                Beat::Nothing => {}
+                Beat::Send => {
+                    FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
+                    self.pulse.say(now);
+                }
+                Beat::Dead => self.stage = Stage::Over,
+            },
+            // It was closed since the last tick.
+            Stage::Closing if self.patience == Time(0) => self.patience = now.after(PATIENCE_MS),
+            _ if now >= self.patience => self.stage = Stage::Over,
+            _ => {}
+        }
+    }
+
+    // ---- what goes out ----
+
+    /// What is to be asked of the broker, in order.
+    pub fn take_asks(&mut self) -> Vec<Ask> {
+        std::mem::take(&mut self.asks)
+    }
+
+    /// The bytes to be written, which whoever writes them takes out. Call [`Connection::written`] then.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        self.tell_confirms();
+        &mut self.out
+    }
+
+    /// All that was put out is on its way.
+    pub fn written(&mut self, now: Time) {
+        self.pulse.say(now);
+        let receipts = std::mem::take(&mut self.settled_when_sent);
+        if !receipts.is_empty() {
+            self.asks.push(Ask::Settle { receipts, outcome: Outcome::Ack });
+        }
+    }
+
+    /// What the client says of itself: product, version, connection name and so on.
+    #[must_use]
+    pub fn client_properties(&self) -> &Table {
+        &self.client_properties
+    }
+
+    fn say<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
+        FrameWriter::new(&mut self.out, self.frame_max).method(channel, method);
+    }
+
+    fn next_life(&mut self) -> u64 {
+        self.lives += 1;
+        self.lives
+    }
+
+    fn next_token(&mut self) -> Token {
+        self.next_token += 1;
+        Token(self.next_token)
+    }
+}

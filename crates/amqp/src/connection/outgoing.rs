@@ -1,0 +1,297 @@
+//! What the broker tells, on its way to the client: answers, confirms, deliveries.
+
+use overtake_lane::{ConsumerId, Outcome, Refusal};
+use overtake_properties::{Short, ShortText};
+
+use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
+use super::channel::Consumer;
+use super::methods::{Expect, Wants};
+use super::violation::Violation;
+use super::{Connection, refusal};
+use crate::method::{basic, exchange, queue, tx};
+use crate::reply::ReplyCode;
+use crate::writer::FrameWriter;
+
+/// Where the messages of a consumer go.
+#[derive(Clone, Debug)]
+pub(super) struct Feed {
+    pub(super) channel: u16,
+    pub(super) tag: Box<str>,
+    /// They are settled as they are sent.
+    pub(super) no_ack: bool,
+}
+
+/// A publish that is not answered.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    pub(super) token: Token,
+    pub(super) channel: u16,
+    pub(super) life: u64,
+    /// Its number among the channel's, where they are confirmed.
+    pub(super) number: Option<u64>,
+    /// What is returned when no queue gets it.
+    pub(super) mandatory: Option<Box<Publish>>,
+}
+
+impl Connection {
+    // ---- operations ----
+
+    /// What came of an [`Ask::Do`].
+    pub fn answer(&mut self, token: Token, result: Result<Answer, Refused>) {
+        let Some(expect) = self.expected.remove(&token) else { return };
+        let number = expect.channel;
+        if !self.is_live(number, expect.life) {
+            return self.drop_late(&expect, result);
+        }
+        self.channel(number).waits = None;
+        let outcome = result.map_err(refusal::violation);
+        if let Err(violation) = outcome.and_then(|answer| self.tell(&expect, answer)) {
+            self.undo(number, &expect.wants);
+            self.violated(number, violation.by(expect.method));
+        }
+    }
+
+    /// It was refused: nothing has happened.
+    fn undo(&mut self, number: u16, wants: &Wants) {
+        let channel = self.channel(number);
+        match wants {
+            Wants::Consumer { tag, .. } => drop(channel.consumers.remove(tag)),
+            Wants::Committed { taken, .. } => channel.unacked.restore(taken.iter().copied()),
+            _ => {}
+        }
+    }
+
+    /// The channel that asked is closed: what it would have got is given back.
+    fn drop_late(&mut self, expect: &Expect, result: Result<Answer, Refused>) {
+        if let (Wants::Consumer { .. }, Ok(Answer::Consuming(consumer))) = (&expect.wants, result) {
+            self.asks.push(Ask::Leave { consumer });
+        }
+    }
+
+    fn tell(&mut self, expect: &Expect, answer: Answer) -> Result<(), Violation> {
+        let number = expect.channel;
+        match (&expect.wants, answer) {
+            (Wants::ExchangeDeclared, _) => self.say_unless(expect, exchange::DeclareOk {}),
+            (Wants::ExchangeDeleted, _) => self.say_unless(expect, exchange::DeleteOk {}),
+            (Wants::ExchangeBound, _) => self.say_unless(expect, exchange::BindOk {}),
+            (Wants::ExchangeUnbound, _) => self.say_unless(expect, exchange::UnbindOk {}),
+            (Wants::QueueBound, _) => self.say_unless(expect, queue::BindOk {}),
+            (Wants::QueueUnbound, _) => self.say_unless(expect, queue::UnbindOk {}),
+            (Wants::QueueDeclared, Answer::Queue { name, messages, consumers }) => {
+                let (message_count, consumer_count) = (count(messages), count(consumers));
+                let name_text = ShortText::cut(&name);
+                let declare_ok = queue::DeclareOk { queue: name_text, message_count, consumer_count };
+                self.say_unless(expect, declare_ok);
+                self.channel(number).last_queue = name;
+            }
+            (Wants::QueuePurged, Answer::Count(messages)) => {
+                self.say_unless(expect, queue::PurgeOk { message_count: count(messages) });
+            }
+            (Wants::QueueDeleted, Answer::Count(messages)) => {
+                self.say_unless(expect, queue::DeleteOk { message_count: count(messages) });
+            }
+            (Wants::Consumer { tag, no_ack }, Answer::Consuming(consumer)) => {
+                let feed = Feed { channel: number, tag: tag.as_str().into(), no_ack: *no_ack };
+                self.feeds.insert(consumer, feed);
+                self.channel(number).consumers.insert(tag.clone(), Consumer::Here(consumer));
+                self.say_unless(expect, basic::ConsumeOk { consumer_tag: ShortText::cut(tag) });
+            }
+            (Wants::Cancelled { tag, consumer }, _) => {
+                self.feeds.remove(consumer);
+                self.say_unless(expect, basic::CancelOk { consumer_tag: ShortText::cut(tag) });
+            }
+            (Wants::Committed { mandatory, .. }, Answer::Committed { unrouted }) => {
+                for at in unrouted {
+                    if let Some(Some(publish)) = mandatory.get(at) {
+                        self.give_back(number, publish);
+                    }
+                }
+                self.say(number, tx::CommitOk {});
+            }
+            (wants, answer) => {
+                let text = format!("{wants:?} was answered {answer:?}");
+                return Err(Violation::of(ReplyCode::InternalError, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn say_unless<'m>(&mut self, expect: &Expect, method: impl Into<crate::method::Method<'m>>) {
+        if !expect.no_wait {
+            self.say(expect.channel, method);
+        }
+    }
+
+    // ---- publishes ----
+
+    /// What came of an [`Ask::Publish`]: in so many queues it is now, or why it is not.
+    pub fn published(&mut self, token: Token, result: Result<u64, Refusal>) {
+        let Some(publish) = self.in_flight.pop_front() else { return };
+        assert_eq!(publish.token, token, "publishes are answered in the order in which they were asked");
+        let InFlight { channel: number, life, number: confirm, mandatory, .. } = publish;
+        if !self.is_live(number, life) {
+            return;
+        }
+        let is_taken = match result {
+            Ok(0) | Err(Refusal::Unroutable) => {
+                if let Some(publish) = mandatory {
+                    self.give_back(number, &publish);
+                }
+                true
+            }
+            Ok(_) => true,
+            Err(refused) if refusal::is_for_now(refused) => false,
+            Err(refused) => {
+                let violation = refusal::violation(refused.into()).by(basic::Publish::ID);
+                return self.violated(number, violation);
+            }
+        };
+        if let Some(confirm) = confirm {
+            self.confirm(number, confirm, is_taken);
+        }
+    }
+
+    fn confirm(&mut self, number: u16, publish: u64, is_taken: bool) {
+        let Some(channel) = self.channels.get_mut(&number) else { return };
+        let Some(confirms) = &mut channel.confirms else { return };
+        if is_taken {
+            confirms.ack(publish);
+            if self.to_confirm.last() != Some(&number) {
+                self.to_confirm.push(number);
+            }
+        } else {
+            let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
+            confirms.nack(publish).for_each(|method| writer.method(number, method));
+        }
+    }
+
+    /// Says what has gathered, of as many publishes at once as can be.
+    pub(super) fn tell_confirms(&mut self) {
+        for number in std::mem::take(&mut self.to_confirm) {
+            let confirms = self.channels.get_mut(&number).and_then(|channel| channel.confirms.as_mut());
+            if let Some(method) = confirms.and_then(super::confirms::Confirms::flush) {
+                self.say(number, method);
+            }
+        }
+    }
+
+    /// A message that no queue got (1.8.3.8).
+    fn give_back(&mut self, number: u16, publish: &Publish) {
+        let short = |bytes| Short::new(bytes).expect("it came as a short string");
+        let method = basic::Return {
+            reply_code: ReplyCode::NoRoute.code(),
+            reply_text: Short::literal("NO_ROUTE"),
+            exchange: short(&publish.exchange),
+            routing_key: short(&publish.routing_key),
+        };
+        let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
+        // It came in a frame of that length, so it fits.
+        let _ = writer.content(number, method, publish.properties.view(), &publish.body);
+    }
+
+    // ---- deliveries ----
+
+    /// A message for a consumer.
+    pub fn deliver(&mut self, consumer: ConsumerId, delivery: &Delivery<'_>) {
+        let receipts = vec![delivery.receipt];
+        let Some(feed) = self.feeds.get(&consumer) else {
+            return self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
+        };
+        let number = feed.channel;
+        let channel = self.channels.get_mut(&number).expect("a feed goes to an open channel");
+        let delivery_tag = if feed.no_ack {
+            self.settled_when_sent.push(delivery.receipt);
+            channel.next_tag()
+        } else {
+            channel.lend(delivery.receipt)
+        };
+        let method = basic::Deliver {
+            consumer_tag: ShortText::cut(&feed.tag).into(),
+            delivery_tag,
+            redelivered: delivery.redelivered,
+            exchange: cut(delivery.exchange),
+            routing_key: cut(delivery.routing_key),
+        };
+        let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
+        if writer.content(number, method, delivery.properties, delivery.body).is_err() {
+            self.violated(number, too_large());
+        }
+    }
+
+    /// What came of an [`Operation::Get`](super::Operation::Get): a message, and how many are ready behind it; or none.
+    pub fn got(&mut self, token: Token, result: Result<Option<(Delivery<'_>, u64)>, Refused>) {
+        let Some(expect) = self.expected.remove(&token) else { return };
+        let number = expect.channel;
+        if !self.is_live(number, expect.life) {
+            if let Ok(Some((delivery, _))) = result {
+                self.release(vec![delivery.receipt]);
+            }
+            return;
+        }
+        self.channel(number).waits = None;
+        match result {
+            Err(refused) => self.violated(number, refusal::violation(refused).by(expect.method)),
+            Ok(None) => self.say(number, basic::GetEmpty { cluster_id: ShortText::cut("") }),
+            Ok(Some((delivery, behind))) => self.give(&expect, &delivery, behind),
+        }
+    }
+
+    fn give(&mut self, expect: &Expect, delivery: &Delivery<'_>, behind: u64) {
+        let number = expect.channel;
+        let delivery_tag = if expect.wants == Wants::One {
+            self.channel(number).lend(delivery.receipt)
+        } else {
+            self.settled_when_sent.push(delivery.receipt);
+            self.channel(number).next_tag()
+        };
+        let method = basic::GetOk {
+            delivery_tag,
+            redelivered: delivery.redelivered,
+            exchange: cut(delivery.exchange),
+            routing_key: cut(delivery.routing_key),
+            message_count: count(behind),
+        };
+        let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
+        if writer.content(number, method, delivery.properties, delivery.body).is_err() {
+            self.violated(number, too_large());
+        }
+    }
+
+    /// The broker has ended a consumer: its queue is gone.
+    pub fn ended(&mut self, consumer: ConsumerId) {
+        let Some(feed) = self.feeds.remove(&consumer) else { return };
+        if let Some(channel) = self.channels.get_mut(&feed.channel) {
+            channel.consumers.remove(&*feed.tag);
+        }
+        if self.understands.cancel_notify {
+            let cancel = basic::Cancel { consumer_tag: ShortText::cut(&feed.tag), no_wait: true };
+            self.say(feed.channel, cancel);
+        }
+    }
+
+    pub(super) fn feeds_of(&self, number: u16) -> Vec<ConsumerId> {
+        let feeds = self.feeds.iter().filter(|(_, feed)| feed.channel == number);
+        let mut consumers: Vec<ConsumerId> = feeds.map(|(consumer, _)| *consumer).collect();
+        consumers.sort_unstable();
+        consumers
+    }
+
+    fn is_live(&self, number: u16, life: u64) -> bool {
+        self.channels.get(&number).is_some_and(|channel| channel.life == life && !channel.is_closing)
+    }
+}
+
+/// A count as the wire has it.
+fn count(messages: u64) -> u32 {
+    u32::try_from(messages).unwrap_or(u32::MAX)
+}
+
+/// A name that came from elsewhere may be longer than a short string.
+fn cut(bytes: &[u8]) -> Short<'_> {
+    Short::new(&bytes[..bytes.len().min(overtake_properties::SHORT_LEN_MAX)]).expect("it was cut")
+}
+
+fn too_large() -> Violation {
+    let text = "the properties of the next message do not fit the frame that was agreed on; reconnect with a larger frame_max";
+    Violation::of(ReplyCode::PreconditionFailed, text)
+}

@@ -1,0 +1,8 @@
+//! The connection machine, as a client and a broker see it.
+
+mod begins;
+mod consumes;
+mod ends;
+mod peer;
+mod publishes;
+mod transacts;
