@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, Part,
+    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, Headers, MessageView, Outcome, Part,
     QueueView, Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
 };
 use tokio::sync::mpsc;
@@ -32,15 +32,19 @@ pub trait Engine: Send + Sync + 'static {
     /// One queue.
     fn queue(&self, name: &str) -> Pending<QueueView>;
 
-    /// Makes an exchange, or finds the one of the same kind that is there.
-    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()>;
-    /// Deletes an exchange with its bindings.
-    fn delete_exchange(&self, name: &str) -> Pending<()>;
+    /// Makes an exchange, or finds the one that is there, and is the same but for its arguments.
+    fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()>;
+    /// Deletes an exchange with the bindings of it and to it; with `if_unused` only when it has none of its own.
+    fn delete_exchange(&self, name: &str, if_unused: bool) -> Pending<()>;
     /// Every exchange, by name.
-    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>>;
-    /// Binds a queue to an exchange.
+    fn exchanges(&self) -> Pending<Vec<ExchangeView>>;
+    /// One exchange.
+    fn exchange(&self, name: &str) -> Pending<ExchangeView>;
+    /// The bindings of an exchange, in order of where they lead.
+    fn bindings(&self, exchange: &str) -> Pending<Vec<Binding>>;
+    /// Binds a queue or an exchange to an exchange.
     fn bind(&self, binding: Binding) -> Pending<()>;
-    /// Takes a binding away.
+    /// Takes a binding away, and with the last one an exchange that was declared so.
     fn unbind(&self, binding: Binding) -> Pending<()>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
@@ -196,6 +200,8 @@ pub enum Target {
         name: Arc<str>,
         /// The routing key.
         routing_key: Arc<str>,
+        /// Further routing keys: it goes wherever one of all leads, once to each queue.
+        more_keys: Vec<Arc<str>>,
         /// Refuse it when no queue gets it.
         mandatory: bool,
     },

@@ -4,12 +4,15 @@
 //! |---|---|
 //! | media type | its length plus one, 0 for none; then the text |
 //! | how many headers | a number |
-//! | each header | name; a kind: 0 false, 1 true, 2 a signed number, 3 text; then the number or text |
+//! | each header | name, and its value as the store writes it |
 //! | body | the rest |
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use overtake_lane::{HeaderValue, Headers};
+use overtake_lane::{HeaderValue, Marks};
 use overtake_store::codec::{self, Reader};
+use overtake_store::value;
 
 use crate::api::Content;
 
@@ -17,9 +20,7 @@ impl Content {
     /// Bytes that count against limits: names and values of headers, and the body.
     #[must_use]
     pub fn size(&self) -> usize {
-        let header = |(name, value): (&String, &HeaderValue)| {
-            name.len() + if let HeaderValue::Text(text) = value { text.len() } else { 8 }
-        };
+        let header = |(name, value): (&String, &HeaderValue)| name.len() + value.size();
         self.body.len() + self.headers.iter().map(header).sum::<usize>()
     }
 
@@ -31,21 +32,7 @@ impl Content {
                 out.extend_from_slice(text.as_bytes());
             }
         }
-        codec::number(out, self.headers.len() as u64);
-        for (name, value) in &self.headers {
-            codec::text(out, name);
-            match value {
-                HeaderValue::Bool(value) => out.push(u8::from(*value)),
-                HeaderValue::Int(value) => {
-                    out.push(2);
-                    codec::signed(out, *value);
-                }
-                HeaderValue::Text(value) => {
-                    out.push(3);
-                    codec::text(out, value);
-                }
-            }
-        }
+        value::named(out, self.headers.iter());
         out.extend_from_slice(&self.body);
     }
 
@@ -59,19 +46,14 @@ impl Content {
                 Some(std::str::from_utf8(text).ok()?.to_owned())
             }
         };
-        let mut headers = Headers::new();
-        for _ in 0..reader.number()? {
-            let name = reader.text()?.to_owned();
-            let value = match reader.byte()? {
-                0 => HeaderValue::Bool(false),
-                1 => HeaderValue::Bool(true),
-                2 => HeaderValue::Int(reader.signed()?),
-                3 => HeaderValue::Text(reader.text()?.to_owned()),
-                _ => return None,
-            };
-            headers.insert(name, value);
-        }
+        let headers = reader.named()?.into_iter().collect();
         Some(Self { headers, content_type, body: Bytes::copy_from_slice(reader.rest()) })
+    }
+}
+
+impl Marks for Content {
+    fn header(&self, name: &str) -> Option<Cow<'_, HeaderValue>> {
+        self.headers.get(name).map(Cow::Borrowed)
     }
 }
 

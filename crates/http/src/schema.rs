@@ -58,7 +58,7 @@ pub(crate) enum DeathReasonSchema {
 
 /// How an exchange chooses queues.
 #[derive(ToSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 #[schema(as = ExchangeKind)]
 pub(crate) enum ExchangeKindSchema {
     /// The binding's key is the routing key.
@@ -67,8 +67,39 @@ pub(crate) enum ExchangeKindSchema {
     Fanout,
     /// The binding's key is a pattern of words between dots: `*` is one word, `#` any number of them.
     Topic,
-    /// The binding's headers are among the message's: all of them, or one if the binding says `any`.
+    /// The binding's headers are among the message's: as many of them as the binding's `match` says.
     Headers,
+    /// One binding of all, always the same for the same `hash_on`; the binding's key is its weight.
+    ConsistentHash,
+}
+
+/// How many of its headers a binding of a headers exchange wants.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = HeadersMatch)]
+pub(crate) enum HeadersMatchSchema {
+    /// All of them; those whose name begins with `x-` do not count.
+    All,
+    /// One of them; those whose name begins with `x-` do not count.
+    Any,
+    /// All of them, whatever their name.
+    AllWithX,
+    /// One of them, whatever its name.
+    AnyWithX,
+}
+
+/// By what a consistent-hash exchange shares out: `"routing_key"`, `{"header":name}`, or `{"property":name}`, which is
+/// `message_id`, `correlation_id` or `timestamp`.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = HashOn)]
+pub(crate) enum HashOnSchema {
+    /// The first routing key.
+    RoutingKey,
+    /// The header of this name.
+    Header(String),
+    /// A property of AMQP messages.
+    Property(String),
 }
 
 /// The settings of a queue. A number that limits means "no limit" when it is 0; what is missing has its default.

@@ -336,14 +336,18 @@ async fn exchanges_route_to_the_queues_bound_to_them() {
     let world = World::with_queue("").await;
     world.put("/v1/queues/r", "").await.expect(201);
     let made = world.put("/v1/exchanges/x", r#"{"kind":"topic"}"#).await.expect(200);
-    assert_eq!(made.json, json!({"name": "x", "kind": "topic", "bindings": 0}));
+    let plain = json!({"name": "x", "kind": "topic", "durable": true, "auto_delete": false, "internal": false, "delayed": false, "bindings": 0});
+    assert_eq!(made.json, plain);
     world.put("/v1/exchanges/x", r#"{"kind":"topic"}"#).await.expect(200);
     assert_eq!(world.put("/v1/exchanges/x", r#"{"kind":"direct"}"#).await.code(), "409 exchange-differs");
     let q = r#"{"queue":"q","routing_key":"a.*"}"#;
     world.post("/v1/exchanges/x/bindings", q).await.expect(201);
     world.post("/v1/exchanges/x/bindings", r##"{"queue":"r","routing_key":"#"}"##).await.expect(201);
     let bindings = world.get("/v1/exchanges/x/bindings").await.expect(200).json["bindings"].clone();
-    assert_eq!(bindings[0], json!({"queue": "q", "routing_key": "a.*", "headers": {}, "any": false}));
+    assert_eq!(
+        bindings[0],
+        json!({"queue": "q", "routing_key": "a.*", "headers": {}, "any": false, "match": "all"})
+    );
     let copies = world
         .post("/v1/exchanges/x/messages", r#"{"routing_key":"a.b","body":"1","priority":3}"#)
         .await
@@ -367,7 +371,7 @@ async fn what_no_queue_is_bound_for_is_dropped_unless_it_is_mandatory() {
     let mandatory = r#"{"routing_key":"k","body":"","mandatory":true}"#;
     assert_eq!(world.post("/v1/exchanges/amq.direct/messages", mandatory).await.code(), "422 unroutable");
     let all = world.get("/v1/exchanges").await.expect(200).json["exchanges"].clone();
-    assert_eq!(all.as_array().expect("a list").len(), 5);
+    assert_eq!(all.as_array().expect("a list").len(), 6);
 }
 
 #[tokio::test]

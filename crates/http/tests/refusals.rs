@@ -131,7 +131,7 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ),
     ("PUT", "/v1/exchanges/x", r#"{"kind":"quick"}"#, "422 value-invalid", "kind"),
     ("PUT", "/v1/exchanges/x", "{}", "422 field-missing", "kind"),
-    ("POST", "/v1/exchanges/amq.topic/bindings", "{}", "422 field-missing", "queue"),
+    ("POST", "/v1/exchanges/amq.topic/bindings", "{}", "422 value-invalid", "queue"),
     // Parameters.
     ("DELETE", "/v1/queues/q?if=full", "", "422 value-invalid", "if"),
     ("DELETE", "/v1/queues/q?iff=empty", "", "422 parameter-unknown", "iff"),

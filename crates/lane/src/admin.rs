@@ -14,7 +14,7 @@ use crate::queue::{Admitted, Queue};
 use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::{DeadLetterTo, LastValue};
-use crate::topology::Headers;
+use crate::topology::{Headers, Letter};
 
 impl Broker {
     pub(crate) fn reprioritise(
@@ -188,8 +188,9 @@ impl Broker {
             DeadLetterTo::Queue(name) => vec![Arc::from(name.as_str())],
             DeadLetterTo::Exchange { name, routing_key } => {
                 let key = routing_key.as_deref().unwrap_or(&queue.name);
-                let routed = self.topology.route(name, key, &Headers::new()).unwrap_or_default();
-                routed.into_iter().collect()
+                let letter = Letter { keys: &[key], marks: &Headers::new() };
+                let routed = self.topology.route(name, &letter).unwrap_or_default();
+                routed.queues.into_iter().collect()
             }
         };
         let message = &queue.entries[slot].message;

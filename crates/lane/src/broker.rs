@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::refusal::Refusal;
 use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
 use crate::settings::{Settings, WINDOW_MAX};
-use crate::topology::Topology;
+use crate::topology::{Destination, Topology};
 use crate::view::{Cursor, MessageView, Query, QueueView};
 
 /// What a broker is told once.
@@ -92,35 +92,10 @@ impl Broker {
             Command::DeleteQueue { name, if_empty, if_unused } => {
                 self.delete_queue(&name, if_empty, if_unused, step)
             }
-            Command::DeclareExchange { name, kind } => {
-                if self.topology.check_declare(&name, kind)? {
-                    self.topology.store(Arc::clone(&name), kind);
-                    step.facts.push(Fact::ExchangeStored { name, kind });
-                }
-                Ok(Reply::Done)
-            }
-            Command::DeleteExchange { name } => {
-                self.topology.check_delete(&name)?;
-                self.topology.delete(&name);
-                step.facts.push(Fact::ExchangeDeleted { name });
-                Ok(Reply::Done)
-            }
-            Command::Bind(binding) => {
-                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
-                self.id_of(&binding.queue)?;
-                if self.topology.bind((*binding).clone()) {
-                    step.facts.push(Fact::Bound(binding));
-                }
-                Ok(Reply::Done)
-            }
-            Command::Unbind(binding) => {
-                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
-                if !self.topology.unbind(&binding) {
-                    return Err(Refusal::NoSuchBinding);
-                }
-                step.facts.push(Fact::Unbound(binding));
-                Ok(Reply::Done)
-            }
+            Command::DeclareExchange { name, settings } => self.declare_exchange(name, settings, step),
+            Command::DeleteExchange { name, if_unused } => self.delete_exchange(name, if_unused, step),
+            Command::Bind(binding) => self.bind(binding, step),
+            Command::Unbind(binding) => self.unbind(binding, step),
             Command::Publish(publish) => self.publish(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
             Command::Consume(consume) => self.consume(&consume, step),
@@ -257,6 +232,7 @@ impl Broker {
         if if_unused && queue.roster.counts() != (0, 0) {
             return Err(Refusal::InUse);
         }
+        let losers = self.losers_of(&queue.name);
         let queue = self.forget_queue(id);
         for consumer in queue.roster.ids() {
             self.consumers.remove(&consumer);
@@ -264,13 +240,14 @@ impl Broker {
         }
         queue.forget_all(step);
         step.facts.push(Fact::QueueDeleted { queue: id });
+        self.drop_unbound(losers, step);
         Ok(Reply::Done)
     }
 
     pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
         let queue = self.queues.remove(&id).expect("a named queue is there");
         self.names.remove(&queue.name);
-        self.topology.forget_queue(&queue.name);
+        self.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
         if let Some(when) = queue.scheduled {
             self.schedule.remove(&(when, id));
         }

@@ -9,7 +9,7 @@ use crate::message::{Death, Message, Settled};
 use crate::priority::{Original, Priority};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
-use crate::topology::{Binding, ExchangeKind};
+use crate::topology::{Binding, ExchangeSettings};
 
 /// One durable change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub enum Fact {
         /// Which.
         queue: QueueId,
     },
-    /// An exchange is there.
+    /// An exchange is there, and is so.
     ExchangeStored {
         /// Its name.
         name: Arc<str>,
-        /// Its kind.
-        kind: ExchangeKind,
+        /// What it is.
+        settings: Box<ExchangeSettings>,
     },
-    /// An exchange is gone, with its bindings.
+    /// An exchange is gone, with the bindings of it and to it.
     ExchangeDeleted {
         /// Its name.
         name: Arc<str>,

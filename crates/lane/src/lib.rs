@@ -9,6 +9,7 @@ mod broker;
 mod browse;
 mod command;
 mod entries;
+mod exchanges;
 mod fact;
 mod fold;
 mod ids;
@@ -52,7 +53,11 @@ pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
-pub use topology::{Binding, Exchange, ExchangeKind, HeaderValue, Headers, Topology, topic_matches};
+pub use topology::{
+    ARGUMENTS_LEN_MAX, Binding, Destination, Exchange, ExchangeKind, ExchangeSettings, ExchangeView,
+    HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Letter, Marks, Property, Route, Topology,
+    topic_matches,
+};
 pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
 
 /// Most lanes of one queue that hold messages at once.

@@ -1,6 +1,9 @@
 //! Publishing: where to, whether all of it is taken, then all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::broker::Broker;
 use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Reply, Step};
@@ -8,19 +11,28 @@ use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted};
 use crate::refusal::Refusal;
+use crate::topology::Letter;
 
 /// The queues of one publish. Nearly always one.
 enum Targets {
     One(QueueId),
     Many(Vec<QueueId>),
+    /// Those of the second come through delayed exchanges, and wait so many ms.
+    Delayed(Vec<QueueId>, BTreeSet<QueueId>, u64),
 }
 
 impl Targets {
     fn as_slice(&self) -> &[QueueId] {
         match self {
             Self::One(id) => std::slice::from_ref(id),
-            Self::Many(ids) => ids,
+            Self::Many(ids) | Self::Delayed(ids, ..) => ids,
         }
+    }
+
+    /// The message as the delayed ones get it.
+    fn later(&self, publish: &Publish) -> Option<(&BTreeSet<QueueId>, Publish)> {
+        let Self::Delayed(_, later, delay_ms) = self else { return None };
+        Some((later, Publish { delay_ms: publish.delay_ms.max(*delay_ms), ..publish.clone() }))
     }
 }
 
@@ -126,15 +138,32 @@ impl Broker {
     fn targets(&self, to: &Address) -> Result<Targets, Refusal> {
         match to {
             Address::Queue(name) => self.id_of(name).map(Targets::One),
-            Address::Exchange { name, routing_key, headers, mandatory } => {
-                let queues = self.topology.route(name, routing_key, headers)?;
-                let ids: Vec<QueueId> = queues.iter().filter_map(|queue| self.id_of(queue).ok()).collect();
-                if *mandatory && ids.is_empty() {
-                    return Err(Refusal::Unroutable);
-                }
-                Ok(Targets::Many(ids))
+            Address::Exchange { name, routing_key, more_keys, marks, mandatory } => {
+                let targets = if name.is_empty() && more_keys.is_empty() {
+                    self.id_of(routing_key).map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
+                } else {
+                    let first = std::iter::once(routing_key).chain(more_keys);
+                    let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
+                    self.route(name, &Letter { keys: &keys, marks: &**marks })?
+                };
+                let is_lost = *mandatory && targets.as_slice().is_empty();
+                if is_lost { Err(Refusal::Unroutable) } else { Ok(targets) }
             }
         }
+    }
+
+    fn route(&self, exchange: &str, letter: &Letter<'_>) -> Result<Targets, Refusal> {
+        if self.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
+            return Err(Refusal::ExchangeInternal);
+        }
+        let route = self.topology.route(exchange, letter)?;
+        let known = |queue: &Arc<str>| self.id_of(queue).ok();
+        let ids: Vec<QueueId> = route.queues.iter().filter_map(known).collect();
+        if route.delayed.is_empty() {
+            return Ok(if let [one] = *ids { Targets::One(one) } else { Targets::Many(ids) });
+        }
+        let delay_ms = letter.delay_ms();
+        Ok(Targets::Delayed(ids, route.delayed.iter().filter_map(known).collect(), delay_ms))
     }
 
     /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
@@ -151,7 +180,12 @@ impl Broker {
         let pending = |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_of(publish.id.as_deref());
         let stored = targets.as_slice().iter().filter(|id| pending(self, id).is_none()).count();
         step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
+        let later = targets.later(publish);
         for id in targets.as_slice() {
+            let publish = match &later {
+                Some((ids, later)) if ids.contains(id) => later,
+                _ => publish,
+            };
             let queue = self.queue_mut(*id);
             let copied = match queue.pending_of(publish.id.as_deref()) {
                 Some(pending) => pending,

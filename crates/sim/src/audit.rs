@@ -115,7 +115,7 @@ fn hash_topology(fact: &Fact) -> u64 {
         }
         Fact::ExchangeStored { name, .. } => hash_text(1, name),
         Fact::Bound(binding) => {
-            hash_text(hash_text(hash_text(2, &binding.exchange), &binding.queue), &binding.routing_key)
+            hash_text(hash_text(hash_text(2, &binding.exchange), binding.to.name()), &binding.routing_key)
         }
         _ => 3,
     }

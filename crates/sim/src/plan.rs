@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) steps: u64,
     pub(crate) queues: u64,
     pub(crate) exchanges: u64,
+    /// Exchanges that are bound to each other, and come and go; 0 in most worlds.
+    pub(crate) wired: u64,
     pub(crate) publishers: u64,
     pub(crate) pullers: u64,
     pub(crate) consumers: u64,
@@ -88,6 +90,7 @@ impl Plan {
         let many_queues = later.once_in(12).then(|| later.within(8, 24));
         let memory = &mut Rng::new(seed, "memory");
         let disk = &mut Rng::new(seed, "watermarks");
+        let wiring = &mut Rng::new(seed, "wired exchanges");
         let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
         // Some worlds last longer, so that much of the journal is given back.
@@ -99,6 +102,7 @@ impl Plan {
             steps: steps.unwrap_or(drawn),
             queues: many_queues.unwrap_or(few_queues),
             exchanges: rng.below(3),
+            wired: if wiring.once_in(3) { wiring.within(2, 5) } else { 0 },
             publishers: rng.within(1, 4),
             pullers: rng.below(4),
             consumers: rng.below(4),

@@ -6,7 +6,7 @@ use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
-use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order};
+use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
@@ -170,6 +170,9 @@ impl World {
         };
         if messages.len() > 1 && messages.iter().any(|message| !matches!(message.to, Target::Queue(_))) {
             return Ok(());
+        }
+        if let [message] = &**messages {
+            route::check(life.core.broker(), message, copies)?;
         }
         for (at, copy) in copies.iter().enumerate().filter(|(_, copy)| !copy.duplicate) {
             let asked = &messages[if messages.len() == 1 { 0 } else { at }];
@@ -341,6 +344,13 @@ impl World {
     }
 
     fn sabotage_outs(&self, outs: &mut [Out<u64>]) {
+        if self.config.sabotage == Some(Sabotage::LosesCopy) {
+            let copies = outs.iter_mut().find_map(|out| match out {
+                Out::Answer { result: Ok(Answer::Copies(copies)), .. } => Some(copies),
+                _ => None,
+            });
+            copies.filter(|copies| copies.len() > 1).map(Vec::pop);
+        }
         let messages = outs.iter_mut().find_map(|out| match out {
             Out::Answer { result: Ok(Answer::Leased(messages)), .. } if messages.len() > 1 => Some(messages),
             _ => None,

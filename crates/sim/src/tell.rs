@@ -29,6 +29,8 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Queues { .. }
         | Request::Queue(_)
         | Request::Exchanges
+        | Request::Exchange(_)
+        | Request::Bindings(_)
         | Request::Browse { .. }
         | Request::Message { .. } => "see",
     }
@@ -48,7 +50,10 @@ fn message(message: &NewMessage) -> String {
     let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
     let to = match to {
         Target::Queue(name) => name.to_string(),
-        Target::Exchange { name, routing_key, .. } => format!("{name}/{routing_key}"),
+        Target::Exchange { name, routing_key, more_keys, .. } => {
+            let more: String = more_keys.iter().map(|key| format!("+{key}")).collect();
+            format!("{name}/{routing_key}{more}")
+        }
     };
     let mark = content.content_type.as_deref().unwrap_or("-");
     let len = content.body.len();
@@ -82,7 +87,9 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             | Answer::Queue(_)
             | Answer::Page(_)
             | Answer::Message(_)
-            | Answer::Exchanges(_),
+            | Answer::Exchanges(_)
+            | Answer::Exchange(_)
+            | Answer::Bindings(_),
         ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }

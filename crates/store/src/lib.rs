@@ -49,6 +49,7 @@
 //! ```
 
 mod batch;
+mod binding;
 mod catalog;
 mod check;
 pub mod codec;
@@ -77,6 +78,7 @@ mod snapshot;
 mod stats;
 mod survey;
 mod surveyor;
+pub mod value;
 mod walk;
 mod window;
 mod writer;

@@ -2,13 +2,13 @@
 //!
 //! A record is one or more facts, one after the other, that happened together. Each begins with a byte for its kind.
 //! Numbers are unsigned LEB128; signed ones are zigzag first; text and bytes have their length before them; an optional
-//! time is 0 for none, else one more than its milliseconds. Settings and bindings, which are rare and grow, are JSON.
+//! time is 0 for none, else one more than its milliseconds. Settings, which are rare and grow, are JSON.
 //!
 //! | kind | fact | fields |
 //! |---|---|---|
 //! | 1 | queue stored | queue, next sequence, name, settings |
 //! | 2 | queue deleted | queue |
-//! | 3 | exchange stored | name, kind as JSON |
+//! | 3 | exchange stored | name, settings, arguments |
 //! | 4 | exchange deleted | name |
 //! | 5, 6 | bound, unbound | binding |
 //! | 7 | stored | queue, message, content |
@@ -32,15 +32,17 @@
 //! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
 //! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
 //!
-//! A message, and its parts, are as in `message.rs`.
+//! A message, and its parts, are as in `message.rs`; a binding is as in `binding.rs`.
 
 use std::fmt;
 
+use crate::binding::binding;
 use crate::codec::{Reader, bytes, number, signed, text};
 use crate::message::{death, message, original, time};
 
 use overtake_lane::{
-    Binding, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled, Time,
+    ExchangeSettings, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled,
+    Time,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -78,22 +80,23 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             out.push(2);
             number(out, u64::from(queue.0));
         }
-        Fact::ExchangeStored { name, kind } => {
+        Fact::ExchangeStored { name, settings } => {
             out.push(3);
             text(out, name);
-            json(out, kind);
+            json(out, settings);
+            bytes(out, &settings.arguments);
         }
         Fact::ExchangeDeleted { name } => {
             out.push(4);
             text(out, name);
         }
-        Fact::Bound(binding) => {
+        Fact::Bound(bound) => {
             out.push(5);
-            json(out, binding);
+            binding(out, bound);
         }
-        Fact::Unbound(binding) => {
+        Fact::Unbound(bound) => {
             out.push(6);
-            json(out, binding);
+            binding(out, bound);
         }
         Fact::Stored { queue, message: stored } => {
             out.push(7);
@@ -235,7 +238,7 @@ fn head(out: &mut Vec<u8>, kind: u8, queue: QueueId, seq: Seq) {
 }
 
 fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
-    bytes(out, &serde_json::to_vec(value).expect("settings and bindings are always JSON"));
+    bytes(out, &serde_json::to_vec(value).expect("settings are always JSON"));
 }
 
 const SETTLED: [Settled; 6] = [
@@ -288,10 +291,14 @@ impl<'a> Decoder<'a> {
                 Fact::QueueStored { queue, next_seq, name: self.bytes.text()?.into(), settings: self.json()? }
             }
             2 => Fact::QueueDeleted { queue: self.bytes.queue()? },
-            3 => Fact::ExchangeStored { name: self.bytes.text()?.into(), kind: self.json()? },
+            3 => {
+                let (name, settings) = (self.bytes.text()?.into(), self.json::<Box<ExchangeSettings>>()?);
+                let arguments = self.bytes.bytes()?.to_vec();
+                Fact::ExchangeStored { name, settings: Box::new(ExchangeSettings { arguments, ..*settings }) }
+            }
             4 => Fact::ExchangeDeleted { name: self.bytes.text()?.into() },
-            5 => Fact::Bound(self.json::<Box<Binding>>()?),
-            6 => Fact::Unbound(self.json::<Box<Binding>>()?),
+            5 => Fact::Bound(Box::new(self.bytes.binding()?)),
+            6 => Fact::Unbound(Box::new(self.bytes.binding()?)),
             7 => {
                 let fact = Fact::Stored { queue: self.bytes.queue()?, message: self.bytes.message()? };
                 self.content = Some(self.content()?);
@@ -425,7 +432,8 @@ mod tests {
     use std::sync::Arc;
 
     use overtake_lane::{
-        Death, DeathReason, ExchangeKind, Extras, Message, Original, Place, Priority, Settings, State,
+        Binding, Death, DeathReason, Destination, ExchangeKind, Extras, HashOn, HeaderValue, HeadersMatch,
+        Message, Original, Place, Priority, Settings, State,
     };
     use proptest::prelude::*;
 
@@ -530,15 +538,30 @@ mod tests {
         let queue = || any::<u32>().prop_map(QueueId);
         let seq = || any::<u64>().prop_map(Seq);
         let name = || "\\PC{0,9}".prop_map(Arc::<str>::from);
-        let binding = (name(), name(), "[a-z.]{0,9}").prop_map(|(exchange, queue, routing_key)| {
+        let arguments = || prop::collection::vec(any::<u8>(), 0..9);
+        let to = prop_oneof![name().prop_map(Destination::Queue), name().prop_map(Destination::Exchange)];
+        let binding = (name(), to, "[a-z.]{0,9}", arguments()).prop_map(|(exchange, to, key, arguments)| {
             Box::new(Binding {
-                exchange,
-                queue,
-                routing_key,
-                headers: vec![("a".into(), "b".into())],
-                any: true,
+                headers: vec![("a".into(), HeaderValue::Text("b".into())), ("c".into(), HeaderValue::Void)],
+                matching: HeadersMatch::AnyWithX,
+                arguments,
+                ..Binding::new(&exchange, to, &key)
             })
         });
+        let exchange = (any::<[bool; 4]>(), prop::option::of(name()), arguments()).prop_map(
+            |([durable, auto_delete, internal, delayed], alternate, arguments)| {
+                let hash_on = if delayed { HashOn::Header("h".into()) } else { HashOn::RoutingKey };
+                let kind = ExchangeKind::ConsistentHash;
+                let flags = ExchangeSettings {
+                    durable,
+                    auto_delete,
+                    internal,
+                    delayed,
+                    ..ExchangeSettings::new(kind)
+                };
+                Box::new(ExchangeSettings { alternate, hash_on, arguments, ..flags })
+            },
+        );
         prop_oneof![
             (queue(), name(), seq()).prop_map(|(queue, name, next_seq)| Fact::QueueStored {
                 queue,
@@ -547,7 +570,7 @@ mod tests {
                 next_seq
             }),
             queue().prop_map(|queue| Fact::QueueDeleted { queue }),
-            name().prop_map(|name| Fact::ExchangeStored { name, kind: ExchangeKind::Topic }),
+            (name(), exchange).prop_map(|(name, settings)| Fact::ExchangeStored { name, settings }),
             name().prop_map(|name| Fact::ExchangeDeleted { name }),
             binding.clone().prop_map(Fact::Bound),
             binding.prop_map(Fact::Unbound),

@@ -194,6 +194,18 @@ macro_rules! conformance_tests {
                 a_binding_taken_away_routes_no_more,
                 the_bindings_of_a_deleted_queue_are_gone,
             ;
+            wiring:
+                a_message_goes_through_exchanges_bound_to_each_other,
+                an_alternate_gets_what_nothing_is_bound_for,
+                nobody_publishes_to_an_internal_exchange,
+                a_message_with_several_keys_goes_where_each_of_them_leads,
+                a_delayed_exchange_lets_messages_wait,
+                a_consistent_hash_exchange_gives_each_message_to_one_queue,
+                an_exchange_may_go_with_its_last_binding,
+                an_exchange_that_is_not_durable_ends_with_the_engine,
+                an_exchange_in_use_is_kept_if_asked,
+                arguments_are_remembered,
+            ;
             transactions:
                 a_transaction_does_all_of_it,
                 a_transaction_that_is_refused_does_none_of_it,

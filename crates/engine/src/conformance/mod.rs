@@ -31,6 +31,7 @@ pub mod retry;
 mod story;
 pub mod transactions;
 pub mod ttl;
+pub mod wiring;
 pub mod words;
 
 pub use fixture::Fixture;

@@ -5,12 +5,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
-    Binding, BrowseOrder, ExchangeKind, LaneView, Outcome, QueueView, Receipt, Refusal, Settings, Status,
-    UrgentCredit,
+    Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, Outcome,
+    QueueView, Receipt, Refusal, Settings, Status, UrgentCredit,
 };
 
 use super::fixture::Fixture;
-use super::words::{filter, given, message, name, name_of};
+use super::words::{filter, given, header_value, message, name, name_of};
 use crate::api::{
     Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
     NewMessage, PublishedCopy, Refused, Select,
@@ -67,9 +67,14 @@ impl<F: Fixture> Story<F> {
 
     /// Makes an exchange and binds queues to it: `q key`, `q`.
     pub async fn exchange(&self, exchange: &str, kind: ExchangeKind, bindings: &[&str]) {
-        self.engine().declare_exchange(exchange, kind).await.expect("the exchange is declared");
+        self.exchange_as(exchange, ExchangeSettings::new(kind), bindings).await;
+    }
+
+    /// Makes an exchange of these settings and binds queues and exchanges to it: `q key`, `>x key`.
+    pub async fn exchange_as(&self, exchange: &str, settings: ExchangeSettings, bindings: &[&str]) {
+        self.engine().declare_exchange(exchange, settings).await.expect("the exchange is declared");
         for text in bindings {
-            self.engine().bind(binding(exchange, text)).await.expect("the queue is bound");
+            self.engine().bind(binding(exchange, text)).await.expect("it is bound");
         }
     }
 
@@ -383,21 +388,19 @@ impl<F: Fixture> Story<F> {
     }
 }
 
-/// A binding as a story writes it: `queue key`, `queue h.colour=red h.size=9 any`.
+/// A binding as a story writes it: `queue key`, `queue h.colour=red h.size=9 any`, `>exchange key`.
 pub fn binding(exchange: &str, text: &str) -> Binding {
     let mut words = text.split_whitespace();
-    let queue = name(words.next().expect("a binding names its queue"));
-    let mut binding = Binding {
-        exchange: name(exchange),
-        queue,
-        routing_key: String::new(),
-        headers: Vec::new(),
-        any: false,
+    let to = words.next().expect("a binding names where it leads");
+    let to = match to.strip_prefix('>') {
+        Some(exchange) => Destination::Exchange(name(exchange)),
+        None => Destination::Queue(name(to)),
     };
+    let mut binding = Binding::new(exchange, to, "");
     for word in words {
         match word.strip_prefix("h.").and_then(|header| header.split_once('=')) {
-            Some((name, value)) => binding.headers.push((name.to_owned(), value.to_owned())),
-            None if word == "any" => binding.any = true,
+            Some((name, value)) => binding.headers.push((name.to_owned(), header_value(value))),
+            None if word == "any" => binding.matching = HeadersMatch::Any,
             None => word.clone_into(&mut binding.routing_key),
         }
     }

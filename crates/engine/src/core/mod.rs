@@ -39,7 +39,7 @@ use crate::api::{
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::shelf::{Holds, Shelf};
-use overtake_lane::{Exchange, Given, Outcome, QueueView};
+use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueView};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -108,6 +108,10 @@ pub enum Request {
     Queue(Arc<str>),
     /// Shows every exchange.
     Exchanges,
+    /// Shows one exchange.
+    Exchange(Arc<str>),
+    /// Shows the bindings of an exchange.
+    Bindings(Arc<str>),
     /// Shows messages.
     Browse {
         /// The queue.
@@ -144,7 +148,11 @@ pub enum Answer {
     /// A queue.
     Queue(Box<QueueView>),
     /// Exchanges.
-    Exchanges(Vec<(Arc<str>, Exchange)>),
+    Exchanges(Vec<ExchangeView>),
+    /// An exchange.
+    Exchange(Box<ExchangeView>),
+    /// The bindings of an exchange.
+    Bindings(Vec<Binding>),
     /// A page.
     Page(Page),
     /// A message.

@@ -10,7 +10,7 @@ use overtake_store::record::{self, Content as Recorded};
 use overtake_store::{Lsn, StoreError, Writer};
 
 use super::{Answer, Core, may_follow};
-use crate::api::{NewMessage, PublishedCopy, Refused, Target};
+use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
 use crate::place::Where;
 
 /// Bytes of a record beside the content of a message, at most, without its id and key.
@@ -78,14 +78,15 @@ impl<T> Core<T> {
     fn place(&mut self, message: NewMessage) -> Publish {
         let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
         let bytes = u32::try_from(content.size()).unwrap_or(u32::MAX);
+        let content = Arc::new(content);
         let to = match to {
             Target::Queue(name) => Address::Queue(name),
-            Target::Exchange { name, routing_key, mandatory } => {
-                let headers = Arc::new(content.headers.clone());
-                Address::Exchange { name, routing_key, headers, mandatory }
+            Target::Exchange { name, routing_key, more_keys, mandatory } => {
+                let marks = Arc::<Content>::clone(&content);
+                Address::Exchange { name, routing_key, more_keys, marks, mandatory }
             }
         };
-        let place = self.contents.insert(Arc::new(content), self.chunk());
+        let place = self.contents.insert(content, self.chunk());
         let (id, key) = (id.map(Into::into), key.map(Into::into));
         Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }
     }

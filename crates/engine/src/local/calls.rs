@@ -1,10 +1,8 @@
 //! [`Engine`] for [`LocalEngine`]: each call is one request.
 
-use std::sync::Arc;
-
 use overtake_lane::{
-    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal,
-    Settings, Status,
+    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt,
+    Refusal, Settings, Status,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -68,17 +66,29 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()> {
-        self.do_it(Command::DeclareExchange { name: name.into(), kind })
+    fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()> {
+        self.do_it(Command::DeclareExchange { name: name.into(), settings: Box::new(settings) })
     }
 
-    fn delete_exchange(&self, name: &str) -> Pending<()> {
-        self.do_it(Command::DeleteExchange { name: name.into() })
+    fn delete_exchange(&self, name: &str, if_unused: bool) -> Pending<()> {
+        self.do_it(Command::DeleteExchange { name: name.into(), if_unused })
     }
 
-    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>> {
+    fn exchanges(&self) -> Pending<Vec<ExchangeView>> {
         self.ask(Request::Exchanges, |answer| {
             if let Answer::Exchanges(exchanges) = answer { Some(exchanges) } else { None }
+        })
+    }
+
+    fn exchange(&self, name: &str) -> Pending<ExchangeView> {
+        self.ask(Request::Exchange(name.into()), |answer| {
+            if let Answer::Exchange(exchange) = answer { Some(*exchange) } else { None }
+        })
+    }
+
+    fn bindings(&self, exchange: &str) -> Pending<Vec<Binding>> {
+        self.ask(Request::Bindings(exchange.into()), |answer| {
+            if let Answer::Bindings(bindings) = answer { Some(bindings) } else { None }
         })
     }
 

@@ -6,6 +6,7 @@ mod story;
 mod watch;
 
 mod dead_letters;
+mod exchanges;
 mod limits;
 mod pickers;
 mod priority;

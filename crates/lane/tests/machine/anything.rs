@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery,
-    Effect, Fact, LaneSettings, LastValue, MessageView, Options, Order, Outcome, Overflow, PickerKind, Place,
-    Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq, Settings, Status, Step,
-    Time, UrgentCredit, Which,
+    Destination, Effect, Fact, Headers, LaneSettings, LastValue, MessageView, Options, Order, Outcome,
+    Overflow, PickerKind, Place, Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq,
+    Settings, Status, Step, Time, UrgentCredit, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -530,7 +530,8 @@ impl World {
             None => Address::Exchange {
                 name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
                 routing_key: message.key_route.into(),
-                headers: Arc::default(),
+                more_keys: Vec::new(),
+                marks: Arc::new(Headers::new()),
                 mandatory: message.bytes.is_multiple_of(2),
             },
         };
@@ -783,13 +784,7 @@ impl World {
 }
 
 fn binding(queue: usize, key: &str) -> Box<Binding> {
-    Box::new(Binding {
-        exchange: "amq.topic".into(),
-        queue: QUEUES[queue].into(),
-        routing_key: key.to_owned(),
-        headers: Vec::new(),
-        any: false,
-    })
+    Box::new(Binding::new("amq.topic", Destination::Queue(QUEUES[queue].into()), key))
 }
 
 fn fanout(queue: usize) -> Box<Binding> {

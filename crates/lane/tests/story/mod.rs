@@ -18,7 +18,7 @@
 //! | `reprioritise a 9` · `remove a` · `purge dead` · `replay a to=9` | `all` for all that can be |
 //! | `[publish a ; ack b]` | one transaction |
 //! | `declare r {…}` · `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
-//! | `exchange x fanout` · `bind x r key` | topology |
+//! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
 //! | `left` · `lanes` · `order` · `show a` · `position a` | what is to be seen |
 
@@ -28,9 +28,10 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use overtake_lane::{
-    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Effect, ExchangeKind, Given, HeaderValue,
-    Headers, MessageView, Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt,
-    Refusal, Reply, Seq, Settings, Status, Step, Time, UrgentCredit, Which,
+    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
+    ExchangeSettings, Given, HeaderValue, Headers, MessageView, Options, Outcome, Place, Priority, Publish,
+    Published, Pull, QueueId, Receipt, Refusal, Reply, Seq, Settings, Status, Step, Time, UrgentCredit,
+    Which,
 };
 
 use crate::watch::{Watch, browse};
@@ -192,8 +193,13 @@ impl Stage {
             }),
             "in" => self.queue = rest.into(),
             "exchange" => {
-                self.run(Command::DeclareExchange { name: words.plain[0].into(), kind: kind(words.plain[1]) })
+                let settings = Box::new(exchange(&words));
+                self.run(Command::DeclareExchange { name: words.plain[0].into(), settings })
             }
+            "drop" => self.run(Command::DeleteExchange {
+                name: words.plain[0].into(),
+                if_unused: words.plain.contains(&"if-unused"),
+            }),
             "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
             "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
             "hold" | "go" => {
@@ -249,16 +255,17 @@ impl Stage {
         let to = match words.keys.get("to") {
             None => Address::Queue(Arc::clone(&self.queue)),
             Some(to) => {
-                let (exchange, routing_key) = to.split_once('/').unwrap_or((to, ""));
-                let headers: Headers = words
-                    .keys
-                    .get("header")
-                    .map(|h| ((*h).to_owned(), HeaderValue::Bool(true)))
-                    .into_iter()
-                    .collect();
+                let (exchange, keys) = to.split_once('/').unwrap_or((to, ""));
+                let mut keys = keys.split('+').map(Arc::from);
+                let header =
+                    words.keys.get("header").map(|name| ((*name).to_owned(), HeaderValue::Bool(true)));
+                let delay = words.number("x-delay");
+                let delay = delay.map(|ms| ("x-delay".to_owned(), HeaderValue::Int(ms as i64)));
+                let marks: Headers = header.into_iter().chain(delay).collect();
                 let mandatory = words.plain.contains(&"mandatory");
-                let (name, routing_key) = (exchange.into(), routing_key.into());
-                Address::Exchange { name, routing_key, headers: Arc::new(headers), mandatory }
+                let (name, routing_key) = (exchange.into(), keys.next().expect("split gives one at least"));
+                let (more_keys, marks) = (keys.collect(), Arc::new(marks));
+                Address::Exchange { name, routing_key, more_keys, marks, mandatory }
             }
         };
         let publish = Publish {
@@ -522,27 +529,37 @@ fn status(word: &str) -> Status {
     }
 }
 
+fn exchange(words: &Words<'_>) -> ExchangeSettings {
+    ExchangeSettings {
+        durable: !words.plain.contains(&"transient"),
+        auto_delete: words.plain.contains(&"auto-delete"),
+        internal: words.plain.contains(&"internal"),
+        delayed: words.plain.contains(&"delayed"),
+        alternate: words.keys.get("alternate").map(|name| (*name).into()),
+        ..ExchangeSettings::new(kind(words.plain[1]))
+    }
+}
+
 fn kind(word: &str) -> ExchangeKind {
     match word {
         "direct" => ExchangeKind::Direct,
         "fanout" => ExchangeKind::Fanout,
         "topic" => ExchangeKind::Topic,
         "headers" => ExchangeKind::Headers,
+        "hash" => ExchangeKind::ConsistentHash,
         other => panic!("no kind of exchange: {other}"),
     }
 }
 
 fn binding(words: &Words<'_>) -> Binding {
+    let to = words.plain[1];
+    let to = match to.strip_prefix('>') {
+        Some(exchange) => Destination::Exchange(exchange.into()),
+        None => Destination::Queue(to.into()),
+    };
+    let header = words.keys.get("header").map(|name| ((*name).to_owned(), HeaderValue::Bool(true)));
     Binding {
-        exchange: words.plain[0].into(),
-        queue: words.plain[1].into(),
-        routing_key: words.plain.get(2).copied().unwrap_or("").to_owned(),
-        headers: words
-            .keys
-            .get("header")
-            .map(|name| ((*name).to_owned(), "true".to_owned()))
-            .into_iter()
-            .collect(),
-        any: words.plain.contains(&"any"),
+        headers: header.into_iter().collect(),
+        ..Binding::new(words.plain[0], to, words.plain.get(2).copied().unwrap_or(""))
     }
 }

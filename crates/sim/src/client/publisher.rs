@@ -30,7 +30,8 @@ impl World {
             let name = self.rng().one_of(&exchanges);
             let routing_key = draw::routing_key(self.rng()).into();
             let mandatory = self.rng().once_in(2);
-            return vec![self.new_message(Target::Exchange { name, routing_key, mandatory })];
+            let more_keys = Vec::new();
+            return vec![self.new_message(Target::Exchange { name, routing_key, more_keys, mandatory })];
         }
         let count = if self.rng().once_in(4) { self.rng().within(2, 6) } else { 1 };
         (0..count)
@@ -41,7 +42,7 @@ impl World {
             .collect()
     }
 
-    fn new_message(&mut self, to: Target) -> NewMessage {
+    pub(super) fn new_message(&mut self, to: Target) -> NewMessage {
         let scheme = match &to {
             Target::Queue(name) => self.settings_of(name).map(|settings| settings.scheme).unwrap_or_default(),
             Target::Exchange { .. } => overtake_lane::Scheme::TenLevel,
@@ -73,6 +74,12 @@ impl World {
             content: Content { headers, content_type: None, body: Bytes::from(vec![fill; len as usize]) },
         };
         self.stamp(message)
+    }
+
+    /// The letter of the last mark says this.
+    pub(super) fn remember(&mut self, message: &NewMessage) {
+        let letter = self.book.letters.last_mut().expect("a stamped message has a letter");
+        letter.message = message.clone();
     }
 
     /// Gives a message a mark of its own.
