@@ -32,21 +32,22 @@ impl Broker {
         }
         self.check_copies(targets.as_slice().len())?;
         for id in targets.as_slice() {
-            self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
+            let admitted =
+                self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default());
+            admitted.map_err(|refusal| self.refuse(*id, &publish, refusal, step))?;
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
         self.store_copies(0, &publish, &targets, &mut copies, step);
-        for id in targets.as_slice() {
-            self.dispatch(*id, step);
-        }
+        self.dispatch_all(targets.as_slice().iter().copied(), step);
         Ok(Reply::Published(copies))
     }
 
     fn publish_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Reply, Refusal> {
         let (now, options) = (self.now, self.options);
+        let admitted = self.queue_ref(id).admit(publish, options.max_message_bytes, Admitted::default());
+        let Admission { priority, pending, .. } =
+            admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
-        let Admission { priority, pending } =
-            queue.admit(publish, options.max_message_bytes, Admitted::default())?;
         let copied = match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
@@ -55,7 +56,7 @@ impl Broker {
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
         };
         let copy = queue.published(0, copied);
-        self.dispatch(id, step);
+        self.dispatch_all(std::iter::once(id), step);
         Ok(Reply::Published(Few::from_buf([copy])))
     }
 
@@ -75,11 +76,11 @@ impl Broker {
             for id in targets.as_slice() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
-                let Admission { priority, pending } =
+                let Admission { priority, pending, at_once } =
                     queue.admit(&publish, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
-                    tally.messages += 1;
-                    tally.bytes += u64::from(publish.bytes);
+                    tally.messages += u64::from(!at_once);
+                    tally.bytes += if at_once { 0 } else { u64::from(publish.bytes) };
                     if priorities.insert(priority) {
                         queue.lanes.check_all(priorities)?;
                     }

@@ -65,7 +65,7 @@ pub async fn a_changed_time_to_live_touches_no_message_that_is_there<F: Fixture>
 /// 0 is not "at once".
 pub async fn no_time_to_live_is_for_ever<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    story.publish("a:5,id=a,ttl=0").await;
+    story.publish("a:5,id=a").await;
     assert_eq!(story.show("a").await.message.expires, None);
     story.advance(SHORT_MS).await;
     assert_eq!(story.left().await, "a");
@@ -99,7 +99,7 @@ pub async fn an_expired_message_becomes_a_dead_letter_if_asked<F: Fixture>(fixtu
     story.advance(SHORT_MS).await;
     assert_eq!(story.left().await, "dead a");
     let shown = story.show("a").await.message;
-    let death = shown.death.expect("it died");
+    let death = shown.death().expect("it died");
     assert_eq!((shown.status, death.reason, &*death.lane), (Status::Dead, DeathReason::Expired, "7"));
 }
 

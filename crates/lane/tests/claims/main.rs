@@ -5,8 +5,11 @@ mod story;
 #[path = "../watch/mod.rs"]
 mod watch;
 
+mod at_once;
 mod dead_letters;
+mod deaths;
 mod limits;
+mod overflow;
 mod pickers;
 mod priority;
 mod routing;
