@@ -102,8 +102,10 @@ fn queues_are_declared_listed_shown_and_deleted() {
               consumers: 0, waiting: 0
               backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
               dead_letter = "keep"
+              dead_letter_evicted = false
               dead_letter_expired = false
               delivery_limit = 0
+              expire_at_once = false
               max_active = 0
               max_bytes = 0
               max_length = 0

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, Headers, MessageView, Outcome, Part,
-    QueueView, Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
+    QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
 };
 use tokio::sync::mpsc;
 
@@ -166,6 +166,11 @@ pub struct Content {
     pub headers: Headers,
     /// Its media type.
     pub content_type: Option<String>,
+    /// Where it was published to, for whoever gets it. Without a routing key the engine says it of the [`Target`]; a front end
+    /// whose messages have several routing keys says it itself.
+    pub route: Route,
+    /// Its own time to live, ms, for whoever gets it. The engine says it of the [`NewMessage`].
+    pub ttl_ms: Option<u64>,
     /// Its body.
     pub body: Bytes,
 }
@@ -181,8 +186,8 @@ pub struct NewMessage {
     pub id: Option<String>,
     /// Its key.
     pub key: Option<String>,
-    /// Its time to live, ms; 0: unset.
-    pub ttl_ms: u64,
+    /// Its time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
+    pub ttl_ms: Option<u64>,
     /// Not before so many ms from now.
     pub delay_ms: u64,
     /// What it says.
@@ -205,6 +210,19 @@ pub enum Target {
         /// Refuse it when no queue gets it.
         mandatory: bool,
     },
+}
+
+impl Target {
+    /// What a message that is published there says of it.
+    pub(crate) fn route(&self) -> Route {
+        match self {
+            Self::Queue(name) => Route::by("", Arc::clone(name)),
+            Self::Exchange { name, routing_key, more_keys, .. } => {
+                let keys = [routing_key].into_iter().chain(more_keys).cloned().collect();
+                Route { exchange: Arc::clone(name), keys }
+            }
+        }
+    }
 }
 
 impl Default for Target {
@@ -256,6 +274,20 @@ pub struct LeasedMessage {
     pub message: MessageView,
     /// What it says.
     pub content: Arc<Content>,
+}
+
+impl LeasedMessage {
+    /// By which exchange and routing keys it came into its queue.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        self.content.route_of(&self.message)
+    }
+
+    /// Its own time to live as it was published, ms; it loses it when it dies.
+    #[must_use]
+    pub fn ttl_ms(&self) -> Option<u64> {
+        self.content.ttl_ms.filter(|_| self.message.deaths.is_none())
+    }
 }
 
 /// A consumer that stays.
@@ -355,6 +387,14 @@ pub struct BrowsedMessage {
     pub position: Option<u64>,
     /// Messages ahead of it in its own lane; only when asked for one message.
     pub position_in_priority: Option<u64>,
+}
+
+impl BrowsedMessage {
+    /// By which exchange and routing keys it came into its queue.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        self.content.route_of(&self.message)
+    }
 }
 
 /// Where messages are: in memory, or in segments only.

@@ -1,16 +1,21 @@
-//! What a message says, as bytes in the journal: media type, headers, then the body to the end.
+//! What a message says, as bytes in the journal: media type, headers, how it was published, then the body to the end.
 //!
 //! | field | bytes |
 //! |---|---|
 //! | media type | its length plus one, 0 for none; then the text |
 //! | how many headers | a number |
 //! | each header | name, and its value as the store writes it |
+//! | exchange | text |
+//! | how many routing keys | a number |
+//! | each routing key | text |
+//! | its own time to live | 0 for none; else one more than its milliseconds |
 //! | body | the rest |
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use overtake_lane::{HeaderValue, Marks};
+use overtake_lane::{Deaths, HeaderValue, Marks, MessageView, Route};
 use overtake_store::codec::{self, Reader};
 use overtake_store::value;
 
@@ -33,7 +38,20 @@ impl Content {
             }
         }
         value::named(out, self.headers.iter());
+        codec::text(out, &self.route.exchange);
+        codec::number(out, self.route.keys.len() as u64);
+        for key in &self.route.keys {
+            codec::text(out, key);
+        }
+        codec::number(out, self.ttl_ms.map_or(0, |ms| ms.saturating_add(1)));
         out.extend_from_slice(&self.body);
+    }
+
+    /// By which exchange and routing keys this message, which says so, came into its queue: as published, else as its last
+    /// death sent it on.
+    #[must_use]
+    pub fn route_of<'a>(&'a self, message: &'a MessageView) -> &'a Route {
+        message.deaths.as_deref().map_or(&self.route, Deaths::route)
     }
 
     /// `None` where the bytes make no sense.
@@ -47,7 +65,10 @@ impl Content {
             }
         };
         let headers = reader.named()?.into_iter().collect();
-        Some(Self { headers, content_type, body: Bytes::copy_from_slice(reader.rest()) })
+        let exchange = reader.text()?.into();
+        let keys = (0..reader.number()?).map(|_| reader.text().map(Arc::from)).collect::<Option<_>>()?;
+        let (route, ttl_ms) = (Route { exchange, keys }, reader.number()?.checked_sub(1));
+        Some(Self { headers, content_type, route, ttl_ms, body: Bytes::copy_from_slice(reader.rest()) })
     }
 }
 
@@ -72,6 +93,8 @@ mod tests {
             let content = Content {
                 headers: headers.clone().into(),
                 content_type,
+                route: Route { exchange: "x".into(), keys: ["a.b", ""].map(Arc::from).into_iter().collect() },
+                ttl_ms: Some(0),
                 body: Bytes::from_static(b"\0body"),
             };
             let mut bytes = Vec::new();

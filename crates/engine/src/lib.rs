@@ -63,6 +63,7 @@ pub mod fuzz;
 mod local;
 mod options;
 mod place;
+mod post;
 mod shelf;
 mod snapshot;
 mod watermarks;

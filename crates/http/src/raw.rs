@@ -84,7 +84,7 @@ fn set(message: &mut NewMessage, name: &HeaderName, property: &str, value: Strin
         "priority" => message.priority = value.parse().unwrap_or_default(),
         "id" => message.id = Some(value),
         "key" => message.key = Some(value),
-        "ttl-ms" => message.ttl_ms = duration(name, &value)?,
+        "ttl-ms" => message.ttl_ms = Some(duration(name, &value)?).filter(|ms| *ms > 0),
         "delay-ms" => message.delay_ms = duration(name, &value)?,
         _ => match property.strip_prefix(HEADER_PREFIX) {
             Some(header) if !header.is_empty() => {
@@ -146,7 +146,12 @@ mod tests {
         let seen = match for_queue(&map, body, Target::default(), limits) {
             Ok(m) => format!(
                 "{} {:?} {:?} {} {} {:?}",
-                m.priority, m.id, m.key, m.ttl_ms, m.delay_ms, m.content.headers
+                m.priority,
+                m.id,
+                m.key,
+                m.ttl_ms.unwrap_or(0),
+                m.delay_ms,
+                m.content.headers
             ),
             Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
         };

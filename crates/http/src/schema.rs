@@ -54,6 +54,8 @@ pub(crate) enum DeathReasonSchema {
     DeliveryLimit,
     /// Its time to live was over.
     Expired,
+    /// Its queue was full.
+    Maxlen,
 }
 
 /// How an exchange chooses queues.
@@ -130,7 +132,8 @@ pub(crate) struct SettingsSchema {
     /// Most bytes waiting.
     #[schema(required = false)]
     max_bytes: u64,
-    /// `evict` (default): when full, the oldest message of the least urgent lane is dropped; `reject`: the publish is.
+    /// `evict` (default): when full, the oldest message of the least urgent lane is evicted; `reject`: the publish is refused;
+    /// `reject_dead_letter`: so it is, and its message is dead-lettered, but not that of a transaction.
     #[schema(required = false, default = "evict")]
     overflow: String,
     /// Refuses less urgent messages when the queue is deep.
@@ -144,6 +147,9 @@ pub(crate) struct SettingsSchema {
     /// Longest time to live a message may have, ms.
     #[schema(required = false)]
     max_ttl_ms: u64,
+    /// Whether a message expires that no consumer takes at once.
+    #[schema(required = false)]
+    expire_at_once: bool,
     /// How long a lease lasts, ms; 0: it does not end by itself.
     #[schema(required = false, default = 30000)]
     visibility_timeout_ms: u64,
@@ -159,6 +165,9 @@ pub(crate) struct SettingsSchema {
     /// Whether an expired message is dead-lettered instead of dropped.
     #[schema(required = false)]
     dead_letter_expired: bool,
+    /// Whether an evicted message is dead-lettered instead of dropped.
+    #[schema(required = false)]
+    dead_letter_evicted: bool,
     /// Keeps only the newest message: `key`: of each key; `one`: of the queue. Fixed while messages are in the queue.
     last_value: Option<String>,
     /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
+use crate::command::{Command, Consume, Effect, Few, Outcome, Pull, Reply, Step};
+use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, Time};
-use crate::message::{DeathReason, Message, PutBack, Settled};
+use crate::letters::{Letters, NoLetters};
+use crate::message::{Message, PutBack, Settled};
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
@@ -39,6 +41,7 @@ pub struct Options {
 pub struct Broker {
     pub(crate) options: Options,
     backlog: Arc<dyn Backlog>,
+    pub(crate) letters: Arc<dyn Letters>,
     pub(crate) now: Time,
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
@@ -67,6 +70,7 @@ impl Broker {
         Self {
             options,
             backlog,
+            letters: Arc::new(NoLetters),
             now: Time(0),
             queues: BTreeMap::new(),
             next_queue: 0,
@@ -81,12 +85,27 @@ impl Broker {
         }
     }
 
+    /// The same broker, which reads there how messages were published.
+    #[must_use]
+    pub fn with_letters(self, letters: Arc<dyn Letters>) -> Self {
+        Self { letters, ..self }
+    }
+
     /// Does one thing, all or nothing. Time never goes back: an earlier `now` counts as the latest one seen.
     ///
     /// # Errors
-    /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`.
+    /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`, and that the
+    /// message of a refused publish is a dead letter where its queue says so: then it shares the place of its content.
     pub fn apply(&mut self, now: Time, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         self.tick(now, step);
+        let reply = self.act(command, step);
+        self.dispatch_all(std::iter::empty(), step);
+        // What nobody took at once, and was to be taken at once, is over.
+        self.tick(now, step);
+        reply
+    }
+
+    fn act(&mut self, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         match command {
             Command::DeclareQueue { name, settings } => self.declare_queue(name, settings, step),
             Command::DeleteQueue { name, if_empty, if_unused } => {
@@ -333,13 +352,22 @@ impl Broker {
 
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
     pub(crate) fn dispatch_all(&mut self, ids: impl Iterator<Item = QueueId>, step: &mut Step) {
-        let mut last = None;
+        let mut touched: Few<QueueId> = Few::new();
         for id in ids.chain(std::mem::take(&mut self.stirred)) {
             // Receipts of one request are mostly of one queue.
-            if last != Some(id) {
-                self.dispatch(id, step);
+            if touched.last() != Some(&id) {
+                touched.push(id);
             }
-            last = Some(id);
+        }
+        // What was evicted goes on before anything is leased: it may be more urgent where it goes.
+        let mut at = 0;
+        while let Some(id) = touched.get(at).copied() {
+            self.dead_letter_payers(id, step);
+            touched.extend(self.stirred.drain(..));
+            at += 1;
+        }
+        for id in touched {
+            self.dispatch(id, step);
         }
     }
 

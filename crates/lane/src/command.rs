@@ -128,8 +128,8 @@ pub struct Publish {
     pub id: Option<Box<str>>,
     /// The key.
     pub key: Option<Box<str>>,
-    /// The message's own time to live, ms; 0: unset.
-    pub ttl_ms: u64,
+    /// The message's own time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
+    pub ttl_ms: Option<u64>,
     /// Not before so many ms from now.
     pub delay_ms: u64,
     /// Bytes of content.

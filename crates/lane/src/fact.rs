@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use crate::deaths::Deaths;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
-use crate::message::{Death, Message, Settled};
+use crate::message::{Message, Settled};
 use crate::priority::{Original, Priority};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
@@ -105,8 +106,8 @@ pub enum Fact {
         seq: Seq,
         /// How often it has been leased.
         count: u32,
-        /// Why, where, when.
-        death: Box<Death>,
+        /// Why, where, when, and how often before.
+        deaths: Arc<Deaths>,
     },
     /// A dead letter is ready again, in its own queue.
     Replayed {

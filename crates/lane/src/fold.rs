@@ -78,9 +78,9 @@ impl Broker {
                 queue.lanes.count_settled(queue.entries[slot].lane, how);
                 step.effects.push(Effect::Released(queue.take_out(slot).place));
             }
-            Fact::Died { queue, seq, count, death } => {
+            Fact::Died { queue, seq, count, deaths } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
-                queue.fold_died(slot, count, *death);
+                queue.fold_died(slot, count, deaths);
             }
             Fact::Replayed { queue, seq, priority, original, expires } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
@@ -328,7 +328,7 @@ mod tests {
             priority: Given::Missing,
             id: None,
             key: None,
-            ttl_ms: 0,
+            ttl_ms: None,
             delay_ms: 0,
             bytes: 0,
             place: Place(0),

@@ -8,6 +8,8 @@ mod bitmap;
 mod broker;
 mod browse;
 mod command;
+mod dead_letters;
+mod deaths;
 mod entries;
 mod exchanges;
 mod fact;
@@ -15,6 +17,7 @@ mod fold;
 mod ids;
 mod index;
 mod lane;
+mod letters;
 mod message;
 mod ordinals;
 mod picker;
@@ -35,15 +38,14 @@ pub use command::{
     Address, Command, Consume, Delivery, Effect, Few, Outcome, Part, Publish, Published, Pull, Reply, Step,
     UrgentCredit, Which,
 };
+pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
 pub use ids::{
     ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
 };
-pub use message::{
-    Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id,
-    seq_of_public_id,
-};
+pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
+pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};
 pub use ordinals::Ordinals;
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
@@ -54,9 +56,9 @@ pub use settings::{
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
 pub use topology::{
-    ARGUMENTS_LEN_MAX, Binding, Destination, Exchange, ExchangeKind, ExchangeSettings, ExchangeView,
-    HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Letter, Marks, Property, Route, Topology,
-    topic_matches,
+    ARGUMENTS_LEN_MAX, Binding, Destination, Envelope, Exchange, ExchangeKind, ExchangeSettings,
+    ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,
+    Topology, topic_matches,
 };
 pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
 

@@ -11,7 +11,7 @@ use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted};
 use crate::refusal::Refusal;
-use crate::topology::Letter;
+use crate::topology::Envelope;
 
 /// The queues of one publish. Nearly always one.
 enum Targets {
@@ -44,21 +44,22 @@ impl Broker {
         }
         self.check_copies(targets.as_slice().len())?;
         for id in targets.as_slice() {
-            self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
+            let admitted =
+                self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default());
+            admitted.map_err(|refusal| self.refuse(*id, &publish, refusal, step))?;
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
         self.store_copies(0, &publish, &targets, &mut copies, step);
-        for id in targets.as_slice() {
-            self.dispatch(*id, step);
-        }
+        self.dispatch_all(targets.as_slice().iter().copied(), step);
         Ok(Reply::Published(copies))
     }
 
     fn publish_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Reply, Refusal> {
         let (now, options) = (self.now, self.options);
+        let admitted = self.queue_ref(id).admit(publish, options.max_message_bytes, Admitted::default());
+        let Admission { priority, pending, .. } =
+            admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
-        let Admission { priority, pending } =
-            queue.admit(publish, options.max_message_bytes, Admitted::default())?;
         let copied = match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
@@ -67,7 +68,7 @@ impl Broker {
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
         };
         let copy = queue.published(0, copied);
-        self.dispatch(id, step);
+        self.dispatch_all(std::iter::once(id), step);
         Ok(Reply::Published(Few::from_buf([copy])))
     }
 
@@ -87,11 +88,11 @@ impl Broker {
             for id in targets.as_slice() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
-                let Admission { priority, pending } =
+                let Admission { priority, pending, at_once } =
                     queue.admit(&publish, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
-                    tally.messages += 1;
-                    tally.bytes += u64::from(publish.bytes);
+                    tally.messages += u64::from(!at_once);
+                    tally.bytes += if at_once { 0 } else { u64::from(publish.bytes) };
                     if priorities.insert(priority) {
                         queue.lanes.check_all(priorities)?;
                     }
@@ -144,7 +145,7 @@ impl Broker {
                 } else {
                     let first = std::iter::once(routing_key).chain(more_keys);
                     let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
-                    self.route(name, &Letter { keys: &keys, marks: &**marks })?
+                    self.route(name, &Envelope { keys: &keys, marks: &**marks })?
                 };
                 let is_lost = *mandatory && targets.as_slice().is_empty();
                 if is_lost { Err(Refusal::Unroutable) } else { Ok(targets) }
@@ -152,7 +153,7 @@ impl Broker {
         }
     }
 
-    fn route(&self, exchange: &str, letter: &Letter<'_>) -> Result<Targets, Refusal> {
+    fn route(&self, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {
         if self.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
             return Err(Refusal::ExchangeInternal);
         }

@@ -265,6 +265,7 @@ impl World {
             conserved::check(&self.book, &self.audit, &view)?;
         }
         conserved::check_once(&self.book, &self.audit)?;
+        conserved::check_deaths(&self.audit)?;
         bounded::check_memory(&self.audit, &life.core)
     }
 

@@ -58,7 +58,7 @@ fn message(message: &NewMessage) -> String {
     let mark = content.content_type.as_deref().unwrap_or("-");
     let len = content.body.len();
     format!(
-        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms}, delay {delay_ms}, {len} bytes)"
+        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes)"
     )
 }
 

@@ -144,6 +144,7 @@ pub(crate) struct Chance {
     pub(crate) clock: Rng,
     pub(crate) spill: Rng,
     pub(crate) wiring: Rng,
+    pub(crate) deaths: Rng,
 }
 
 /// What things are called in this world.
@@ -200,6 +201,7 @@ impl World {
                 clock: Rng::new(seed, "clock"),
                 spill: Rng::new(seed, "spill"),
                 wiring: Rng::new(seed, "wiring"),
+                deaths: Rng::new(seed, "deaths"),
             },
             now_us: 0,
             offset_ms: 0,

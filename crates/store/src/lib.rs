@@ -54,6 +54,7 @@ mod catalog;
 mod check;
 pub mod codec;
 mod committer;
+mod deaths;
 mod decide;
 mod disk;
 mod error;

@@ -16,7 +16,7 @@
 //! | 9 | put back | queue, sequence, count, due |
 //! | 10 | reprioritised | queue, sequence, priority, original |
 //! | 11 | settled | queue, sequence, how |
-//! | 12 | died | queue, sequence, count, death |
+//! | 12 | died | queue, sequence, count, deaths |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
 //! | 15 | run stored | queue, run, priority, messages in the segment, bounds of those that wait with an id and of those that died in another queue, bytes that wait, least expiry, first and last sequence, taken |
@@ -32,13 +32,14 @@
 //! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
 //! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
 //!
-//! A message, and its parts, are as in `message.rs`; a binding is as in `binding.rs`.
+//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`; a binding is as in `binding.rs`.
 
 use std::fmt;
 
 use crate::binding::binding;
 use crate::codec::{Reader, bytes, number, signed, text};
-use crate::message::{death, message, original, time};
+use crate::deaths::deaths;
+use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
     ExchangeSettings, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled,
@@ -130,10 +131,10 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             head(out, 11, *queue, *seq);
             out.push(settled_code(*how));
         }
-        Fact::Died { queue, seq, count, death: died } => {
+        Fact::Died { queue, seq, count, deaths: died } => {
             head(out, 12, *queue, *seq);
             number(out, u64::from(*count));
-            death(out, died);
+            deaths(out, died);
         }
         Fact::Replayed { queue, seq, priority, original: given, expires } => {
             head(out, 13, *queue, *seq);
@@ -144,9 +145,11 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         Fact::Moved { from, seq, to } => {
             head(out, 14, *from, *seq);
             number(out, to.len() as u64);
+            let mut before = None;
             for target in to {
                 number(out, u64::from(target.queue.0));
-                message(out, &target.message);
+                copy(out, &target.message, before);
+                before = Some(&target.message);
             }
         }
         Fact::RunStored { queue, run } => {
@@ -328,7 +331,7 @@ impl<'a> Decoder<'a> {
             }
             12 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
-                Fact::Died { queue, seq, count: self.bytes.small()?, death: Box::new(self.bytes.death()?) }
+                Fact::Died { queue, seq, count: self.bytes.small()?, deaths: self.bytes.deaths()? }
             }
             13 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
@@ -337,10 +340,13 @@ impl<'a> Decoder<'a> {
             }
             14 => {
                 let (from, seq, count) = (self.bytes.queue()?, self.bytes.seq()?, self.bytes.number()?);
-                let located = |this: &mut Self| {
-                    Some(Located { queue: this.bytes.queue()?, message: this.bytes.message()? })
-                };
-                Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
+                let mut to: Vec<Located> = Vec::new();
+                for _ in 0..count {
+                    let (queue, before) = (self.bytes.queue()?, to.last().map(|located| &located.message));
+                    let message = self.bytes.copy(before)?;
+                    to.push(Located { queue, message });
+                }
+                Fact::Moved { from, seq, to }
             }
             19 => Fact::RunRestated { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
             15 => Fact::RunStored { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
@@ -432,8 +438,8 @@ mod tests {
     use std::sync::Arc;
 
     use overtake_lane::{
-        Binding, Death, DeathReason, Destination, ExchangeKind, Extras, HashOn, HeaderValue, HeadersMatch,
-        Message, Original, Place, Priority, Settings, State,
+        Binding, Death, DeathReason, Deaths, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
+        HeadersMatch, Message, Original, Place, Priority, Route, Settings, State,
     };
     use proptest::prelude::*;
 
@@ -447,21 +453,42 @@ mod tests {
         prop_oneof![Just(Original::Missing), Just(Original::Name), any::<i32>().prop_map(Original::Number)]
     }
 
-    fn deaths() -> impl Strategy<Value = Death> {
+    fn routes() -> impl Strategy<Value = Route> {
+        ("\\PC{0,9}", prop::collection::vec("\\PC{0,9}", 0..3)).prop_map(|(exchange, keys)| Route {
+            exchange: exchange.into(),
+            keys: keys.into_iter().map(Arc::from).collect(),
+        })
+    }
+
+    fn one_death() -> impl Strategy<Value = Death> {
         let reasons = prop_oneof![
             Just(DeathReason::Rejected),
             Just(DeathReason::DeliveryLimit),
-            Just(DeathReason::Expired)
+            Just(DeathReason::Expired),
+            Just(DeathReason::Maxlen)
         ];
-        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<u64>(), any::<u32>()).prop_map(
-            |(reason, queue, lane, at, count)| Death {
+        let ttl_ms = prop::option::of(0..u64::MAX);
+        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<[u64; 2]>(), any::<[u32; 2]>(), routes(), ttl_ms).prop_map(
+            |(reason, queue, lane, [first_at, at], [times, count], route, ttl_ms)| Death {
                 reason,
                 queue: queue.into(),
                 lane: lane.into(),
+                first_at: Time(first_at),
                 at: Time(at),
+                times,
                 count,
+                route,
+                ttl_ms,
             },
         )
+    }
+
+    fn deaths() -> impl Strategy<Value = Arc<Deaths>> {
+        let list = prop::collection::vec(one_death(), 1..4);
+        (list, any::<prop::sample::Index>(), routes(), routes()).prop_map(|(list, first, from, route)| {
+            let first = first.index(list.len());
+            Arc::new(Deaths::new(list, first, from, route).expect("drawn to be one"))
+        })
     }
 
     fn messages() -> impl Strategy<Value = Message> {
@@ -474,8 +501,8 @@ mod tests {
         ];
         let extras =
             (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(deaths()))
-                .prop_map(|(id, key, death)| {
-                    let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), death };
+                .prop_map(|(id, key, deaths)| {
+                    let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths };
                     (extras != Extras::default()).then(|| Box::new(extras))
                 });
         let numbers = (any::<u64>(), any::<i32>(), any::<u64>(), any::<u32>(), any::<u32>());
@@ -594,11 +621,11 @@ mod tests {
                 seq,
                 how: SETTLED[how]
             }),
-            (queue(), seq(), any::<u32>(), deaths()).prop_map(|(queue, seq, count, death)| Fact::Died {
+            (queue(), seq(), any::<u32>(), deaths()).prop_map(|(queue, seq, count, deaths)| Fact::Died {
                 queue,
                 seq,
                 count,
-                death: Box::new(death)
+                deaths
             }),
             (queue(), seq(), any::<i32>(), originals(), time()).prop_map(
                 |(queue, seq, priority, original, expires)| Fact::Replayed {
@@ -623,10 +650,16 @@ mod tests {
                     Fact::RunsRewritten { queue, run: Box::new(run), of: of.into_iter().map(old).collect() }
                 }
             ),
-            (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
-                |(from, seq, to)| {
-                    let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();
-                    Fact::Moved { from, seq, to }
+            (queue(), seq(), any::<bool>(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
+                |(from, seq, are_copies, to)| {
+                    let extras =
+                        to.first().filter(|_| are_copies).and_then(|(_, first)| first.extras.clone());
+                    let copy = |message: Message| match &extras {
+                        Some(_) => Message { extras: extras.clone(), ..message },
+                        None => message,
+                    };
+                    let to = to.into_iter().map(|(queue, message)| Located { queue, message: copy(message) });
+                    Fact::Moved { from, seq, to: to.collect() }
                 }
             ),
         ]

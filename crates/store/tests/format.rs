@@ -8,7 +8,7 @@ mod common;
 use std::path::PathBuf;
 use std::sync::Once;
 
-use common::spilled::{Pair, QUEUE, STORE_ID, name, pair, read_all, rich_pair, segments, write};
+use common::spilled::{Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
     Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, LeaseId,
@@ -40,7 +40,6 @@ fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
 fn fixed_records() -> Vec<Record> {
     let (queue, seq) = (QueueId(7), Seq(300));
     let stored = |message: Message, content: &[u8]| (Fact::Stored { queue, message }, Some(content.to_vec()));
-    let died = rich_pair(4, b"").0.extras.and_then(|extras| extras.death).expect("it has one");
     let leased = State::Leased { lease: LeaseId(1 << 40 | 5), deadline: Time(1_700_000_030_000) };
     let delayed = State::Delayed { due: Time(1_700_000_060_000) };
     let mut states: Vec<Message> = (4..8).map(|seq| pair(seq, b"").0).collect();
@@ -57,7 +56,7 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::PutBack { queue, seq, count: 1, due: Some(Time(1_700_000_090_000)) }),
         alone(Fact::PutBack { queue, seq, count: 2, due: None }),
         alone(Fact::Reprioritised { queue, seq, priority: Priority(-7), original: Original::Number(-7) }),
-        alone(Fact::Died { queue, seq, count: 3, death: Box::new(died) }),
+        alone(Fact::Died { queue, seq, count: 3, deaths: deaths() }),
         alone(Fact::Replayed {
             queue,
             seq,
@@ -68,7 +67,13 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::Moved {
             from: queue,
             seq,
-            to: vec![Located { queue: QueueId(8), message: rich_pair(1, b"rich").0 }],
+            to: vec![
+                Located { queue: QueueId(8), message: rich_pair(1, b"rich").0 },
+                Located {
+                    queue: QueueId(9),
+                    message: Message { extras: rich_pair(1, b"rich").0.extras, ..pair(7, b"rich").0 },
+                },
+            ],
         }),
         [
             Settled::Acked,

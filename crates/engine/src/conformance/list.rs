@@ -101,6 +101,8 @@ macro_rules! conformance_tests {
                 a_delayed_message_expires_too,
                 an_expired_message_becomes_a_dead_letter_if_asked,
                 a_lease_that_waits_is_not_served_with_what_is_over,
+                a_time_to_live_of_0_is_taken_at_once_or_over,
+                a_queue_may_let_expire_what_nobody_takes_at_once,
             ;
             delay:
                 a_delayed_message_is_not_leased_before_it_is_due,
@@ -130,6 +132,18 @@ macro_rules! conformance_tests {
                 dead_letters_count_against_no_limit,
                 a_message_that_lives_is_not_replayed,
                 a_dead_letter_is_not_replayed_while_its_id_is_pending,
+            ;
+            deaths:
+                a_message_tells_how_it_was_published,
+                a_dead_letter_goes_by_the_key_it_came_with,
+                a_dead_letter_goes_by_the_key_of_its_queue,
+                a_dead_letter_goes_by_its_headers,
+                a_message_remembers_every_death,
+                a_dead_letter_loses_its_own_time_to_live,
+                a_round_in_which_nobody_rejects_a_message_ends,
+                what_a_full_queue_evicts_is_a_dead_letter_if_asked,
+                what_a_full_queue_refuses_is_a_dead_letter_if_asked,
+                a_dead_letter_replayed_is_as_it_was_before_it_died,
             ;
             limits:
                 in_a_full_queue_the_least_urgent_message_pays,

@@ -15,6 +15,7 @@ pub mod admin;
 pub mod browse;
 pub mod caps;
 pub mod dead_letters;
+pub mod deaths;
 pub mod delay;
 pub mod exchanges;
 mod fixture;

@@ -106,11 +106,11 @@ pub async fn dead_letters_survive<F: Fixture>(fixture: F) {
     story.publish("a:5,id=a b:5").await;
     story.lease(1).await;
     story.reject("a").await;
-    let death = story.show("a").await.message.death;
+    let death = story.show("a").await.message.deaths;
     for end in ENDS {
         story.again(end).await;
         assert_eq!(story.left().await, "b · dead a", "{end:?}");
-        assert_eq!(story.show("a").await.message.death, death, "{end:?}");
+        assert_eq!(story.show("a").await.message.deaths, death, "{end:?}");
     }
     assert_eq!(story.replay("a", None).await, Ok(1));
     for end in ENDS {

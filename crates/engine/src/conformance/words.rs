@@ -30,7 +30,7 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
     match key {
         "id" => message.id = Some(value.to_owned()),
         "key" => message.key = Some(value.to_owned()),
-        "ttl" => message.ttl_ms = number(value),
+        "ttl" => message.ttl_ms = Some(number(value)),
         "delay" => message.delay_ms = number(value),
         "bytes" => {
             let mut body = message.content.body.to_vec();

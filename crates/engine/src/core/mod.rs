@@ -197,7 +197,7 @@ struct OpenPull<T> {
 pub struct Core<T> {
     broker: Broker,
     writer: Writer,
-    contents: Contents,
+    contents: Arc<Contents>,
     shelf: Arc<dyn Shelf>,
     holds: Holds,
     /// Runs that nobody holds any more, since the step that is being kept.

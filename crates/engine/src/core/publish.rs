@@ -58,7 +58,13 @@ impl<T> Core<T> {
     fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refused> {
         let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let size = |message: &NewMessage| {
-            message.content.size() + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
+            let Content { route, .. } = &message.content;
+            let to = match &message.to {
+                Target::Queue(name) => name.len(),
+                Target::Exchange { name, routing_key, .. } => name.len() + routing_key.len(),
+            };
+            let way = to + route.size() + 2 * route.keys.len();
+            message.content.size() + way + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
         };
         let len = messages.iter().map(size).sum::<usize>() + settlements * SETTLEMENT_LEN;
         // Half of what fits: copies for several queues, and leases that follow at once, stand in the same record.
@@ -76,7 +82,11 @@ impl<T> Core<T> {
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
     fn place(&mut self, message: NewMessage) -> Publish {
-        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
+        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, mut content } = message;
+        content.ttl_ms = ttl_ms;
+        if content.route.keys.is_empty() {
+            content.route = to.route();
+        }
         let bytes = u32::try_from(content.size()).unwrap_or(u32::MAX);
         let content = Arc::new(content);
         let to = match to {

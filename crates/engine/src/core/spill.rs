@@ -204,7 +204,7 @@ impl<T> Core<T> {
     /// What a message says.
     pub(super) fn content(&self, place: Place) -> Arc<Content> {
         match Where::of(place) {
-            Where::Here { slot, .. } => Arc::clone(self.contents.get(slot)),
+            Where::Here { slot, .. } => self.contents.get(slot),
             Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal),
         }
     }

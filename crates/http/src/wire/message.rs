@@ -77,9 +77,14 @@ macro_rules! message {
                     priority: self.priority.0,
                     id: self.id,
                     key: self.key,
-                    ttl_ms: self.ttl_ms.map_or(0, |ms| ms.0),
+                    ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
-                    content: Content { headers: self.headers.0, content_type: self.content_type, body },
+                    content: Content {
+                        headers: self.headers.0,
+                        content_type: self.content_type,
+                        body,
+                        ..Content::default()
+                    },
                 };
                 limits.check(&message)?;
                 Ok(message)

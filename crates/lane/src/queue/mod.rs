@@ -57,6 +57,8 @@ pub(crate) struct Queue {
     spilling: BTreeMap<RunId, Vec<Seq>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
+    /// Evicted in this step, to be dead-lettered before it ends.
+    pub(crate) payers: Vec<Seq>,
     /// Runs that are being written anew.
     rewriting: BTreeMap<RunId, Rewrite>,
     /// Leased to pulls.
@@ -94,6 +96,7 @@ impl Queue {
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
+            payers: Vec::new(),
             rewriting: BTreeMap::new(),
             id,
             name,
@@ -176,15 +179,16 @@ impl Queue {
         let entries = &mut self.entries;
         let Entry { message, lane: index, holder, .. } = &entries[slot];
         let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
             State::Ready => {
-                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
                 self.lanes.push_ready(entries, slot);
             }
             State::Delayed { .. } => {
-                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
                 lane.delayed += 1;
                 self.delayed.push_back(entries, slot);
@@ -218,15 +222,16 @@ impl Queue {
         self.alarms.clear(entries, slot);
         let Entry { message, lane: index, holder, .. } = &entries[slot];
         let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
             State::Ready => {
-                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
                 self.lanes.take_ready(entries, slot);
             }
             State::Delayed { .. } => {
-                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
                 lane.delayed -= 1;
                 self.delayed.remove(entries, slot);
@@ -397,6 +402,11 @@ impl Queue {
         }
         Ok(())
     }
+}
+
+/// Messages and bytes that count against the limits of the queue while it waits.
+fn room_of(message: &Message) -> (u64, u64) {
+    if message.is_at_once() { (0, 0) } else { (1, u64::from(message.bytes)) }
 }
 
 /// What a last-value queue keeps the newest of: the text of the key, which for the whole queue is always the same.

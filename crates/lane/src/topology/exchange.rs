@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::binding::{ARGUMENTS_LEN_MAX, Binding, Bindings, Destination};
 use super::hash;
 use super::header::Property;
-use super::route::Letter;
+use super::route::Envelope;
 use super::trie::Trie;
 use crate::refusal::Refusal;
 
@@ -231,7 +231,7 @@ impl Exchange {
     }
 
     /// Names each place that gets the message, some perhaps more than once. False: there is none.
-    pub(super) fn choose<'a>(&'a self, letter: &Letter<'_>, mut take: impl FnMut(&'a Destination)) -> bool {
+    pub(super) fn choose<'a>(&'a self, letter: &Envelope<'_>, mut take: impl FnMut(&'a Destination)) -> bool {
         let mut has_any = false;
         let mut each = |binding: &'a Binding| {
             has_any = true;
@@ -248,7 +248,7 @@ impl Exchange {
         has_any
     }
 
-    fn scan<'a>(&'a self, letter: &Letter<'_>, each: impl FnMut(&'a Binding)) {
+    fn scan<'a>(&'a self, letter: &Envelope<'_>, each: impl FnMut(&'a Binding)) {
         match self.settings.kind {
             ExchangeKind::Headers => {
                 self.bindings().filter(|binding| binding.takes_headers(letter.marks)).for_each(each);

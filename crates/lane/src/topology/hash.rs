@@ -10,10 +10,10 @@ use std::cmp::Ordering;
 
 use super::binding::{Binding, Destination};
 use super::exchange::HashOn;
-use super::route::Letter;
+use super::route::Envelope;
 
 /// What an exchange shares out by, as a number.
-pub(super) fn key(on: &HashOn, letter: &Letter<'_>) -> u64 {
+pub(super) fn key(on: &HashOn, letter: &Envelope<'_>) -> u64 {
     match on {
         HashOn::RoutingKey => hash(START, letter.keys.first().unwrap_or(&"").as_bytes()),
         HashOn::Header(name) => {

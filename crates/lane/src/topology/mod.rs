@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings, ExchangeView, HashOn};
 pub use header::{HEADER_DEPTH_MAX, HeaderValue, Headers, Marks, Property};
-pub use route::{Letter, Route};
+pub use route::{Envelope, Routed};
 pub use trie::topic_matches;
 
 use self::binding::Bindings;

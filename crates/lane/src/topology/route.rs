@@ -14,14 +14,14 @@ use crate::settings::DURATION_MS_MAX;
 
 /// What of a message exchanges look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Letter<'a> {
+pub struct Envelope<'a> {
     /// Its routing keys, the first one first. It goes wherever one of them leads.
     pub keys: &'a [&'a str],
     /// What it says about itself.
     pub marks: &'a dyn Marks,
 }
 
-impl Letter<'_> {
+impl Envelope<'_> {
     /// How long it waits in queues that it reaches through a delayed exchange only, ms.
     pub(crate) fn delay_ms(&self) -> u64 {
         let asked = match self.marks.header("x-delay").as_deref() {
@@ -35,7 +35,7 @@ impl Letter<'_> {
 
 /// Where a message goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Route {
+pub struct Routed {
     /// The queues that get a copy, each once, by name. They need not be there.
     pub queues: BTreeSet<Arc<str>>,
     /// Those of them that are reached through a delayed exchange only.
@@ -47,8 +47,8 @@ impl Topology {
     ///
     /// # Errors
     /// [`Refusal::NoSuchExchange`].
-    pub fn route(&self, exchange: &str, letter: &Letter<'_>) -> Result<Route, Refusal> {
-        let mut route = Route::default();
+    pub fn route(&self, exchange: &str, letter: &Envelope<'_>) -> Result<Routed, Refusal> {
+        let mut route = Routed::default();
         if exchange.is_empty() {
             route.queues.extend(letter.keys.iter().map(|key| Arc::from(*key)));
             return Ok(route);
@@ -84,7 +84,13 @@ impl<'a> Walk<'a> {
         if waits && !is_late { self.later.push(name) } else { self.open.push(name) }
     }
 
-    fn visit(&mut self, name: &'a str, letter: &Letter<'_>, is_late: bool, queues: &mut BTreeSet<Arc<str>>) {
+    fn visit(
+        &mut self,
+        name: &'a str,
+        letter: &Envelope<'_>,
+        is_late: bool,
+        queues: &mut BTreeSet<Arc<str>>,
+    ) {
         if !self.seen.insert(name) {
             return;
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Broker, Command, Destination, ExchangeKind, ExchangeSettings, Fact, HeaderValue, Headers,
-    HeadersMatch, Letter, Options, Refusal, Step, Time, Topology, topic_matches,
+    Binding, Broker, Command, Destination, Envelope, ExchangeKind, ExchangeSettings, Fact, HeaderValue,
+    Headers, HeadersMatch, Options, Refusal, Step, Time, Topology, topic_matches,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -93,7 +93,7 @@ impl Plain {
     }
 
     /// All queues that are reached without waiting, and all that are reached at all.
-    fn route(&self, from: &str, letter: &Letter<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
+    fn route(&self, from: &str, letter: &Envelope<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut reached = BTreeMap::from([(from.to_owned(), self.exchanges[from].0.delayed)]);
         let (mut now, mut ever) = (BTreeSet::new(), BTreeSet::new());
         // Until nothing changes.
@@ -121,7 +121,7 @@ impl Plain {
         (now, ever)
     }
 
-    fn chosen(&self, name: &str, letter: &Letter<'_>) -> Vec<Destination> {
+    fn chosen(&self, name: &str, letter: &Envelope<'_>) -> Vec<Destination> {
         let (settings, bindings) = &self.exchanges[name];
         let takes = |binding: &&Binding| match settings.kind {
             ExchangeKind::Direct => letter.keys.contains(&&*binding.routing_key),
@@ -140,7 +140,7 @@ impl Plain {
     }
 }
 
-fn has(binding: &Binding, letter: &Letter<'_>) -> bool {
+fn has(binding: &Binding, letter: &Envelope<'_>) -> bool {
     let with_x = matches!(binding.matching, HeadersMatch::AllWithX | HeadersMatch::AnyWithX);
     let wanted: Vec<_> =
         binding.headers.iter().filter(|(name, _)| with_x || !name.starts_with("x-")).collect();
@@ -233,7 +233,7 @@ impl World {
         assert_eq!(bound, led, "what leads somewhere is what is bound");
     }
 
-    fn check_routes(&self, letter: &Letter<'_>) {
+    fn check_routes(&self, letter: &Envelope<'_>) {
         let topology = self.broker.topology();
         let plain = Plain::of(topology);
         for name in EXCHANGES {
@@ -262,7 +262,7 @@ proptest! {
             world.run(op);
             world.check_bindings();
             for (keys, headers) in &letters {
-                world.check_routes(&Letter { keys, marks: headers });
+                world.check_routes(&Envelope { keys, marks: headers });
             }
         }
     }

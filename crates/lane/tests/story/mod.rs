@@ -20,7 +20,7 @@
 //! | `declare r {…}` · `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
 //! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
-//! | `left` · `lanes` · `order` · `show a` · `position a` | what is to be seen |
+//! | `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,8 +30,8 @@ use expect_test::Expect;
 use overtake_lane::{
     Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
     ExchangeSettings, Given, HeaderValue, Headers, MessageView, Options, Outcome, Place, Priority, Publish,
-    Published, Pull, QueueId, Receipt, Refusal, Reply, Seq, Settings, Status, Step, Time, UrgentCredit,
-    Which,
+    Published, Pull, QueueId, Receipt, Refusal, Reply, Route, Seq, Settings, Status, Step, Time,
+    UrgentCredit, Which,
 };
 
 use crate::watch::{Watch, browse};
@@ -217,6 +217,7 @@ impl Stage {
             "published" => self.say_order(BrowseOrder::Published),
             "position" => self.say_position(words.plain[0]),
             "show" => self.show(words.plain[0]),
+            "deaths" => self.say_deaths(words.plain[0]),
             other => panic!("no such step: {other}"),
         }
     }
@@ -273,7 +274,7 @@ impl Stage {
             priority: priority.parse().expect("never fails"),
             id: words.keys.get("id").map(|id| (*id).into()),
             key: words.keys.get("key").map(|key| (*key).into()),
-            ttl_ms: words.number("ttl").unwrap_or(0),
+            ttl_ms: words.number("ttl"),
             delay_ms: words.number("delay").unwrap_or(0),
             bytes: words.number("bytes").unwrap_or(1) as u32,
             place,
@@ -477,7 +478,7 @@ impl Stage {
                 write!(text, ", {word} in {}ms", time.since(self.watch.now)).expect("a string takes all");
             }
         }
-        if let Some(death) = view.death {
+        if let Some(death) = view.death() {
             let ago = self.watch.now.since(death.at);
             write!(
                 text,
@@ -486,6 +487,31 @@ impl Stage {
             )
             .expect("a string takes all");
         }
+        self.said.push(text);
+    }
+
+    /// Every death, the newest first, then the way it came: `s expired x/k · q rejected twice x/k,l ttl 5, came by y/m`.
+    fn say_deaths(&mut self, name: &str) {
+        let Some(view) = self.find(name) else { return self.said.push(format!("no {name}")) };
+        let Some(deaths) = view.deaths else { return self.said.push(format!("{name} never died")) };
+        let way = |route: &Route| format!("{}/{}", route.exchange, route.keys.join(","));
+        let died = deaths.iter().enumerate().map(|(at, death)| {
+            let mut text =
+                format!("{} {:?} by {}", death.queue, death.reason, way(&death.route)).to_lowercase();
+            if death.times > 1 {
+                write!(text, " {}x", death.times).expect("a string takes all");
+            }
+            if let Some(ttl_ms) = death.ttl_ms {
+                write!(text, " ttl {ttl_ms}").expect("a string takes all");
+            }
+            if at == deaths.first_at() {
+                text.push_str(" first");
+            }
+            text
+        });
+        let mut text = died.collect::<Vec<_>>().join(", ");
+        write!(text, ", last by {}, now by {}", way(deaths.from()), way(deaths.route()))
+            .expect("a string takes all");
         self.said.push(text);
     }
 }

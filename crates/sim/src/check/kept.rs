@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{PublishedCopy, Target};
-use overtake_lane::{Broker, Command, DeadLetterTo, Message, Outcome, QueueId, Receipt, Seq, State};
+use overtake_lane::{
+    Broker, Command, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
+};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Seen};
 use crate::book::{Book, lane_of};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, broken, hold};
@@ -93,8 +95,22 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             }
             check_payer(book, step, (*queue, &seen.name), message)?;
         }
+        for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
+            let settings = &book.settings[queue];
+            hold(settings.dead_letter_evicted && has_arrivals, Promise::Kept, || {
+                format!("message {message:?} of {} paid for nobody", seen.name)
+            })?;
+            check_payer(book, step, (*queue, &seen.name), message)?;
+        }
     }
     Ok(())
+}
+
+/// Whether a message is a dead letter since this step, because its queue was full.
+fn is_evicted(message: &Message, after: &Seen) -> bool {
+    let dead =
+        after.find(message.seq).filter(|after| after.state == State::Dead && after.state != message.state);
+    dead.and_then(Message::death).is_some_and(|death| death.reason == DeathReason::Maxlen)
 }
 
 /// When a queue is full the least urgent pays, and of its lane the oldest: what stayed ready all the time must not be

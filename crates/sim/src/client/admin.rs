@@ -74,6 +74,9 @@ impl World {
         } else {
             draw::vary(&mut self.chance.workload, &mut settings, &names.queues, &names.exchanges);
         }
+        if self.plan.is_deadly {
+            draw::dying(&mut self.chance.deaths, &mut settings, &names.exchanges);
+        }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }

@@ -178,6 +178,9 @@ impl World {
         let name = self.rng().one_of(&missing);
         let names = &self.names;
         let mut settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        if self.plan.is_deadly {
+            draw::dying(&mut self.chance.deaths, &mut settings, &names.exchanges);
+        }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }

@@ -69,11 +69,12 @@ impl World {
             priority,
             id,
             key,
-            ttl_ms: if rng.once_in(6) { rng.one_of(&[1, 30, 200, 2_000]) } else { 0 },
+            ttl_ms: rng.once_in(6).then(|| rng.one_of(&[1, 30, 200, 2_000])),
             delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
-            content: Content { headers, content_type: None, body: Bytes::from(vec![fill; len as usize]) },
+            content: Content { headers, body: Bytes::from(vec![fill; len as usize]), ..Content::default() },
         };
-        self.stamp(message)
+        let is_at_once = self.plan.is_deadly && self.chance.deaths.once_in(12);
+        self.stamp(NewMessage { ttl_ms: if is_at_once { Some(0) } else { message.ttl_ms }, ..message })
     }
 
     /// The letter of the last mark says this.
