@@ -24,6 +24,7 @@ struct Kept {
     live: BTreeMap<u32, u64>,
     messages: u64,
     bytes: u64,
+    route_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -32,6 +33,7 @@ struct Slot {
     /// Messages that say this.
     messages: u32,
     size: u32,
+    route_size: u32,
 }
 
 impl Contents {
@@ -70,16 +72,23 @@ impl Contents {
         self.kept().messages
     }
 
-    /// Bytes of content kept, each copy counted.
+    /// Bytes of content kept, each copy counted, as limits count them.
     pub(crate) fn bytes(&self) -> u64 {
         self.kept().bytes
+    }
+
+    /// Bytes that they and the routes by which they were published take, each copy counted.
+    pub(crate) fn cost(&self) -> u64 {
+        let kept = self.kept();
+        kept.bytes + kept.route_bytes
     }
 }
 
 impl Kept {
     fn insert(&mut self, content: Arc<Content>, chunk: u32) -> Place {
-        let size = u32::try_from(content.size() + content.route.size()).unwrap_or(u32::MAX);
-        let slot = Slot { content: Some(content), messages: 0, size };
+        let fitting = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let (size, route_size) = (fitting(content.size()), fitting(content.route.size()));
+        let slot = Slot { content: Some(content), messages: 0, size, route_size };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
@@ -99,6 +108,7 @@ impl Kept {
         slot.messages += 1;
         self.messages += 1;
         self.bytes += u64::from(slot.size);
+        self.route_bytes += u64::from(slot.route_size);
         *self.live.entry(chunk).or_default() += 1;
     }
 
@@ -108,6 +118,7 @@ impl Kept {
         slot.messages -= 1;
         self.messages -= 1;
         self.bytes -= u64::from(slot.size);
+        self.route_bytes -= u64::from(slot.route_size);
         if slot.messages == 0 {
             slot.content = None;
             self.free.push(at);

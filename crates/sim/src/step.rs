@@ -249,7 +249,7 @@ impl World {
     fn check_content(&self, message: &LeasedMessage) -> Checked {
         let letter = mark_of(message.content.content_type.as_deref())
             .and_then(|mark| self.book.letters.get(mark as usize));
-        hold(letter.is_some_and(|letter| letter.message.content == *message.content), Promise::Kept, || {
+        hold(letter.is_some_and(|letter| letter.says() == *message.content), Promise::Kept, || {
             format!("{} says what nobody published", message.receipt)
         })
     }

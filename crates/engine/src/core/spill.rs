@@ -175,7 +175,7 @@ impl<T> Core<T> {
     /// Bytes of memory that messages take, about.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.contents.bytes() + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
+        self.contents.cost() + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
     }
 
     /// Messages in memory whose content is on the shelf.

@@ -1,0 +1,50 @@
+//! How messages were published, as their contents say it, read by another way than the engine's. The place of a message is
+//! the mark in its content.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use overtake_lane::{HeaderValue, Headers, Letter, Letters, Place, Route};
+use overtake_store::codec::Reader;
+
+use crate::refold::mark_in;
+
+/// Every content that was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Post(Mutex<BTreeMap<Place, Letter>>);
+
+impl Post {
+    /// Notes a content. Answers its place.
+    pub(crate) fn note(&self, content: &[u8]) -> Place {
+        let place = Place(mark_in(content).unwrap_or(u64::MAX));
+        if let Some(letter) = letter_in(content) {
+            self.0.lock().expect("one thread").insert(place, letter);
+        }
+        place
+    }
+}
+
+impl Letters for Post {
+    fn read(&self, place: Place) -> Letter {
+        self.0.lock().expect("one thread").get(&place).cloned().unwrap_or_default()
+    }
+}
+
+fn letter_in(content: &[u8]) -> Option<Letter> {
+    let mut reader = Reader::new(content);
+    let media_type = reader.number()?.saturating_sub(1);
+    reader.take(usize::try_from(media_type).ok()?)?;
+    let mut headers = Headers::new();
+    for _ in 0..reader.number()? {
+        let name = reader.text()?.to_owned();
+        let value = match reader.byte()? {
+            2 => HeaderValue::Int(reader.signed()?),
+            3 => HeaderValue::Text(reader.text()?.to_owned()),
+            is => HeaderValue::Bool(is == 1),
+        };
+        headers.insert(name, value);
+    }
+    let exchange = reader.text()?.into();
+    let keys = (0..reader.number()?).map(|_| reader.text().map(Arc::from)).collect::<Option<_>>()?;
+    Some(Letter { route: Route { exchange, keys }, headers, ttl_ms: reader.number()?.checked_sub(1) })
+}
