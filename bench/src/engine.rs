@@ -1,7 +1,9 @@
 //! The engine in this process: durable publishes, leases and acknowledgements, 256-byte bodies over ten levels.
 //!
 //! The broker, its disk thread and the one thread that asks share the machine. Every publish is confirmed after its
-//! `fdatasync`, every settlement is answered after its own.
+//! `fdatasync`, every settlement is answered after its own; but for the acknowledgements of a session, which are not.
+
+mod session;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -41,6 +43,7 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
             messages,
         )));
     }
+    rows.extend(runtime.block_on(session::run(&dir.path().join("session"), plan)));
     rows
 }
 
