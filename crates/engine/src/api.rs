@@ -10,8 +10,9 @@ use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, Headers, MessageView, Outcome, Part,
     QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
 };
-use tokio::sync::mpsc;
 
+use crate::consumer::Consumer;
+use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
 
@@ -58,11 +59,16 @@ pub trait Engine: Send + Sync + 'static {
     /// Leases what is there, or waits for the first: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
     /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.
-    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer>;
+    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
+        Box::pin(Consumer::start(self.session(), consume))
+    }
     /// Settles leases, each for itself.
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
+
+    /// A client that asks without waiting, and hears what comes of it in order: for many messages over one connection.
+    fn session(&self) -> Session;
 
     /// A page of the messages of a queue: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn browse(&self, queue: &str, browse: Browse) -> Pending<Page>;
@@ -301,32 +307,6 @@ pub struct ConsumeRequest {
     pub urgent: Option<UrgentCredit>,
     /// Consumers of a higher one are served first.
     pub priority: i32,
-}
-
-/// Messages coming by themselves.
-///
-/// Held open by this value: dropping it ends the consumer and puts back what it holds.
-pub struct Consumer {
-    pub(crate) messages: mpsc::UnboundedReceiver<LeasedMessage>,
-    pub(crate) _end: EndOfConsumer,
-}
-
-impl Consumer {
-    /// The next message, as soon as there is one; `None` when the queue or the broker is gone.
-    pub async fn next(&mut self) -> Option<LeasedMessage> {
-        self.messages.recv().await
-    }
-}
-
-/// Runs when a consumer is dropped.
-pub(crate) struct EndOfConsumer(pub(crate) Option<Box<dyn FnOnce() + Send>>);
-
-impl Drop for EndOfConsumer {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end();
-        }
-    }
 }
 
 /// Which messages of a queue.

@@ -116,6 +116,7 @@ impl Broker {
             Command::Bind(binding) => self.bind(binding, step),
             Command::Unbind(binding) => self.unbind(binding, step),
             Command::Publish(publish) => self.publish(publish, step),
+            Command::PublishUntold(publish) => self.publish_untold(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
             Command::Consume(consume) => self.consume(&consume, step),
             Command::Cancel { consumer } => self.cancel(consumer, step),
@@ -520,6 +521,20 @@ impl Broker {
         let queue = self.queues.get(&id)?;
         let (lane, message) = queue.look(seq)?;
         Some(queue.view_message(lane, &message))
+    }
+
+    /// The message of a lease, while that holds.
+    #[must_use]
+    pub fn leased(&self, receipt: &Receipt) -> Option<&Message> {
+        let queue = self.queues.get(&receipt.queue)?;
+        let slot = queue.leased(receipt).ok()?;
+        Some(&queue.entries[slot].message)
+    }
+
+    /// Whether a consumer, or a pull that waits, has this number.
+    #[must_use]
+    pub fn has_consumer(&self, consumer: ConsumerId) -> bool {
+        self.consumers.contains_key(&consumer)
     }
 
     /// The priority a given one means in a queue.

@@ -52,6 +52,8 @@ pub enum Command {
     Unbind(Box<Binding>),
     /// Publishes one message.
     Publish(Publish),
+    /// The same, but answers [`Reply::Count`] only: in so many queues it is. Where it stands there is not looked for.
+    PublishUntold(Publish),
     /// Publishes and settles, over any queues, all or nothing.
     Transact {
         /// In this order.

@@ -9,7 +9,7 @@ use crate::broker::Broker;
 use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Reply, Step};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
-use crate::queue::{Admission, Admitted};
+use crate::queue::{Admission, Admitted, Copied};
 use crate::refusal::Refusal;
 use crate::topology::Envelope;
 
@@ -42,34 +42,58 @@ impl Broker {
         if let Targets::One(id) = targets {
             return self.publish_to_one(id, &publish, step);
         }
+        self.publish_to_many(&targets, &publish, step).map(Reply::Published)
+    }
+
+    fn publish_to_many(
+        &mut self,
+        targets: &Targets,
+        publish: &Publish,
+        step: &mut Step,
+    ) -> Result<Few<Published>, Refusal> {
         self.check_copies(targets.as_slice().len())?;
         for id in targets.as_slice() {
             let admitted =
-                self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default());
-            admitted.map_err(|refusal| self.refuse(*id, &publish, refusal, step))?;
+                self.queue_ref(*id).admit(publish, self.options.max_message_bytes, Admitted::default());
+            admitted.map_err(|refusal| self.refuse(*id, publish, refusal, step))?;
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
-        self.store_copies(0, &publish, &targets, &mut copies, step);
+        self.store_copies(0, publish, targets, &mut copies, step);
         self.dispatch_all(targets.as_slice().iter().copied(), step);
-        Ok(Reply::Published(copies))
+        Ok(copies)
+    }
+
+    /// As [`Broker::publish`], but where copies stand is not looked for.
+    pub(crate) fn publish_untold(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let targets = self.targets(&publish.to)?;
+        let &[id] = targets.as_slice() else {
+            return Ok(Reply::Count(self.publish_to_many(&targets, &publish, step)?.len() as u64));
+        };
+        self.copy_to_one(id, &publish, step)?;
+        self.dispatch_all(std::iter::once(id), step);
+        Ok(Reply::Count(1))
     }
 
     fn publish_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let copied = self.copy_to_one(id, publish, step)?;
+        let copy = self.queue_ref(id).published(0, copied);
+        self.dispatch_all(std::iter::once(id), step);
+        Ok(Reply::Published(Few::from_buf([copy])))
+    }
+
+    fn copy_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Copied, Refusal> {
         let (now, options) = (self.now, self.options);
         let admitted = self.queue_ref(id).admit(publish, options.max_message_bytes, Admitted::default());
         let Admission { priority, pending, .. } =
             admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
-        let copied = match pending {
+        Ok(match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
                 pending
             }
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
-        };
-        let copy = queue.published(0, copied);
-        self.dispatch_all(std::iter::once(id), step);
-        Ok(Reply::Published(Few::from_buf([copy])))
+        })
     }
 
     /// Publishes and settles, all or none: everything is checked before anything is done.

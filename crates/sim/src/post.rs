@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use overtake_lane::{HeaderValue, Headers, Letter, Letters, Place, Route};
+use overtake_lane::{Headers, Letter, Letters, Place, Route};
 use overtake_store::codec::Reader;
 
 use crate::refold::mark_in;
@@ -34,17 +34,9 @@ fn letter_in(content: &[u8]) -> Option<Letter> {
     let mut reader = Reader::new(content);
     let media_type = reader.number()?.saturating_sub(1);
     reader.take(usize::try_from(media_type).ok()?)?;
-    let mut headers = Headers::new();
-    for _ in 0..reader.number()? {
-        let name = reader.text()?.to_owned();
-        let value = match reader.byte()? {
-            2 => HeaderValue::Int(reader.signed()?),
-            3 => HeaderValue::Text(reader.text()?.to_owned()),
-            is => HeaderValue::Bool(is == 1),
-        };
-        headers.insert(name, value);
-    }
+    let headers: Headers = reader.named()?.into_iter().collect();
     let exchange = reader.text()?.into();
     let keys = (0..reader.number()?).map(|_| reader.text().map(Arc::from)).collect::<Option<_>>()?;
-    Some(Letter { route: Route { exchange, keys }, headers, ttl_ms: reader.number()?.checked_sub(1) })
+    let ttl_ms = reader.number()?.checked_sub(1);
+    Some(Letter { route: Route { exchange, keys }, marks: Arc::new(headers), ttl_ms })
 }

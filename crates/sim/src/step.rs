@@ -220,9 +220,7 @@ impl World {
         let mut lent = Vec::new();
         for out in &done.outs {
             match out {
-                Out::Deliver { consumer, message } => {
-                    lent.push(Lent { consumer: *consumer, message: (**message).clone() });
-                }
+                Out::Deliver { consumer, message } => lent.push(Lent::delivered(*consumer, message)),
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| &asked.request);
@@ -301,7 +299,9 @@ impl World {
                         self.told(ticket, result);
                     }
                 }
-                Out::Deliver { consumer, message } => self.delivered(consumer, *message),
+                Out::Deliver { consumer, message } => {
+                    self.delivered(consumer, Lent::delivered(consumer, &message).message);
+                }
                 Out::Ended { consumer } => self.ended(consumer),
             }
         }

@@ -21,6 +21,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Publish { settlements, .. } if settlements.is_empty() => "publish",
         Request::Publish { .. } => "transact",
         Request::Lease { .. } => "lease",
+        Request::PublishOne(_) => "publish one",
         Request::GiveUp { .. } => "give up",
         Request::Consume { .. } => "consume",
         Request::Reprioritise { .. } => "reprioritise",

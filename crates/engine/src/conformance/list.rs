@@ -236,6 +236,24 @@ macro_rules! conformance_tests {
                 an_id_twice_in_a_transaction_is_one_message,
                 a_transaction_of_nothing_does_nothing,
             ;
+            sessions:
+                publishes_are_answered_in_the_order_in_which_they_were_asked,
+                a_publish_that_is_refused_leaves_its_neighbours_alone,
+                a_publish_tells_in_how_many_queues_it_is,
+                a_message_of_a_pending_id_is_taken_and_not_stored_again,
+                a_request_without_a_token_is_done_and_not_answered,
+                a_consumer_is_answered_before_its_first_message,
+                a_session_gets_no_more_than_its_window,
+                a_consumer_that_is_cancelled_hears_no_more,
+                a_consumer_hears_that_its_queue_is_gone,
+                a_lease_that_waits_holds_up_no_answer,
+                a_lease_that_is_given_up_is_answered_with_nothing,
+                a_session_that_ends_puts_back_what_its_consumers_hold,
+                a_session_that_ends_gives_up_its_leases_that_wait,
+                a_session_that_ends_puts_back_what_it_leased_and_did_not_hear,
+                what_was_asked_before_a_session_ended_is_done,
+                each_session_hears_its_own,
+            ;
             restart:
                 messages_survive,
                 settled_messages_do_not_return,

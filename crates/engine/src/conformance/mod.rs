@@ -29,7 +29,9 @@ pub mod pickers;
 pub mod refusals;
 pub mod restart;
 pub mod retry;
+pub mod sessions;
 mod story;
+mod talk;
 pub mod transactions;
 pub mod ttl;
 pub mod wiring;
@@ -38,6 +40,7 @@ pub mod words;
 pub use fixture::Fixture;
 pub use list::CASES;
 pub use story::{ENDS, End, Story, answered, binding, refused};
+pub use talk::Talk;
 pub use words::settings;
 
 #[cfg(test)]

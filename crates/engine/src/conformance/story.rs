@@ -12,9 +12,11 @@ use overtake_lane::{
 use super::fixture::Fixture;
 use super::words::{filter, given, header_value, message, name, name_of};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
+    Browse, BrowsedMessage, ConsumeRequest, Content, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
     NewMessage, PublishedCopy, Refused, Select,
 };
+use crate::consumer::Consumer;
+use crate::session::Delivered;
 
 /// How an engine ends before it is started again: as planned, or without warning.
 pub const ENDS: [End; 2] = [End::Planned, End::Crash];
@@ -159,17 +161,20 @@ impl<F: Fixture> Story<F> {
 
     /// Notes the receipts of what was leased, and says what it was.
     pub fn take(&self, messages: &[LeasedMessage]) -> String {
+        let note = |leased: &LeasedMessage| self.note(leased.receipt, leased.message.count, &leased.content);
+        messages.iter().map(note).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As [`Story::take`], of one that came by itself.
+    pub fn take_delivered(&self, message: &Delivered) -> String {
+        self.note(message.receipt, message.count, &message.content)
+    }
+
+    fn note(&self, receipt: Receipt, count: u32, content: &Content) -> String {
         let mut receipts = self.receipts.lock().expect("nobody panics with the receipts in hand");
-        let mut names = Vec::new();
-        for message in messages {
-            let body = name_of(&message.content);
-            receipts.entry(body.clone()).or_default().push(message.receipt);
-            names.push(match message.message.count {
-                1 => body,
-                count => format!("{body}({count})"),
-            });
-        }
-        names.join(" ")
+        let body = name_of(content);
+        receipts.entry(body.clone()).or_default().push(receipt);
+        if count == 1 { body } else { format!("{body}({count})") }
     }
 
     /// Starts a consumer that stays.
@@ -193,7 +198,7 @@ impl<F: Fixture> Story<F> {
         let mut names = Vec::new();
         for _ in 0..count {
             let message = consumer.next().await.expect("the consumer goes on");
-            names.push(self.take(&[message]));
+            names.push(self.take_delivered(&message));
         }
         names.join(" ")
     }

@@ -55,6 +55,24 @@ impl<T> Core<T> {
         }
     }
 
+    /// One message of which nothing is told but whether it is taken.
+    pub(super) fn publish_one(&mut self, now: Time, message: NewMessage) -> Result<Answer, Refused> {
+        self.check_size(std::slice::from_ref(&message), 0)?;
+        let publish = self.place(message);
+        let place = publish.place;
+        let result = self.broker.apply(now, Command::PublishUntold(publish), &mut self.step);
+        self.keep(true);
+        self.hold_or_go();
+        match result {
+            Ok(Reply::Count(copies)) => Ok(Answer::Count(copies)),
+            Ok(_) => unreachable!("a publish of which nothing is told answers a count"),
+            Err(refusal) => {
+                self.release(place);
+                Err(refusal.into())
+            }
+        }
+    }
+
     fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refused> {
         let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let size = |message: &NewMessage| {

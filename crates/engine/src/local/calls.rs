@@ -4,14 +4,15 @@ use overtake_lane::{
     Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt,
     Refusal, Settings, Status,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::{Ask, Door, LocalEngine};
+use super::{Door, LocalEngine, line};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure,
-    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    Browse, BrowsedMessage, Declared, DeleteOnly, Engine, Failure, Health, LeaseRequest, LeasedMessage,
+    NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
+use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 
 impl LocalEngine {
@@ -117,9 +118,9 @@ impl Engine for LocalEngine {
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let door = self.door.clone();
         Box::pin(async move {
-            let (ticket, answer) = oneshot::channel();
+            let (caller, answer) = oneshot::channel();
             let consumer = door.next_consumer();
-            door.send(Request::Lease { consumer, lease }, Some(ticket)).await?;
+            door.send(Request::Lease { consumer, lease }, caller).await?;
             let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
             let answer = open.answer.as_mut().expect("nobody has waited yet").await;
             open.answer = None;
@@ -130,23 +131,8 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
-        let door = self.door.clone();
-        Box::pin(async move {
-            let (ticket, answer) = oneshot::channel();
-            #[expect(clippy::disallowed_methods, reason = "a consumer's window bounds it")]
-            let (to, messages) = mpsc::unbounded_channel();
-            let consumer = door.next_consumer();
-            let end = door.clone();
-            let cancel = move || end.post(Request::Do(Command::Cancel { consumer }));
-            let held_open = EndOfConsumer(Some(Box::new(cancel)));
-            let request = Request::Consume { consumer, consume };
-            door.inbox
-                .send(Ask::Consume { request, messages: to, ticket: Some(ticket) })
-                .map_err(|_| door.unavailable())?;
-            answer.await.unwrap_or_else(|_| Err(door.unavailable()))?;
-            Ok(Consumer { messages, _end: held_open })
-        })
+    fn session(&self) -> Session {
+        line::open(&self.door)
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {

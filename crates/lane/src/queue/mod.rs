@@ -29,7 +29,7 @@ use crate::settings::{LastValue, Order, Settings};
 
 use rewrite::Rewrite;
 
-pub(crate) use publish::{Admission, Admitted};
+pub(crate) use publish::{Admission, Admitted, Copied};
 
 /// One queue.
 #[derive(Clone, Debug)]
