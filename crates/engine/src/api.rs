@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, Headers, MessageView, Outcome, Part,
+    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, MessageView, Outcome, Part,
     QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
 };
+use overtake_properties::Properties;
 
 use crate::consumer::Consumer;
 use crate::session::Session;
@@ -168,10 +169,8 @@ pub struct DeleteOnly {
 /// What a message says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Its headers.
-    pub headers: Headers,
-    /// Its media type.
-    pub content_type: Option<String>,
+    /// What it says about itself, in the bytes in which AMQP has it: whichever way it came, nothing is lost on the next.
+    pub properties: Properties,
     /// Where it was published to, for whoever gets it. Without a routing key the engine says it of the [`Target`]; a front end
     /// whose messages have several routing keys says it itself.
     pub route: Route,

@@ -61,6 +61,7 @@ pub mod core;
 #[doc(hidden)]
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod headers;
 mod local;
 mod options;
 mod place;

@@ -93,7 +93,7 @@ pub(crate) struct MessageOut<'a> {
     content_type: Option<&'a str>,
     /// Texts, whole numbers and booleans by name.
     #[schema(value_type = Object)]
-    headers: &'a Headers,
+    headers: Headers,
     /// The body, if it is UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
@@ -268,8 +268,8 @@ impl<'a> MessageOut<'a> {
             delivery_count: view.count,
             bytes: view.bytes,
             key: view.key.as_deref(),
-            content_type: content.content_type.as_deref(),
-            headers: &content.headers,
+            content_type: content.content_type(),
+            headers: content.headers(),
             body: text.filter(|_| with_body),
             body_base64: base64,
             exchange: &content.route_of(view).exchange,

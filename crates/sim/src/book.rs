@@ -95,7 +95,7 @@ impl Book {
 
     pub(crate) fn begin(&mut self, consumer: ConsumerId, message: &LeasedMessage) {
         let receipt = message.receipt;
-        let mark = crate::refold::mark_of(message.content.content_type.as_deref());
+        let mark = crate::refold::mark_of(message.content.content_type());
         let window = self.takers.get_mut(&consumer).and_then(|taker| taker.window.as_mut());
         let stays = window.map(|window| window.held += 1).is_some();
         let consumer = stays.then_some(consumer);

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use overtake_lane::{Headers, Letter, Letters, Place, Route};
+use bytes::Bytes;
+use overtake_engine::Content;
+use overtake_lane::{Letter, Letters, Place, Route};
+use overtake_properties::{Limits, Properties};
 use overtake_store::codec::Reader;
 
 use crate::refold::mark_in;
@@ -32,11 +35,15 @@ impl Letters for Post {
 
 fn letter_in(content: &[u8]) -> Option<Letter> {
     let mut reader = Reader::new(content);
-    let media_type = reader.number()?.saturating_sub(1);
-    reader.take(usize::try_from(media_type).ok()?)?;
-    let headers: Headers = reader.named()?.into_iter().collect();
+    let len = usize::try_from(reader.number()?).ok()?;
+    let properties = Bytes::copy_from_slice(reader.take(len)?);
+    let properties = Properties::check(properties, &Limits::default()).ok()?;
     let exchange = reader.text()?.into();
     let keys = (0..reader.number()?).map(|_| reader.text().map(Arc::from)).collect::<Option<_>>()?;
     let ttl_ms = reader.number()?.checked_sub(1);
-    Some(Letter { route: Route { exchange, keys }, marks: Arc::new(headers), ttl_ms })
+    Some(Letter {
+        route: Route { exchange, keys },
+        marks: Arc::new(Content { properties, ..Content::default() }),
+        ttl_ms,
+    })
 }

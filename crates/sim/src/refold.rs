@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use overtake_engine::Options;
 use overtake_lane::{Broker, Fact, Ordinals, QueueId, RunId, RunRecord, Seq, Step};
+use overtake_properties::{Limits, PropertiesRef};
 use overtake_store::codec::Reader;
 use overtake_store::record::Decoder;
 use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, Segments, StoreError};
@@ -133,8 +134,9 @@ pub(crate) fn mark_of(content_type: Option<&str>) -> Option<u64> {
 
 pub(crate) fn mark_in(content: &[u8]) -> Option<u64> {
     let mut reader = Reader::new(content);
-    let len = reader.number()?.checked_sub(1)?;
-    mark_of(std::str::from_utf8(reader.take(usize::try_from(len).ok()?)?).ok())
+    let len = usize::try_from(reader.number()?).ok()?;
+    let properties = PropertiesRef::check(reader.take(len)?, &Limits::default()).ok()?;
+    mark_of(properties.content_type()?.text())
 }
 
 fn hash_bytes(bytes: &[u8]) -> u64 {

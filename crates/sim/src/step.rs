@@ -245,8 +245,8 @@ impl World {
 
     /// What is delivered says what was published.
     fn check_content(&self, message: &LeasedMessage) -> Checked {
-        let letter = mark_of(message.content.content_type.as_deref())
-            .and_then(|mark| self.book.letters.get(mark as usize));
+        let letter =
+            mark_of(message.content.content_type()).and_then(|mark| self.book.letters.get(mark as usize));
         hold(letter.is_some_and(|letter| letter.says() == *message.content), Promise::Kept, || {
             format!("{} says what nobody published", message.receipt)
         })

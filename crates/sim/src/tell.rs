@@ -56,7 +56,7 @@ fn message(message: &NewMessage) -> String {
             format!("{name}/{routing_key}{more}")
         }
     };
-    let mark = content.content_type.as_deref().unwrap_or("-");
+    let mark = content.content_type().unwrap_or("-");
     let len = content.body.len();
     format!(
         "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes)"
@@ -64,7 +64,7 @@ fn message(message: &NewMessage) -> String {
 }
 
 pub(crate) fn leased(message: &LeasedMessage) -> String {
-    let mark = message.content.content_type.as_deref().unwrap_or("-");
+    let mark = message.content.content_type().unwrap_or("-");
     format!(
         "{} {mark} at {} until {:?}",
         message.receipt,

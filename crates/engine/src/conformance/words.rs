@@ -52,7 +52,10 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
         header => {
             let name =
                 header.strip_prefix("h.").unwrap_or_else(|| panic!("`{header}` says nothing of a message"));
-            message.content.headers.insert(name.to_owned(), header_value(value));
+            let content = &message.content;
+            let mut headers = content.headers();
+            headers.insert(name.to_owned(), header_value(value));
+            message.content = Content::new(content.content_type(), &headers, content.body.clone());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Binding, Cursor, MessageView, Query, QueueView, Refusal, Time};
+use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time};
 
 use super::{Answer, Core, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, QueuePage};
@@ -71,10 +71,10 @@ impl<T> Core<T> {
         };
         self.broker.browse(queue, &query, &mut |message| {
             let content = self.content(message.place);
-            filter
-                .headers
-                .iter()
-                .all(|(name, value)| content.headers.get(name).is_some_and(|header| header.says(value)))
+            let says = |(name, value): &(String, String)| {
+                content.header(name).is_some_and(|header| header.says(value))
+            };
+            filter.headers.iter().all(says)
         })
     }
 

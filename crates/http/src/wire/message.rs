@@ -72,6 +72,7 @@ macro_rules! message {
             /// 422 or 413 for the first thing that cannot be.
             pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
                 let body = body(self.body, self.body_base64)?;
+                check_content(self.content_type.as_deref(), &self.headers.0)?;
                 let message = NewMessage {
                     to,
                     priority: self.priority.0,
@@ -79,12 +80,7 @@ macro_rules! message {
                     key: self.key,
                     ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
-                    content: Content {
-                        headers: self.headers.0,
-                        content_type: self.content_type,
-                        body,
-                        ..Content::default()
-                    },
+                    content: Content::new(self.content_type.as_deref(), &self.headers.0, body),
                 };
                 limits.check(&message)?;
                 Ok(message)
@@ -281,7 +277,7 @@ impl Limits {
     /// Whether the message fits.
     ///
     /// # Errors
-    /// 413 for the body, 422 for the rest.
+    /// 413.
     pub(crate) fn check(self, message: &NewMessage) -> Result<(), Problem> {
         if message.content.body.len() as u64 > self.max_message_bytes {
             return Err(Problem::too_large(
@@ -292,11 +288,19 @@ impl Limits {
             )
             .key("body"));
         }
-        if let Some(media_type) = &message.content.content_type {
-            check_short("content_type", media_type)?;
-        }
-        check_headers(&message.content.headers)
+        Ok(())
     }
+}
+
+/// Whether what a message says about itself can be kept.
+///
+/// # Errors
+/// 422 for what is too long, too many, or has control characters.
+pub(crate) fn check_content(content_type: Option<&str>, headers: &Headers) -> Result<(), Problem> {
+    if let Some(media_type) = content_type {
+        check_short("content_type", media_type)?;
+    }
+    check_headers(headers)
 }
 
 pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {

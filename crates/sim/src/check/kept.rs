@@ -34,7 +34,7 @@ impl Kept {
             let queue = broker.id_of(&copy.queue).ok()?;
             let of = if is_single { 0 } else { at };
             let known = (is_single || is_direct) && !copy.duplicate;
-            let mark = if known { mark_of(messages[of].content.content_type.as_deref()) } else { None };
+            let mark = if known { mark_of(messages[of].content.content_type()) } else { None };
             Some(((queue, copy.seq), mark))
         });
         self.answered.insert(ticket, named.collect());

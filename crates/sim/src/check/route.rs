@@ -81,7 +81,7 @@ fn leads(exchange: &Exchange, keys: &[&str], message: &NewMessage) -> Vec<Destin
 
 /// Names in these worlds do not begin with `x-`.
 fn has(binding: &Binding, message: &NewMessage) -> bool {
-    let meets = |(name, value): &(String, HeaderValue)| match message.content.headers.get(name) {
+    let meets = |(name, value): &(String, HeaderValue)| match message.content.headers().get(name) {
         Some(there) => *value == HeaderValue::Void || there == value,
         None => false,
     };

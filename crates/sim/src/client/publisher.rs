@@ -71,7 +71,7 @@ impl World {
             key,
             ttl_ms: rng.once_in(6).then(|| rng.one_of(&[1, 30, 200, 2_000])),
             delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
-            content: Content { headers, body: Bytes::from(vec![fill; len as usize]), ..Content::default() },
+            content: Content::new(None, &headers, Bytes::from(vec![fill; len as usize])),
         };
         let is_at_once = self.plan.is_deadly && self.chance.deaths.once_in(12);
         self.stamp(NewMessage { ttl_ms: if is_at_once { Some(0) } else { message.ttl_ms }, ..message })
@@ -86,7 +86,9 @@ impl World {
     /// Gives a message a mark of its own.
     fn stamp(&mut self, mut message: NewMessage) -> NewMessage {
         let mark = self.book.letters.len();
-        message.content.content_type = Some(format!("m/{mark}"));
+        let Content { ref body, .. } = message.content;
+        let mark = format!("m/{mark}");
+        message.content = Content::new(Some(&mark), &message.content.headers(), body.clone());
         self.book.letters.push(Letter { message: message.clone() });
         message
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use overtake_engine::Target;
 use overtake_engine::core::Request;
+use overtake_engine::{Content, Target};
 use overtake_lane::{
     Binding, Command, Destination, ExchangeKind, ExchangeSettings, HashOn, HeaderValue, HeadersMatch,
 };
@@ -97,7 +97,10 @@ impl World {
         let mut message =
             self.new_message(Target::Exchange { name, routing_key, more_keys, mandatory: false });
         if let Some(ms) = delay {
-            message.content.headers.insert("x-delay".to_owned(), HeaderValue::Int(ms));
+            let content = &message.content;
+            let mut headers = content.headers();
+            headers.insert("x-delay".to_owned(), HeaderValue::Int(ms));
+            message.content = Content::new(content.content_type(), &headers, content.body.clone());
             self.remember(&message);
         }
         Request::Publish { messages: vec![message], settlements: Vec::new() }
