@@ -416,3 +416,43 @@ async fn machines_are_told_how_it_is() {
         .len()
     );
 }
+
+#[tokio::test]
+async fn an_exchange_is_shown_as_it_was_declared() {
+    let world = World::new();
+    let ask = json!({
+        "kind": "consistent-hash", "durable": false, "auto_delete": true, "internal": true, "alternate": "rest",
+        "delayed": true, "hash_on": {"header": "user"}, "arguments_base64": "AQID",
+    });
+    let mut expect = ask.clone();
+    (expect["name"], expect["bindings"]) = (json!("x"), json!(0));
+    assert_eq!(world.put("/v1/exchanges/x", &ask.to_string()).await.expect(200).json, expect);
+    assert_eq!(world.get("/v1/exchanges/x").await.expect(200).json, expect);
+    let other = world.put("/v1/exchanges/x", r#"{"kind":"consistent-hash","durable":false}"#).await;
+    assert_eq!(other.code(), "409 exchange-differs");
+    assert_eq!(other.json["key"], "auto_delete");
+}
+
+#[tokio::test]
+async fn exchanges_are_bound_to_exchanges_and_bindings_are_shown_as_they_were_made() {
+    let world = World::new();
+    world.put("/v1/queues/q", "{}").await.expect(201);
+    world.put("/v1/exchanges/h", r#"{"kind":"headers"}"#).await.expect(200);
+    let made = json!({
+        "queue": "q", "routing_key": "", "headers": {"a": null, "n": 7}, "any": true, "match": "any-with-x",
+        "arguments_base64": "AQID",
+    });
+    let ask = r#"{"queue":"q","headers":{"a":null,"n":7},"match":"any-with-x","arguments_base64":"AQID"}"#;
+    assert_eq!(world.post("/v1/exchanges/h/bindings", ask).await.expect(201).json, made);
+    let on = r#"{"to_exchange":"h","routing_key":"k"}"#;
+    world.post("/v1/exchanges/amq.direct/bindings", on).await.expect(201);
+    let bindings = world.get("/v1/exchanges/amq.direct/bindings").await.expect(200).json["bindings"].clone();
+    assert_eq!(bindings[0]["to_exchange"], "h");
+    let message = r#"{"routing_key":"none","more_keys":["k","l"],"body":"1","headers":{"n":7}}"#;
+    let copies = world.post("/v1/exchanges/amq.direct/messages", message).await.expect(201);
+    assert_eq!(copies.all("queue"), ["q"]);
+    assert_eq!(world.delete("/v1/exchanges/h?if=unused").await.code(), "409 exchange-in-use");
+    world.delete("/v1/exchanges/h").await.expect(204);
+    let left = world.get("/v1/exchanges/amq.direct").await.expect(200);
+    assert_eq!(left.json["bindings"], 0);
+}

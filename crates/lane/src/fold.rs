@@ -291,10 +291,11 @@ impl Broker {
         self.names.len()
     }
 
-    /// Queues, exchanges and bindings: how many facts [`Broker::topology_facts`] are.
+    /// How much the records of queues, exchanges and bindings take, in KiB, about: mostly as many as
+    /// [`Broker::topology_facts`] are.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.names.len() + self.topology.len()
+        self.names.len() + self.topology.cost()
     }
 
     /// The facts that store every message, by queue name and sequence.

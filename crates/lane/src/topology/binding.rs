@@ -79,15 +79,23 @@ impl Binding {
         }
     }
 
+    fn len(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.size());
+        self.routing_key.len() + self.arguments.len() + headers.sum::<usize>()
+    }
+
+    /// How much its record takes, in KiB, about.
+    pub(super) fn cost(&self) -> usize {
+        1 + self.len() / 1_024
+    }
+
     /// Whether it can be remembered.
     ///
     /// # Errors
     /// [`Refusal::ArgumentsInvalid`].
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        let headers = self.headers.iter().map(|(name, value)| name.len() + value.size());
-        let len = self.routing_key.len() + self.arguments.len() + headers.sum::<usize>();
         let is_shallow = self.headers.iter().all(|(_, value)| value.is_shallow());
-        (len <= ARGUMENTS_LEN_MAX && is_shallow).then_some(()).ok_or(Refusal::ArgumentsInvalid)
+        (self.len() <= ARGUMENTS_LEN_MAX && is_shallow).then_some(()).ok_or(Refusal::ArgumentsInvalid)
     }
 
     /// How much of what a consistent-hash exchange shares out it gets.

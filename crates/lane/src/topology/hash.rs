@@ -9,8 +9,8 @@
 use std::cmp::Ordering;
 
 use super::binding::{Binding, Destination};
-use super::exchange::HashOn;
 use super::route::Envelope;
+use super::settings::HashOn;
 
 /// What an exchange shares out by, as a number.
 pub(super) fn key(on: &HashOn, letter: &Envelope<'_>) -> u64 {

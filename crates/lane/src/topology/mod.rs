@@ -8,15 +8,17 @@ mod exchange;
 mod hash;
 mod header;
 mod route;
+mod settings;
 mod trie;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
-pub use exchange::{Exchange, ExchangeKind, ExchangeSettings, ExchangeView, HashOn};
+pub use exchange::{Exchange, ExchangeView};
 pub use header::{HEADER_DEPTH_MAX, HeaderValue, Headers, Marks, Property};
 pub use route::{Envelope, Routed};
+pub use settings::{ExchangeKind, ExchangeSettings, HashOn};
 pub use trie::topic_matches;
 
 use self::binding::Bindings;
@@ -84,9 +86,9 @@ impl Topology {
         self.into.get(to).into_iter().flatten().map(|binding| &**binding)
     }
 
-    /// Exchanges and bindings, how many.
-    pub(crate) fn len(&self) -> usize {
-        self.exchanges.values().map(|exchange| 1 + exchange.shared().len()).sum()
+    /// How much the records of exchanges and bindings take, in KiB, about.
+    pub(crate) fn cost(&self) -> usize {
+        self.exchanges.values().map(|exchange| exchange.cost).sum()
     }
 
     // ---- exchanges ----
