@@ -680,7 +680,7 @@ impl World {
             (Status::Ready, Status::Dead) => expired || crowded,
             (Status::Delayed, Status::Ready) => due,
             (Status::Delayed, Status::Leased) => due && delivered,
-            (Status::Delayed, Status::Dead) => expired,
+            (Status::Delayed, Status::Dead) => expired || (due && crowded),
             (Status::Leased, Status::Ready | Status::Delayed | Status::Dead) => ended,
             (Status::Leased, Status::Leased) => ended && delivered,
             (Status::Dead, Status::Ready) => licence.replays,
