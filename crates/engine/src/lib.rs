@@ -68,9 +68,9 @@ mod snapshot;
 mod watermarks;
 
 pub use api::{
-    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
-    DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, MemoryHealth, NewMessage, Page,
-    Pending, PublishedCopy, QueuePage, Refused, Select, Target,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Coming, ConsumeRequest, Consumer, Content,
+    DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest, LeasedMessage,
+    MemoryHealth, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused, Select, Session, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use local::LocalEngine;

@@ -89,7 +89,7 @@ impl Engine {
 
 fn declared(disk: &MemoryDisk) -> Engine {
     let mut engine = Engine::open(disk);
-    let declare = Command::DeclareQueue { name: Arc::from("q"), settings: Box::new(Settings::default()) };
+    let declare = Command::declare(Arc::from("q"), Box::new(Settings::default()));
     engine.ask(Request::Do(declare)).expect("declared");
     engine
 }

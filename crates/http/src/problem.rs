@@ -180,6 +180,9 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::Dead
         | Refusal::NotDead
         | Refusal::ConsumerKnown
+        | Refusal::ConsumerExclusive
+        | Refusal::QueueLocked
+        | Refusal::QueueDiffers
         | Refusal::TooManyQueues => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved

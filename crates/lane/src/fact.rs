@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::identity::Identity;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
 use crate::message::{Death, Message, Settled};
 use crate::priority::{Original, Priority};
@@ -22,6 +23,8 @@ pub enum Fact {
         name: Arc<str>,
         /// Its settings.
         settings: Box<Settings>,
+        /// What it is besides.
+        identity: Identity,
         /// The sequence its next message gets.
         next_seq: Seq,
     },

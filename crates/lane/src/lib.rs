@@ -8,9 +8,12 @@ mod bitmap;
 mod broker;
 mod browse;
 mod command;
+mod consuming;
+mod declaring;
 mod entries;
 mod fact;
 mod fold;
+mod identity;
 mod ids;
 mod index;
 mod lane;
@@ -24,20 +27,24 @@ mod queue;
 mod refusal;
 mod roster;
 mod run;
+mod sessions;
 mod settings;
 mod stats;
 mod topology;
 mod view;
+mod windows;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Few, Outcome, Part, Publish, Published, Pull, Reply, Step,
-    UrgentCredit, Which,
+    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Outcome, Part, Publish, Published, Pull,
+    Reply, Step, UrgentCredit, Which,
 };
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
+pub use identity::Identity;
 pub use ids::{
-    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
+    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, SessionId, Time,
+    WindowId,
 };
 pub use message::{
     Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id,

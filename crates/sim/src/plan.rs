@@ -78,6 +78,8 @@ pub(crate) struct Plan {
     pub(crate) is_deep: bool,
     /// The disk has no room for another file while the queues drain.
     pub(crate) is_full_in_calm: bool,
+    /// Clients are connected: they get, own queues, and all that they have ends with them.
+    pub(crate) has_sessions: bool,
 }
 
 impl Plan {
@@ -114,6 +116,7 @@ impl Plan {
             low_files,
             is_deep: false,
             is_full_in_calm: rng.once_in(6),
+            has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
         if memory.once_in(6) { plan.deep(memory) } else { plan }

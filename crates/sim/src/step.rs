@@ -6,6 +6,7 @@ use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
+use crate::book::asked_by;
 use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
@@ -220,9 +221,19 @@ impl World {
                 Out::Deliver { consumer, message } => {
                     lent.push(Lent { consumer: *consumer, message: (**message).clone() });
                 }
+                Out::TimedOut { .. } => {}
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
-                    let asked = self.asked.get(ticket).map(|asked| &asked.request);
+                    let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
+                    if let Some(Request::Get(get)) = asked {
+                        match result {
+                            Ok(Answer::Got(Some(got))) => {
+                                lent.push(Lent { consumer: get.consumer, message: got.message.clone() });
+                            }
+                            _ => drop(self.book.takers.remove(&get.consumer)),
+                        }
+                        continue;
+                    }
                     let Some(Request::Lease { consumer, .. }) = asked else { continue };
                     self.book.takers.remove(consumer);
                     if let Ok(Answer::Leased(messages)) = result {
@@ -298,6 +309,9 @@ impl World {
                     }
                 }
                 Out::Deliver { consumer, message } => self.delivered(consumer, *message),
+                Out::TimedOut { consumer, receipt } => {
+                    self.tell(|| format!("consumer {} held {receipt} for too long", consumer.0));
+                }
                 Out::Ended { consumer } => self.ended(consumer),
             }
         }

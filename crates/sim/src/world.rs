@@ -121,6 +121,7 @@ pub(crate) struct World {
     pub(crate) asked: BTreeMap<u64, Asked>,
     pub(crate) next_ticket: u64,
     pub(crate) next_consumer: u64,
+    pub(crate) next_session: u64,
     pub(crate) clients: Vec<Client>,
     pub(crate) names: Names,
     pub(crate) acts: u64,
@@ -143,6 +144,7 @@ pub(crate) struct Chance {
     pub(crate) faults: Rng,
     pub(crate) clock: Rng,
     pub(crate) spill: Rng,
+    pub(crate) sessions: Rng,
 }
 
 /// What things are called in this world.
@@ -198,6 +200,7 @@ impl World {
                 faults: Rng::new(seed, "faults"),
                 clock: Rng::new(seed, "clock"),
                 spill: Rng::new(seed, "spill"),
+                sessions: Rng::new(seed, "sessions"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -214,6 +217,7 @@ impl World {
             asked: BTreeMap::new(),
             next_ticket: 0,
             next_consumer: 0,
+            next_session: 0,
             clients,
             names,
             acts: 0,

@@ -11,8 +11,8 @@ use std::sync::Once;
 use common::spilled::{Pair, QUEUE, STORE_ID, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, ExchangeKind, Fact, LeaseId, Located, Message, Ordinals, Original, Priority, QueueId, Rewritten,
-    RunId, RunRecord, Seq, Settings, Settled, State, Time,
+    Binding, ExchangeKind, Fact, Identity, LeaseId, Located, Message, Ordinals, Original, Priority, QueueId,
+    Rewritten, RunId, RunRecord, Seq, Settings, Settled, State, Time,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -113,10 +113,20 @@ fn growing_records() -> Vec<Record> {
         headers: vec![("region".into(), "eu".into())],
         any: true,
     });
-    let settings = Box::new(Settings::default());
+    let queue = |name: &str, identity| Fact::QueueStored {
+        queue: QUEUE,
+        name: name.into(),
+        settings: Box::new(Settings::default()),
+        identity,
+        next_seq: Seq(301),
+    };
     let alone = |fact| vec![(fact, None)];
     vec![
-        alone(Fact::QueueStored { queue: QUEUE, name: "urgent".into(), settings, next_seq: Seq(301) }),
+        alone(queue("urgent", Identity::default())),
+        alone(queue(
+            "reply",
+            Identity { exclusive: true, auto_delete: true, arguments: [0xa5, 0].into(), durable: false },
+        )),
         alone(Fact::ExchangeStored { name: "orders".into(), kind: ExchangeKind::Topic }),
         alone(Fact::Bound(binding.clone())),
         alone(Fact::Unbound(binding)),

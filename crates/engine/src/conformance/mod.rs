@@ -28,6 +28,7 @@ pub mod pickers;
 pub mod refusals;
 pub mod restart;
 pub mod retry;
+pub mod sessions;
 mod story;
 pub mod transactions;
 pub mod ttl;

@@ -7,7 +7,7 @@
 //! journal is more than twice as long as what it keeps, the messages and the records of runs in its oldest quarter are written
 //! again at the tail, a few at a time. On a full disk that begins earlier, and a file that publishes may not fill is left for it.
 
-use overtake_lane::{Command, Fact, QueueId, Refusal, RunId, Seq, Which};
+use overtake_lane::{Command, Existing, Fact, QueueId, Refusal, RunId, Seq, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
@@ -115,8 +115,8 @@ impl<T> Core<T> {
 
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store.
     fn changes_nothing(&self, command: &Command) -> bool {
-        let Command::DeclareQueue { name, settings } = command else { return false };
-        self.broker.settings(name).is_ok_and(|is| *is == **settings)
+        let Command::DeclareQueue { name, settings, existing, .. } = command else { return false };
+        self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
     }
 
     /// Bytes between refusing publishes and holding leases.

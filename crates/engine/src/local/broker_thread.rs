@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::disk_thread::{Flush, News};
 use super::freeze::Freeze;
 use super::{Ask, Shared, Ticket};
-use crate::api::{Failure, LeasedMessage};
+use crate::api::{Coming, Failure};
 use crate::clock::Clock;
 use crate::core::{Answer, Core, Done, Job, Out, Request};
 
@@ -43,7 +43,7 @@ pub(super) struct BrokerThread {
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     set_down: watch::Sender<Option<Arc<str>>>,
-    consumers: BTreeMap<ConsumerId, mpsc::UnboundedSender<LeasedMessage>>,
+    consumers: BTreeMap<ConsumerId, mpsc::UnboundedSender<Coming>>,
     /// Answers that wait for what is not yet handed over.
     answers: Vec<(Ticket, Result<Answer, Failure>)>,
     /// Requests that wait for a file.
@@ -132,15 +132,13 @@ impl BrokerThread {
         let now = self.clock.now();
         match ask {
             Ask::Request { request, ticket, _place } => {
-                if let Request::Do(Command::Cancel { consumer }) = &request {
+                if let Request::Do(Command::Cancel { consumer } | Command::Leave { consumer }) = &request {
                     self.consumers.remove(consumer);
                 }
                 self.core.handle(now, request, ticket);
             }
-            Ask::Consume { request, messages, ticket } => {
-                if let Request::Consume { consumer, .. } = &request {
-                    self.consumers.insert(*consumer, messages);
-                }
+            Ask::Consume { consumer, request, messages, ticket } => {
+                self.consumers.insert(consumer, messages);
                 self.core.handle(now, request, ticket);
             }
             Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
@@ -211,14 +209,24 @@ impl BrokerThread {
                 }
                 Out::Answer { ticket, result, durable: false } => {
                     let unsent = ticket.map(|ticket| ticket.send(result.map_err(Failure::Refused)));
-                    if let Some(Err(Ok(Answer::Leased(messages)))) = unsent {
-                        undelivered.extend(messages.iter().map(|message| message.receipt));
+                    match unsent {
+                        Some(Err(Ok(Answer::Leased(messages)))) => {
+                            undelivered.extend(messages.iter().map(|message| message.receipt));
+                        }
+                        Some(Err(Ok(Answer::Got(Some(got))))) => undelivered.push(got.message.receipt),
+                        _ => {}
                     }
                 }
                 Out::Deliver { consumer, message } => {
                     if let Some(messages) = self.consumers.get(&consumer) {
                         // A consumer that is gone is cancelled in a moment, and gives back what it held.
-                        let _ = messages.send(*message);
+                        let _ = messages.send(Coming::Message(message));
+                    }
+                }
+                Out::TimedOut { consumer, receipt } => {
+                    if let Some(messages) = self.consumers.get(&consumer) {
+                        // A consumer that is gone need not be told.
+                        let _ = messages.send(Coming::TimedOut(receipt));
                     }
                 }
                 Out::Ended { consumer } => {

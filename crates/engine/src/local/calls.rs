@@ -3,22 +3,31 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal,
-    Settings, Status,
+    Binding, Command, ConsumerId, Exchange, ExchangeKind, Get, Given, Outcome, QueueView, Receipt, Refusal,
+    Status, WindowId,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Ask, Door, LocalEngine};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure,
-    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    Browse, BrowsedMessage, ConsumeRequest, Consumer, DeclareQueue, Declared, DeleteOnly, Engine, Failure,
+    Got, Health, LeaseRequest, LeasedMessage, Line, NewMessage, Page, Pending, PublishedCopy, QueuePage,
+    Select, Session,
 };
 use crate::core::{Answer, Request};
 use crate::snapshot::{NoSnapshot, Snapshot};
 
 impl LocalEngine {
+    /// A request as whoever asks.
+    fn by(&self, request: Request) -> Request {
+        match self.session {
+            Some(session) => Request::By { session, request: Box::new(request) },
+            None => request,
+        }
+    }
+
     fn ask<A: 'static>(&self, request: Request, open: fn(Answer) -> Option<A>) -> Pending<A> {
-        let door = self.door.clone();
+        let (door, request) = (self.door.clone(), self.by(request));
         Box::pin(async move {
             let answer = door.ask(request).await?;
             Ok(open(answer).expect("each request has its kind of answer"))
@@ -33,6 +42,12 @@ impl LocalEngine {
         self.ask(request, |answer| if let Answer::Count(count) = answer { Some(count) } else { None })
     }
 
+    fn declared(&self, command: Command) -> Pending<Declared> {
+        self.ask(Request::Do(command), |answer| {
+            if let Answer::Declared(declared) = answer { Some(declared) } else { None }
+        })
+    }
+
     fn each(&self, command: Command) -> Pending<Vec<Result<(), Refusal>>> {
         self.ask(
             Request::Do(command),
@@ -44,16 +59,23 @@ impl LocalEngine {
 }
 
 impl Engine for LocalEngine {
-    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared> {
-        let command = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
-        self.ask(Request::Do(command), |answer| {
-            if let Answer::Declared(declared) = answer { Some(declared) } else { None }
-        })
+    fn connect(&self) -> Session {
+        Arc::new(self.of_session())
     }
 
-    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()> {
+    fn declare(&self, name: &str, declare: DeclareQueue) -> Pending<Declared> {
+        let DeclareQueue { settings, identity, existing } = declare;
+        let (name, settings) = (name.into(), Box::new(settings));
+        self.declared(Command::DeclareQueue { name, settings, identity, existing })
+    }
+
+    fn check_queue(&self, name: &str) -> Pending<Declared> {
+        self.declared(Command::CheckQueue { name: name.into() })
+    }
+
+    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<u64> {
         let DeleteOnly { if_empty, if_unused } = only;
-        self.do_it(Command::DeleteQueue { name: name.into(), if_empty, if_unused })
+        self.count(Request::Do(Command::DeleteQueue { name: name.into(), if_empty, if_unused }))
     }
 
     fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage> {
@@ -106,10 +128,11 @@ impl Engine for LocalEngine {
 
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let door = self.door.clone();
+        let consumer = door.next_consumer();
+        let request = self.by(Request::Lease { consumer, lease });
         Box::pin(async move {
             let (ticket, answer) = oneshot::channel();
-            let consumer = door.next_consumer();
-            door.send(Request::Lease { consumer, lease }, Some(ticket)).await?;
+            door.send(request, Some(ticket)).await?;
             let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
             let answer = open.answer.as_mut().expect("nobody has waited yet").await;
             open.answer = None;
@@ -120,23 +143,33 @@ impl Engine for LocalEngine {
         })
     }
 
+    fn get(&self, queue: &str, no_ack: bool) -> Pending<Option<Got>> {
+        let consumer = self.door.next_consumer();
+        self.ask(Request::Get(Get { consumer, queue: queue.into(), no_ack }), |answer| {
+            if let Answer::Got(got) = answer { Some(got.map(|got| *got)) } else { None }
+        })
+    }
+
     fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
         let door = self.door.clone();
+        let consumer = door.next_consumer();
+        let line = line_of(&door, consumer, consume.no_ack);
+        let request = self.by(Request::Consume { consumer, consume });
         Box::pin(async move {
             let (ticket, answer) = oneshot::channel();
             #[expect(clippy::disallowed_methods, reason = "a consumer's window bounds it")]
             let (to, messages) = mpsc::unbounded_channel();
-            let consumer = door.next_consumer();
-            let end = door.clone();
-            let cancel = move || end.post(Request::Do(Command::Cancel { consumer }));
-            let held_open = EndOfConsumer(Some(Box::new(cancel)));
-            let request = Request::Consume { consumer, consume };
             door.inbox
-                .send(Ask::Consume { request, messages: to, ticket: Some(ticket) })
+                .send(Ask::Consume { consumer, request, messages: to, ticket: Some(ticket) })
                 .map_err(|_| door.unavailable())?;
             answer.await.unwrap_or_else(|_| Err(door.unavailable()))?;
-            Ok(Consumer { messages, _end: held_open })
+            Ok(Consumer { messages, line })
         })
+    }
+
+    fn set_window(&self, number: u32, size: u32) -> Pending<()> {
+        let session = self.session.expect("a window is shared within a session");
+        self.do_it(Command::SetWindow { window: WindowId { session, number }, size })
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {
@@ -184,6 +217,20 @@ impl Engine for LocalEngine {
             return Err(NoSnapshot::Unavailable(why));
         }
         self.snapshots.take(&self.door.inbox)
+    }
+}
+
+/// How a consumer tells the broker of itself. While nobody has read it yet, all of its window is on its way.
+fn line_of(door: &Door, consumer: ConsumerId, no_ack: bool) -> Line {
+    let post = |command: Command| {
+        let door = door.clone();
+        move || door.post(Request::Do(command.clone()))
+    };
+    Line {
+        end: Some(Box::new(post(Command::Cancel { consumer }))),
+        leave: Some(Box::new(post(Command::Leave { consumer }))),
+        read: no_ack
+            .then(|| -> Box<dyn FnMut() + Send> { Box::new(post(Command::Took { consumer, messages: 1 })) }),
     }
 }
 

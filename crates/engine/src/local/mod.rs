@@ -26,18 +26,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use overtake_lane::ConsumerId;
+use overtake_lane::{Command, ConsumerId, SessionId};
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use self::freeze::Freeze;
-use crate::api::{Failure, Health, LeasedMessage, MemoryHealth};
+use crate::api::{Coming, Failure, Health, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
 use crate::watermarks::{DiskHealth, Full};
 
-/// A broker in this process, on a directory of its own.
+/// A broker in this process, on a directory of its own; or, from [`Engine::connect`](crate::Engine::connect), one session of it.
 ///
 /// Dropping it stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
 ///
@@ -51,8 +51,10 @@ use crate::watermarks::{DiskHealth, Full};
 pub struct LocalEngine {
     door: Door,
     recovered: Recovered,
-    snapshots: snapshots::Snapshots,
+    snapshots: Arc<snapshots::Snapshots>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Who asks, if this is a session: then the broker is another's to stop.
+    session: Option<SessionId>,
 }
 
 /// The way to the broker thread.
@@ -74,6 +76,7 @@ struct Shared {
     syncs: AtomicU64,
     unsynced: AtomicU64,
     consumers: AtomicU64,
+    sessions: AtomicU64,
 }
 
 /// Who waits for an answer, if anybody does.
@@ -87,8 +90,9 @@ enum Ask {
         _place: Option<OwnedSemaphorePermit>,
     },
     Consume {
+        consumer: ConsumerId,
         request: Request,
-        messages: mpsc::UnboundedSender<LeasedMessage>,
+        messages: mpsc::UnboundedSender<Coming>,
         ticket: Ticket,
     },
     News(disk_thread::News),
@@ -142,7 +146,7 @@ impl LocalEngine {
         let news = inbox.clone();
         let disk_shared = Arc::clone(&shared);
         let freeze = Arc::new(Freeze::new(committer.moment()));
-        let snapshots = snapshots::Snapshots::new(disk, Arc::clone(&freeze));
+        let snapshots = Arc::new(snapshots::Snapshots::new(disk, Arc::clone(&freeze)));
         let disk_freeze = Arc::clone(&freeze);
         let late_jobs = jobs.clone();
         let disk = named("overtake-disk", move || {
@@ -160,7 +164,19 @@ impl LocalEngine {
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Arc::new(Semaphore::new(options.inbox.max(1))), shared, down };
-        Ok(Self { door, recovered, snapshots, threads: Mutex::new(vec![broker, disk, spill]) })
+        let threads = Mutex::new(vec![broker, disk, spill]);
+        Ok(Self { door, recovered, snapshots, threads, session: None })
+    }
+
+    /// The same broker, asked by a new session.
+    fn of_session(&self) -> Self {
+        Self {
+            door: self.door.clone(),
+            recovered: self.recovered.clone(),
+            snapshots: Arc::clone(&self.snapshots),
+            threads: Mutex::default(),
+            session: Some(self.door.next_session()),
+        }
     }
 
     /// What was found when it was opened.
@@ -204,7 +220,10 @@ impl LocalEngine {
 
 impl Drop for LocalEngine {
     fn drop(&mut self) {
-        self.close();
+        match self.session {
+            Some(session) => self.door.post(Request::Do(Command::EndSession { session })),
+            None => self.close(),
+        }
     }
 }
 
@@ -213,6 +232,10 @@ const STOPPED: &str = "it is stopping";
 impl Door {
     fn next_consumer(&self) -> ConsumerId {
         ConsumerId(self.shared.consumers.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn next_session(&self) -> SessionId {
+        SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Puts a request into the inbox as soon as there is a place.

@@ -5,10 +5,12 @@ mod story;
 #[path = "../watch/mod.rs"]
 mod watch;
 
+mod consumers;
 mod dead_letters;
 mod limits;
 mod pickers;
 mod priority;
+mod queues;
 mod routing;
 mod runs;
 mod seeing;

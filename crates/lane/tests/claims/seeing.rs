@@ -51,7 +51,7 @@ fn the_oldest_age_is_that_of_the_head() {
 
 fn broker() -> Broker {
     let mut broker = Broker::new(Options::default());
-    let declare = Command::DeclareQueue { name: "q".into(), settings: Box::new(Settings::default()) };
+    let declare = Command::declare("q".into(), Box::new(Settings::default()));
     broker.apply(Time(1), declare, &mut Step::default()).expect("made");
     broker
 }
