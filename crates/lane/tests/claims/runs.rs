@@ -261,7 +261,7 @@ fn what_was_fetched_without_a_fact_and_spilled_again_is_there_once() {
     stage.ask(Command::Consume(consume));
     stage.ask(Command::Cancel { consumer: ConsumerId(1) });
     assert_eq!(runs(&stage.broker), [], "both are in memory");
-    stage.ask(Command::declare("q".into(), Box::new(Settings::default())));
+    stage.ask(Command::declare("q".into(), Box::default()));
     stage.spill(2, 2);
     assert_eq!(runs(&stage.broker), [(2, 2, 2)]);
     let (again, _) = stage.folded(|_| true);
