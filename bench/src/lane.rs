@@ -73,7 +73,7 @@ impl Bench {
         settings.validate().expect("sound settings");
         let queue: Arc<str> = "q".into();
         let mut step = Step::default();
-        let declare = Command::DeclareQueue { name: Arc::clone(&queue), settings };
+        let declare = Command::declare(Arc::clone(&queue), settings);
         broker.apply(Time(1), declare, &mut step).expect("a new queue");
         Self {
             broker,
@@ -137,11 +137,8 @@ impl Bench {
     fn consumer(mut self, lanes: u64, window: u32, cycles: usize) -> Duration {
         self.fill(lanes);
         self.ask(Command::Consume(Consume {
-            consumer: ConsumerId(1),
-            queue: Arc::clone(&self.queue),
             window: Some(window),
-            urgent: None,
-            priority: 0,
+            ..Consume::new(ConsumerId(1), Arc::clone(&self.queue))
         }));
         time(|| {
             for _ in 0..cycles / window as usize {

@@ -81,7 +81,7 @@ fn confirms(events: Vec<Event>, next: usize) -> usize {
 }
 
 async fn consume(mut session: Session, window: u32, messages: usize) {
-    let consume = ConsumeRequest { queue: QUEUE.into(), window: Some(window), urgent: None, priority: 0 };
+    let consume = ConsumeRequest { window: Some(window), ..ConsumeRequest::new(QUEUE.into()) };
     let request = Request::Consume { consumer: session.asks.next_consumer(), consume };
     session.asks.ask(vec![Ask { token: Some(0), request }]).await;
     let mut consumed = 0;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, MessageView, Outcome, Part,
-    QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
+    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
+    Outcome, Part, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
 };
 use overtake_properties::Properties;
 
@@ -25,10 +25,20 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
 /// Every change answers once it is durable. A lease is handed out before that: losing it in a crash puts the message back.
 /// Dropping the answer of [`Engine::lease`] gives up the wait; a message already on its way is put back.
 pub trait Engine: Send + Sync + 'static {
+    /// This engine, asked by somebody who is connected: the queues that it makes exclusive are its own, and what it gets and
+    /// consumes it holds. Dropping it ends the session: its consumers end, what they held is put back, its queues are gone.
+    fn connect(&self) -> Connection;
+
     /// Makes a queue or changes the settings of the one that is there. The settings must be valid.
-    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared>;
-    /// Deletes a queue with what is in it.
-    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()>;
+    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared> {
+        self.declare(name, DeclareQueue { settings, ..DeclareQueue::default() })
+    }
+    /// Makes a queue, or finds the one that is there. The settings must be valid.
+    fn declare(&self, name: &str, declare: DeclareQueue) -> Pending<Declared>;
+    /// Asks whether a queue is there and may be used, which counts as a use.
+    fn check_queue(&self, name: &str) -> Pending<Declared>;
+    /// Deletes a queue with what is in it. Answers how many messages were ready.
+    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<u64>;
     /// At most so many queues, 1 or more, by name: those after a name, which need not be one of a queue.
     fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage>;
     /// One queue.
@@ -59,16 +69,26 @@ pub trait Engine: Send + Sync + 'static {
     ) -> Pending<Vec<PublishedCopy>>;
     /// Leases what is there, or waits for the first: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
+    /// Leases the message that goes next, now or not at all; with `no_ack` it is settled as it is given. The lease lasts until it
+    /// is settled or the session ends; without a session, until the broker does.
+    fn get(&self, queue: &str, no_ack: bool) -> Pending<Option<Got>>;
     /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.
     fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
         Box::pin(Consumer::start(self.session(), consume))
     }
+    /// Says how many messages the consumers that share a window of this session hold together; 0: no limit.
+    ///
+    /// # Panics
+    /// Without a session: nobody could share it.
+    fn set_window(&self, number: u32, size: u32) -> Pending<()>;
     /// Settles leases, each for itself.
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
 
-    /// A client that asks without waiting, and hears what comes of it in order: for many messages over one connection.
+    /// A client that asks without waiting, and hears what comes of it in order: for many messages over one connection. It is
+    /// somebody connected, as [`Engine::connect`] makes one; of one who is connected already it is a part, and only what it
+    /// consumes ends with it.
     fn session(&self) -> Session;
 
     /// A page of the messages of a queue: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
@@ -150,11 +170,38 @@ pub struct QueuePage {
     pub next: Option<Arc<str>>,
 }
 
-/// What declaring a queue did.
+/// An engine that is asked by somebody who is connected.
+pub type Connection = Arc<dyn Engine>;
+
+/// A queue to declare.
+#[derive(Clone, Debug, Default)]
+pub struct DeclareQueue {
+    /// All its settings.
+    pub settings: Settings,
+    /// What it is besides.
+    pub identity: Identity,
+    /// What becomes of one that is there.
+    pub existing: Existing,
+}
+
+/// A queue that was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// It is new.
     pub made: bool,
+    /// Messages ready.
+    pub ready: u64,
+    /// Consumers that stay.
+    pub consumers: u64,
+}
+
+/// A message that was asked for.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// The message.
+    pub message: LeasedMessage,
+    /// Messages ready after it.
+    pub ready: u64,
 }
 
 /// When a queue may be deleted.
@@ -306,6 +353,20 @@ pub struct ConsumeRequest {
     pub urgent: Option<UrgentCredit>,
     /// Consumers of a higher one are served first.
     pub priority: i32,
+    /// The number of a window that it shares with others of its session ([`Engine::set_window`]). Both hold.
+    pub shared: Option<u32>,
+    /// Wants to be the only consumer.
+    pub exclusive: bool,
+    /// Messages are settled as they are given. Then its window is how many wait to be read at most.
+    pub no_ack: bool,
+}
+
+impl ConsumeRequest {
+    /// A consumer with the window that the queue gives.
+    #[must_use]
+    pub fn new(queue: Arc<str>) -> Self {
+        Self { queue, window: None, urgent: None, priority: 0, shared: None, exclusive: false, no_ack: false }
+    }
 }
 
 /// Which messages of a queue.

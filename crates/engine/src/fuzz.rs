@@ -165,7 +165,7 @@ fn store() -> Vec<File> {
     }
     let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
     for (name, settings) in [("a", Settings::default()), ("b", moves)] {
-        let declare = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
+        let declare = Command::declare(name.into(), Box::new(settings));
         core.handle(START, Request::Do(declare), ());
         let mut messages: Vec<NewMessage> = (0..6).map(|n| message(name, &format!("{name}{n}"))).collect();
         messages[5].delay_ms = 60_000;

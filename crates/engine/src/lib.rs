@@ -72,12 +72,12 @@ mod snapshot;
 mod watermarks;
 
 pub use api::{
-    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Content, Declared,
-    DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, MemoryHealth, NewMessage, Page,
-    Pending, PublishedCopy, QueuePage, Refused, Select, Target,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Connection, ConsumeRequest, Content,
+    DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest, LeasedMessage,
+    MemoryHealth, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused, Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use consumer::Consumer;
+pub use consumer::{Coming, Consumer};
 pub use local::LocalEngine;
 pub use options::Options;
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};

@@ -55,7 +55,7 @@ fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
     let mut engine = Engine { core, committer };
     for queue in 0..20 {
         let (name, settings) = (format!("q{queue}").into(), Box::new(Settings::default()));
-        engine.ask(Request::Do(Command::DeclareQueue { name, settings })).expect("declared");
+        engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
     }
     disk.set_capacity(Some(8 * FILE));
     while engine.publish().is_ok() {}
@@ -83,7 +83,7 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
     let Opened { core, committer, .. } = Core::open(MemoryDisk::new(1), &options, NOW).expect("it opens");
     let mut engine = Engine { core, committer };
     let (name, settings) = ("q0".into(), Box::new(Settings::default()));
-    engine.ask(Request::Do(Command::DeclareQueue { name, settings })).expect("declared");
+    engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
     for (free, says) in [
         (Some(21), "taken"),
         (Some(10), "taken, but no file"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request, Spiller};
 use overtake_engine::{Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target};
-use overtake_lane::{Command, ConsumerId, HeaderValue, Outcome, Settings, Time};
+use overtake_lane::{Command, ConsumerId, HeaderValue, Outcome, Time};
 use overtake_store::{Committer, MemoryDisk, StoreError};
 
 const NOW: Time = Time(1_000);
@@ -89,7 +89,7 @@ impl Engine {
 
 fn declared(disk: &MemoryDisk) -> Engine {
     let mut engine = Engine::open(disk);
-    let declare = Command::DeclareQueue { name: Arc::from("q"), settings: Box::new(Settings::default()) };
+    let declare = Command::declare(Arc::from("q"), Box::default());
     engine.ask(Request::Do(declare)).expect("declared");
     engine
 }

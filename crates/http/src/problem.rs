@@ -182,6 +182,9 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::Dead
         | Refusal::NotDead
         | Refusal::ConsumerKnown
+        | Refusal::ConsumerExclusive
+        | Refusal::QueueLocked
+        | Refusal::QueueDiffers
         | Refusal::TooManyQueues => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved

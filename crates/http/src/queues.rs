@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use overtake_lane::{LaneView, QueueView, Settings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use overtake_lane::{Identity, LaneView, QueueView, Settings};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -42,6 +44,8 @@ struct QueueOut<'a> {
     /// Its settings, all of them.
     #[schema(value_type = SettingsSchema)]
     settings: &'a Settings,
+    /// What it is besides.
+    identity: IdentityOut,
     /// The sums over its lanes.
     totals: Totals,
     /// Consumers that stay.
@@ -51,6 +55,29 @@ struct QueueOut<'a> {
     /// Its lanes, the most urgent first.
     #[schema(value_type = Vec<LaneSchema>)]
     lanes: &'a [LaneView],
+}
+
+/// What a queue is from the moment it is made. One that is made over HTTP is durable and nothing else.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Identity)]
+struct IdentityOut {
+    /// It is still there after a restart.
+    durable: bool,
+    /// It belongs to one connection: others may only publish to it, and it ends with that connection.
+    exclusive: bool,
+    /// It is deleted when its last consumer is gone.
+    auto_delete: bool,
+    /// The arguments it was declared with, in base64, if it was over AMQP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<String>,
+}
+
+impl IdentityOut {
+    fn of(identity: &Identity) -> Self {
+        let Identity { durable, exclusive, auto_delete, arguments } = identity;
+        let arguments = (!arguments.is_empty()).then(|| STANDARD.encode(arguments));
+        Self { durable: *durable, exclusive: *exclusive, auto_delete: *auto_delete, arguments }
+    }
 }
 
 /// Sums over the lanes of a queue. Counters count since the broker started.
@@ -115,6 +142,7 @@ impl<'a> QueueOut<'a> {
         Self {
             name: &view.name,
             settings: &view.settings,
+            identity: IdentityOut::of(&view.identity),
             totals: view.lanes.iter().fold(Totals::default(), Totals::with),
             consumers: view.consumers,
             waiting: view.waiting,

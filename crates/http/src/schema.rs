@@ -173,6 +173,16 @@ pub(crate) struct SettingsSchema {
     /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.
     #[schema(required = false, default = 10000)]
     max_unacked: u32,
+    /// The queue is deleted after so long without a consumer, a lease, or being declared, ms; 0: never.
+    #[schema(required = false)]
+    expires_ms: u64,
+    /// A consumer that stays holds a message so long at most, ms: then it is put back and the consumer takes nothing more; 0: no
+    /// end.
+    #[schema(required = false)]
+    consumer_timeout_ms: u64,
+    /// Of the consumers that stay only one is served: the oldest of the highest priority.
+    #[schema(required = false)]
+    single_active_consumer: bool,
 }
 
 /// `"priority"`: a lane per priority; `"fifo"`: one lane; `{"lanes":[…]}`: lanes by threshold, the most urgent first.

@@ -53,7 +53,7 @@ impl Broker {
         status: Option<Status>,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(name)?;
+        let id = self.usable(name)?;
         let queue = self.queue_mut(id);
         let slots = queue.purgeable(status);
         for slot in &slots {
@@ -208,6 +208,7 @@ impl Queue {
             queue: self.id,
             name: Arc::clone(&self.name),
             settings: self.settings.clone(),
+            identity: self.identity.clone(),
             next_seq: self.next_seq,
         }
     }

@@ -6,20 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::command::{Command, Consume, Effect, Few, Outcome, Pull, Reply, Step};
+use crate::command::{Command, Effect, Few, Outcome, Reply, Step};
+use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
-use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, Time};
+use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, SessionId, Time};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
 use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
-use crate::settings::{Settings, WINDOW_MAX};
-use crate::topology::{Destination, Topology};
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+use crate::topology::Topology;
 use crate::view::{Cursor, MessageView, Query, QueueView};
+use crate::windows::Windows;
 
 /// What a broker is told once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,19 +43,23 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Broker {
     pub(crate) options: Options,
-    backlog: Arc<dyn Backlog>,
+    pub(crate) backlog: Arc<dyn Backlog>,
     pub(crate) letters: Arc<dyn Letters>,
     pub(crate) now: Time,
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
-    next_queue: u32,
+    pub(crate) next_queue: u32,
     pub(crate) names: BTreeMap<Arc<str>, QueueId>,
     pub(crate) topology: Topology,
-    consumers: BTreeMap<ConsumerId, QueueId>,
-    schedule: BTreeSet<(Time, QueueId)>,
-    leases: LeaseId,
-    held: bool,
-    totals: Totals,
+    pub(crate) seats: BTreeMap<ConsumerId, Seat>,
+    pub(crate) sessions: Sessions,
+    pub(crate) windows: Windows,
+    /// Who asked for the command at hand.
+    pub(crate) asking: Option<SessionId>,
+    pub(crate) schedule: BTreeSet<(Time, QueueId)>,
+    pub(crate) leases: LeaseId,
+    pub(crate) held: bool,
+    pub(crate) totals: Totals,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
 }
@@ -76,7 +83,10 @@ impl Broker {
             next_queue: 0,
             names: BTreeMap::new(),
             topology: Topology::default(),
-            consumers: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            sessions: Sessions::default(),
+            windows: Windows::default(),
+            asking: None,
             schedule: BTreeSet::new(),
             leases: LeaseId::first_of(options.life),
             held: false,
@@ -98,16 +108,25 @@ impl Broker {
     /// message of a refused publish is a dead letter where its queue says so: then it shares the place of its content.
     pub fn apply(&mut self, now: Time, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         self.tick(now, step);
-        let reply = self.act(command, step);
+        self.asking = None;
+        let reply = self.obey(command, step);
         self.dispatch_all(std::iter::empty(), step);
         // What nobody took at once, and was to be taken at once, is over.
         self.tick(now, step);
         reply
     }
 
-    fn act(&mut self, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
+    fn obey(&mut self, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         match command {
-            Command::DeclareQueue { name, settings } => self.declare_queue(name, settings, step),
+            Command::By { session, command } => {
+                self.asking = Some(session);
+                self.obey(*command, step)
+            }
+            Command::EndSession { session } => self.end_session(session, step),
+            Command::DeclareQueue { name, settings, identity, existing } => {
+                self.declare_queue(name, settings, identity, existing, step)
+            }
+            Command::CheckQueue { name } => self.check_queue(&name),
             Command::DeleteQueue { name, if_empty, if_unused } => {
                 self.delete_queue(&name, if_empty, if_unused, step)
             }
@@ -120,6 +139,10 @@ impl Broker {
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
             Command::Consume(consume) => self.consume(&consume, step),
             Command::Cancel { consumer } => self.cancel(consumer, step),
+            Command::Leave { consumer } => self.leave(consumer, step),
+            Command::Took { consumer, messages } => self.took(consumer, messages, step),
+            Command::SetWindow { window, size } => self.set_window(window, size, step),
+            Command::Get(get) => self.get(&get, step),
             Command::Pull(pull) => self.pull(&pull, step),
             Command::Settle { receipts, outcome } => {
                 let results = receipts.iter().map(|receipt| {
@@ -169,12 +192,21 @@ impl Broker {
             queue.scheduled = None;
             due.push((id, queue.advance(now, step)));
         }
+        let mut shared = Vec::new();
+        // Before anything moves: nothing dies in a queue that is gone, or moves into it.
+        due.retain(|(id, _)| {
+            let is_over = self.queue_ref(*id).expires().is_some_and(|when| when <= now);
+            if is_over {
+                shared.extend(self.end_queue(*id, step));
+            }
+            !is_over
+        });
         // Not by when: for a run that is only a bound, and nothing may depend on what is in memory.
         due.sort_unstable_by_key(|(id, _)| *id);
         for (id, dying) in &mut due {
             self.dead_letter_all(*id, std::mem::take(dying), step);
         }
-        self.dispatch_all(due.into_iter().map(|(id, _)| id), step);
+        self.dispatch_all(due.into_iter().map(|(id, _)| id).chain(shared), step);
     }
 
     /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
@@ -189,128 +221,6 @@ impl Broker {
             let all: Vec<QueueId> = self.names.values().copied().collect();
             self.dispatch_all(all.into_iter(), step);
         }
-    }
-
-    // ---- queues ----
-
-    fn declare_queue(
-        &mut self,
-        name: Arc<str>,
-        settings: Box<Settings>,
-        step: &mut Step,
-    ) -> Result<Reply, Refusal> {
-        crate::check_name(&name)?;
-        if let Ok(id) = self.id_of(&name) {
-            self.queue_ref(id).check_settings(&settings)?;
-            let queue = self.queue_mut(id);
-            if queue.settings != settings {
-                queue.set_settings(settings);
-                step.facts.push(queue.fact());
-                queue.tell_emptied(step);
-                self.dispatch(id, step);
-            }
-            return Ok(Reply::Declared { queue: id, made: false });
-        }
-        if self.names.len() >= crate::QUEUES_MAX {
-            return Err(Refusal::TooManyQueues);
-        }
-        let id = QueueId(self.next_queue);
-        if id.0 == u32::MAX {
-            return Err(Refusal::TooManyQueues);
-        }
-        self.store_queue(id, name, settings, Seq(1));
-        step.facts.push(self.queue_ref(id).fact());
-        Ok(Reply::Declared { queue: id, made: true })
-    }
-
-    pub(crate) fn store_queue(
-        &mut self,
-        id: QueueId,
-        name: Arc<str>,
-        settings: Box<Settings>,
-        next_seq: Seq,
-    ) {
-        self.next_queue = self.next_queue.max(id.0.saturating_add(1));
-        let backlog = Arc::clone(&self.backlog);
-        let queue = Queue::new(id, Arc::clone(&name), settings, next_seq, self.options.seed, backlog);
-        self.names.insert(name, id);
-        self.queues.insert(id, Box::new(queue));
-    }
-
-    fn delete_queue(
-        &mut self,
-        name: &str,
-        if_empty: bool,
-        if_unused: bool,
-        step: &mut Step,
-    ) -> Result<Reply, Refusal> {
-        let id = self.id_of(name)?;
-        let queue = self.queue_ref(id);
-        if if_empty && !queue.is_empty() {
-            return Err(Refusal::NotEmpty);
-        }
-        if if_unused && queue.roster.counts() != (0, 0) {
-            return Err(Refusal::InUse);
-        }
-        let losers = self.losers_of(&queue.name);
-        let queue = self.forget_queue(id);
-        for consumer in queue.roster.ids() {
-            self.consumers.remove(&consumer);
-            step.effects.push(Effect::Cancelled { consumer });
-        }
-        queue.forget_all(step);
-        step.facts.push(Fact::QueueDeleted { queue: id });
-        self.drop_unbound(losers, step);
-        Ok(Reply::Done)
-    }
-
-    pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
-        let queue = self.queues.remove(&id).expect("a named queue is there");
-        self.names.remove(&queue.name);
-        self.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
-        if let Some(when) = queue.scheduled {
-            self.schedule.remove(&(when, id));
-        }
-        self.totals.change(queue.noted, Totals::default());
-        queue
-    }
-
-    // ---- consumers ----
-
-    fn consume(&mut self, consume: &Consume, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.id_of(&consume.queue)?;
-        self.admit_consumer(consume.consumer, id)?;
-        let queue = self.queue_mut(id);
-        let window = consume.window.unwrap_or(queue.settings.max_unacked).clamp(1, WINDOW_MAX);
-        queue.roster.consume(consume, window);
-        self.dispatch(id, step);
-        Ok(Reply::Done)
-    }
-
-    fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.id_of(&pull.queue)?;
-        self.admit_consumer(pull.consumer, id)?;
-        self.queue_mut(id).roster.pull(pull);
-        self.dispatch(id, step);
-        Ok(Reply::Done)
-    }
-
-    fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
-        if self.consumers.contains_key(&consumer) {
-            return Err(Refusal::ConsumerKnown);
-        }
-        self.consumers.insert(consumer, queue);
-        Ok(())
-    }
-
-    fn cancel(&mut self, consumer: ConsumerId, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.consumers.remove(&consumer).ok_or(Refusal::NoSuchConsumer)?;
-        let now = self.now;
-        let dying = self.queue_mut(id).give_back(now, consumer, step);
-        self.dead_letter_all(id, dying, step);
-        self.queue_mut(id).roster.remove(consumer);
-        self.dispatch_all(std::iter::once(id), step);
-        Ok(Reply::Done)
     }
 
     // ---- leases ----
@@ -337,18 +247,37 @@ impl Broker {
         }
     }
 
-    /// Leases what can be leased, and notes when the queue must be looked at again.
+    /// Leases what can be leased, and notes when the queue must be looked at again. Where it shares a window with others, what
+    /// it has given back may be theirs.
     pub(crate) fn dispatch(&mut self, id: QueueId, step: &mut Step) {
+        if !self.queues.get(&id).is_some_and(|queue| queue.roster.has_shares()) {
+            return self.dispatch_one(id, step);
+        }
+        let turns = self.windows.turns(id);
+        self.tell_shares(id);
+        for queue in turns {
+            self.dispatch_one(queue, step);
+            self.tell_shares(queue);
+        }
+    }
+
+    fn dispatch_one(&mut self, id: QueueId, step: &mut Step) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let before = step.effects.len();
+        let mut gone = queue.roster.take_done();
         if queue.dispatch(self.now, self.held, &mut self.leases, step) {
             for effect in &step.effects[before..] {
                 if let Effect::Served { consumer } = effect {
-                    self.consumers.remove(consumer);
+                    gone.push(*consumer);
                 }
             }
         }
         note(queue, &mut self.schedule, &mut self.totals);
+        for consumer in gone {
+            if let Some(seat) = self.seats.remove(&consumer) {
+                self.sessions.forget_taker(seat.session, consumer);
+            }
+        }
     }
 
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
@@ -534,7 +463,7 @@ impl Broker {
     /// Whether a consumer, or a pull that waits, has this number.
     #[must_use]
     pub fn has_consumer(&self, consumer: ConsumerId) -> bool {
-        self.consumers.contains_key(&consumer)
+        self.seats.contains_key(&consumer)
     }
 
     /// The priority a given one means in a queue.
@@ -579,6 +508,16 @@ impl Broker {
         self.names.get(name).copied().ok_or(Refusal::NoSuchQueue)
     }
 
+    /// The number of a queue that whoever asks may use: one's own, or nobody's.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
+    pub(crate) fn usable(&self, name: &str) -> Result<QueueId, Refusal> {
+        let id = self.id_of(name)?;
+        let owner = self.queue_ref(id).owner;
+        if owner.is_some() && owner != self.asking { Err(Refusal::QueueLocked) } else { Ok(id) }
+    }
+
     pub(crate) fn queue_ref(&self, id: QueueId) -> &Queue {
         self.queues.get(&id).expect("a queue that is named is there")
     }
@@ -598,7 +537,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    fn change(&mut self, before: Self, now: Self) {
+    pub(crate) fn change(&mut self, before: Self, now: Self) {
         self.outstanding = self.outstanding - before.outstanding + now.outstanding;
         self.spilled = self.spilled - before.spilled + now.spilled;
     }

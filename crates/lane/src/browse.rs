@@ -133,6 +133,8 @@ impl Queue {
             queue: self.id,
             name: self.name.clone(),
             settings: (*self.settings).clone(),
+            identity: self.identity.clone(),
+            owner: self.owner,
             consumers,
             waiting,
             next_seq: self.next_seq,

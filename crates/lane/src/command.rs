@@ -5,25 +5,49 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::fact::Fact;
-use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time};
-use crate::message::Status;
+use crate::identity::Identity;
+use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, WindowId};
+use crate::message::{Message, Status};
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeSettings, Marks};
+use crate::view::MessageView;
 
 /// One thing to do. All of it happens or none of it.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Makes a queue, or changes the settings of the one that is there. Answers [`Reply::Declared`].
+    /// Does one thing for somebody who is connected: what it makes exclusive is its own, and so is what it holds.
+    By {
+        /// Who.
+        session: SessionId,
+        /// What.
+        command: Box<Command>,
+    },
+    /// Whoever was connected is gone: its consumers end and what it holds is put back, the queues it owns are deleted, its
+    /// windows are forgotten. A session of which nothing is known ends as well.
+    EndSession {
+        /// Which.
+        session: SessionId,
+    },
+    /// Makes a queue, or finds the one that is there. Answers [`Reply::Declared`].
     DeclareQueue {
         /// Its name.
         name: Arc<str>,
         /// All its settings, already validated ([`Settings::validate`]).
         settings: Box<Settings>,
+        /// What it is besides.
+        identity: Identity,
+        /// What becomes of one that is there.
+        existing: Existing,
     },
-    /// Deletes a queue with all that is in it.
+    /// Asks whether a queue is there and may be used, which counts as a use. Answers [`Reply::Declared`].
+    CheckQueue {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Deletes a queue with all that is in it. Answers how many messages were ready.
     DeleteQueue {
         /// Its name.
         name: Arc<str>,
@@ -68,6 +92,28 @@ pub enum Command {
         /// Which.
         consumer: ConsumerId,
     },
+    /// Ends a consumer that stays, but not its leases: they last until they are settled or its session ends. One without a
+    /// session is cancelled.
+    Leave {
+        /// Which.
+        consumer: ConsumerId,
+    },
+    /// A consumer without acknowledgements has read so many of the messages it was given: there is room for as many more.
+    Took {
+        /// Which.
+        consumer: ConsumerId,
+        /// How many.
+        messages: u32,
+    },
+    /// Says how many messages the consumers that share a window hold together. Lowering it takes nothing back.
+    SetWindow {
+        /// Which.
+        window: WindowId,
+        /// At most so many; 0: no limit.
+        size: u32,
+    },
+    /// Leases the message that goes next, at once or not at all. Answers [`Reply::Got`].
+    Get(Get),
     /// Leases messages once: at once what is there, else it waits for the first until `until`. Ends with
     /// [`Effect::Served`], in the same step or a later one.
     Pull(Pull),
@@ -117,6 +163,14 @@ pub enum Command {
         /// Another priority to replay them with.
         promote: Option<Given>,
     },
+}
+
+impl Command {
+    /// Makes a queue that stays, for everybody, or changes the settings of the one that is there.
+    #[must_use]
+    pub fn declare(name: Arc<str>, settings: Box<Settings>) -> Self {
+        Self::DeclareQueue { name, settings, identity: Identity::default(), existing: Existing::Update }
+    }
 }
 
 /// A message to publish.
@@ -171,7 +225,20 @@ pub enum Which {
     All,
 }
 
+/// What becomes of a queue that is declared and is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It gets these settings and keeps its identity.
+    #[default]
+    Update,
+    /// It is left as it is, or the declaration is refused ([`Refusal::QueueDiffers`]) if it is another one.
+    Same,
+}
+
 /// How a lease ends.
+///
+/// For AMQP: an ack is [`Outcome::Ack`]; with `requeue`, a nack, a reject and each message of a recover are
+/// [`Outcome::Nack`] without delay, which counts towards the delivery limit and never waits; without it, [`Outcome::Reject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The work is done.
@@ -196,10 +263,45 @@ pub struct Consume {
     pub queue: Arc<str>,
     /// Most messages it holds at once; `None`: the queue's `max_unacked`.
     pub window: Option<u32>,
+    /// A window that it shares with others of its session. Both hold.
+    pub shared: Option<WindowId>,
     /// Extra window for urgent messages.
     pub urgent: Option<UrgentCredit>,
     /// Consumers of a higher one are served first while they have window.
     pub priority: i32,
+    /// Wants to be the only consumer that stays.
+    pub exclusive: bool,
+    /// Messages are settled as they are given. Then its own window is what was given and not yet read ([`Command::Took`]),
+    /// and it takes nothing of a shared one.
+    pub no_ack: bool,
+}
+
+impl Consume {
+    /// A consumer of a queue with the window that the queue gives.
+    #[must_use]
+    pub fn new(consumer: ConsumerId, queue: Arc<str>) -> Self {
+        Self {
+            consumer,
+            queue,
+            window: None,
+            shared: None,
+            urgent: None,
+            priority: 0,
+            exclusive: false,
+            no_ack: false,
+        }
+    }
+}
+
+/// One message, now.
+#[derive(Clone, Debug)]
+pub struct Get {
+    /// A new number, its name for the delivery.
+    pub consumer: ConsumerId,
+    /// The queue.
+    pub queue: Arc<str>,
+    /// It is settled as it is given. Else it is leased until it is settled or the session ends.
+    pub no_ack: bool,
 }
 
 /// Extra window that only lanes at or above a priority may use.
@@ -242,7 +344,13 @@ pub enum Reply {
         queue: QueueId,
         /// It was made now.
         made: bool,
+        /// Messages ready.
+        ready: u64,
+        /// Consumers that stay.
+        consumers: u64,
     },
+    /// How many messages are ready after the one that was given; `None`: there was none to give.
+    Got(Option<u64>),
     /// The copies a publish made, in the order of the queues' names; for several publishes in their order.
     Published(Few<Published>),
     /// One result per receipt.
@@ -286,6 +394,14 @@ pub enum Effect {
         /// Which.
         consumer: ConsumerId,
     },
+    /// A consumer held a message for longer than `consumer_timeout_ms`. It was put back; the consumer takes nothing more and is to
+    /// be ended.
+    TimedOut {
+        /// Which.
+        consumer: ConsumerId,
+        /// The lease that is over.
+        receipt: Receipt,
+    },
     /// One message fewer needs the content at this place.
     Released(Place),
     /// One message more needs the content at this place.
@@ -314,6 +430,17 @@ pub struct Delivery {
     pub deadline: Time,
     /// How often the message has been leased, this time included.
     pub count: u32,
+    /// What it was, if it is settled by being delivered: it can be asked for no more.
+    pub settled: Option<Box<Gone>>,
+}
+
+/// A message that was settled by being delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// As it was.
+    pub message: Message,
+    /// What could be seen of it.
+    pub view: MessageView,
 }
 
 impl Delivery {

@@ -36,7 +36,7 @@ impl Broker {
     pub(crate) fn bind(&mut self, binding: Box<Binding>, step: &mut Step) -> Result<Reply, Refusal> {
         self.topology.check_binding(&binding)?;
         if let Destination::Queue(queue) = &binding.to {
-            self.id_of(queue)?;
+            self.usable(queue)?;
         }
         if self.topology.bind((*binding).clone()) {
             step.facts.push(Fact::Bound(binding));

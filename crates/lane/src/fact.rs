@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::deaths::Deaths;
+use crate::identity::Identity;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
 use crate::message::{Message, Settled};
 use crate::priority::{Original, Priority};
@@ -23,6 +24,8 @@ pub enum Fact {
         name: Arc<str>,
         /// Its settings.
         settings: Box<Settings>,
+        /// What it is besides.
+        identity: Identity,
         /// The sequence its next message gets.
         next_seq: Seq,
     },

@@ -6,6 +6,7 @@ use crate::broker::Broker;
 use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
+use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, Time};
 use crate::message::{Located, Message, State};
 use crate::queue::Queue;
@@ -38,8 +39,8 @@ impl Broker {
     /// [`Unfounded`]; then nothing has changed, but that the sequences the fact names are not used again.
     pub fn fold(&mut self, fact: Fact, step: &mut Step) -> Result<(), Unfounded> {
         match fact {
-            Fact::QueueStored { queue: id, name, settings, next_seq } => {
-                self.fold_queue(id, name, settings, next_seq)?;
+            Fact::QueueStored { queue: id, name, settings, identity, next_seq } => {
+                self.fold_queue(id, name, settings, identity, next_seq)?;
             }
             Fact::QueueDeleted { queue } => {
                 self.known(queue)?;
@@ -103,6 +104,7 @@ impl Broker {
         id: QueueId,
         name: std::sync::Arc<str>,
         settings: Box<crate::settings::Settings>,
+        identity: Identity,
         next_seq: Seq,
     ) -> Result<(), Unfounded> {
         let named = self.id_of(&name).is_ok();
@@ -111,14 +113,16 @@ impl Broker {
             return Err(Unfounded);
         }
         match self.known(id) {
-            Ok(queue) if queue.name.is_empty() && !named => self.describe(id, name, settings, next_seq),
+            Ok(queue) if queue.name.is_empty() && !named => {
+                self.describe(id, name, settings, identity, next_seq);
+            }
             Ok(queue) if queue.name == name => {
                 queue.next_seq = queue.next_seq.max(next_seq);
                 queue.set_settings(settings);
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),
-            Err(_) => self.store_queue(id, name, settings, next_seq),
+            Err(_) => self.store_queue(id, name, settings, identity, next_seq),
         }
         Ok(())
     }
@@ -174,7 +178,7 @@ impl Broker {
     /// its queues are.
     fn known_or_nameless(&mut self, id: QueueId) -> &mut Queue {
         if self.known(id).is_err() {
-            self.store_queue(id, NAMELESS.into(), Box::default(), Seq(1));
+            self.store_queue(id, NAMELESS.into(), Box::default(), Identity::default(), Seq(1));
             self.names.remove(NAMELESS);
         }
         self.queue_mut(id)
@@ -186,10 +190,11 @@ impl Broker {
         id: QueueId,
         name: std::sync::Arc<str>,
         settings: Box<crate::settings::Settings>,
+        identity: Identity,
         next_seq: Seq,
     ) {
         let nameless = self.forget_queue(id);
-        self.store_queue(id, name, settings, next_seq.max(nameless.next_seq));
+        self.store_queue(id, name, settings, identity, next_seq.max(nameless.next_seq));
         let queue = self.queue_mut(id);
         for slot in nameless.by_seq.from(Seq(0)) {
             queue.insert(nameless.entries[slot].message.clone());
@@ -210,7 +215,7 @@ impl Broker {
             }
             let mut names = (0..).map(|again| format!("recovered-{}{}", id.0, "+".repeat(again)));
             let name = names.find(|name| self.id_of(name).is_err()).expect("a name is free");
-            self.describe(id, name.into(), Box::default(), Seq(1));
+            self.describe(id, name.into(), Box::default(), Identity::default(), Seq(1));
             step.facts.push(self.queue_ref(id).fact());
         }
     }
@@ -225,12 +230,18 @@ impl Broker {
         Ok((queue, slot))
     }
 
-    /// After the last fact: catches up with the time that has passed.
+    /// After the last fact: deletes the queues that do not outlive their broker, catches up with the time that has passed, and
+    /// counts anew for how long queues are unused.
     pub fn wake(&mut self, now: Time, step: &mut Step) {
         self.name_the_nameless(step);
+        let passing = self.queues.values().filter(|queue| !queue.identity.is_lasting()).map(|queue| queue.id);
+        for id in passing.collect::<Vec<_>>() {
+            self.end_queue(id, step);
+        }
         self.drop_transient_exchanges(step);
         let ids: Vec<QueueId> = self.names.values().copied().collect();
         for id in ids {
+            self.queue_mut(id).used = now;
             self.queue_mut(id).drop_outdated(step);
             self.reschedule(id);
         }
@@ -343,8 +354,8 @@ mod tests {
         let mut apply = |command| broker.apply(Time(1), command, &mut step).expect("it is taken");
         let dead_letter = crate::DeadLetterTo::Queue("dead".into());
         let settings = Settings { dead_letter, ..Settings::default() };
-        apply(Command::DeclareQueue { name: "dead".into(), settings: Box::default() });
-        apply(Command::DeclareQueue { name: "q".into(), settings: Box::new(settings) });
+        apply(Command::declare("dead".into(), Box::default()));
+        apply(Command::declare("q".into(), Box::new(settings)));
         apply(publish("q"));
         let consumer = crate::ConsumerId(1);
         let pull = crate::Pull {

@@ -76,6 +76,19 @@ impl LeaseId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConsumerId(pub u64);
 
+/// Names whoever is connected, for as long as that lasts. Chosen by the caller, used once in the life of a broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u64);
+
+/// Names a window that several consumers of one session share. Chosen by the caller: over AMQP, the number of the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WindowId {
+    /// Whose consumers. The window ends with it.
+    pub session: SessionId,
+    /// Which of its windows.
+    pub number: u32,
+}
+
 /// Where the content of a message is. The model carries it and never looks behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);

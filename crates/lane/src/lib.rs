@@ -8,12 +8,15 @@ mod bitmap;
 mod broker;
 mod browse;
 mod command;
+mod consuming;
 mod dead_letters;
 mod deaths;
+mod declaring;
 mod entries;
 mod exchanges;
 mod fact;
 mod fold;
+mod identity;
 mod ids;
 mod index;
 mod lane;
@@ -28,21 +31,25 @@ mod queue;
 mod refusal;
 mod roster;
 mod run;
+mod sessions;
 mod settings;
 mod stats;
 mod topology;
 mod view;
+mod windows;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Few, Outcome, Part, Publish, Published, Pull, Reply, Step,
-    UrgentCredit, Which,
+    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish, Published,
+    Pull, Reply, Step, UrgentCredit, Which,
 };
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
+pub use identity::Identity;
 pub use ids::{
-    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
+    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, SessionId, Time,
+    WindowId,
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
 pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};

@@ -70,6 +70,12 @@ pub enum Refusal {
     ConsumerKnown,
     /// No consumer has that id.
     NoSuchConsumer,
+    /// The queue belongs to another session.
+    QueueLocked,
+    /// A queue of that name is there, with another identity or other settings; its view says which.
+    QueueDiffers,
+    /// The queue has a consumer that wants to be the only one, or has consumers while this one wants to be.
+    ConsumerExclusive,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
     /// The store has no room for more messages; acknowledgements are still taken.
@@ -113,6 +119,9 @@ impl Refusal {
             Self::NotDead => "not-dead",
             Self::ConsumerKnown => "consumer-known",
             Self::NoSuchConsumer => "no-such-consumer",
+            Self::QueueLocked => "queue-locked",
+            Self::QueueDiffers => "queue-differs",
+            Self::ConsumerExclusive => "consumer-exclusive",
             Self::TooManyQueues => "too-many-queues",
             Self::StoreFull => "store-full",
         }
@@ -164,6 +173,11 @@ impl Refusal {
             Self::NotDead => "only dead letters can be replayed",
             Self::ConsumerKnown => "use a new consumer id",
             Self::NoSuchConsumer => "the consumer is gone; start a new one",
+            Self::QueueLocked => "use a queue of your own, or ask over the connection that declared it",
+            Self::QueueDiffers => "declare it as it is, or delete it first",
+            Self::ConsumerExclusive => {
+                "wait until the other consumers are gone, or consume from another queue"
+            }
             Self::TooManyQueues => "delete queues that are no longer used",
             Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
         }
@@ -207,6 +221,9 @@ impl fmt::Display for Refusal {
             Self::NotDead => "the message is no dead letter",
             Self::ConsumerKnown => "the consumer id is in use",
             Self::NoSuchConsumer => "no such consumer",
+            Self::QueueLocked => "the queue belongs to another session",
+            Self::QueueDiffers => "the queue exists and is not as declared",
+            Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
             Self::TooManyQueues => "there are too many queues",
             Self::StoreFull => "the store is full",
         };

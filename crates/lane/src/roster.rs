@@ -1,14 +1,19 @@
 //! Who takes messages from a queue, how many each may hold, and whose turn it is.
 //!
-//! Two kinds: consumers that stay, with a window, and pulls, which take once. Among those that have room, a consumer of a
-//! higher priority goes first; among equals, whoever has waited longest since its last message.
+//! Consumers that stay have a window, and those without acknowledgements a bound on what they have not read; pulls take once;
+//! and some take nothing more and hold something still: gets, and consumers that left. Among those that have room, a consumer
+//! of a higher priority goes first; among equals, whoever has waited longest since its last message.
+//!
+//! Invariant: everybody stands in the order that its room says, and whoever waits for the place of a single active consumer
+//! in none.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::command::{Consume, Pull, UrgentCredit};
+use crate::command::{Consume, Effect, Pull, UrgentCredit};
 use crate::entries::List;
-use crate::ids::{ConsumerId, Time};
+use crate::ids::{ConsumerId, Time, WindowId};
+use crate::windows::Share;
 
 /// Everybody who takes from one queue.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +26,16 @@ pub(crate) struct Roster {
     /// When pulls give up.
     waits: BTreeSet<(Time, ConsumerId)>,
     turn: u64,
+    /// Windows that consumers here share, maybe with others elsewhere.
+    shares: BTreeMap<WindowId, Share>,
+    /// Of the consumers that stay only one is served.
+    is_single: bool,
+    /// That one.
+    active: Option<ConsumerId>,
+    /// It holds something still, and then gives its place to a more urgent one.
+    is_leaving: bool,
+    /// Those who took nothing more and hold nothing any more.
+    done: Vec<ConsumerId>,
 }
 
 /// A place in the order of service: the consumer priority, larger first, then the turn, which nobody shares.
@@ -54,13 +69,45 @@ impl Order {
 pub(crate) struct Taker {
     priority: i32,
     turn: u64,
+    /// The turn it came with: larger is younger.
+    joined: u64,
+    /// It wants to be the only consumer that stays.
+    is_exclusive: bool,
+    shared: Option<WindowId>,
+    /// It waits until it is the single active consumer.
+    is_benched: bool,
+    /// It held something for too long, and takes nothing more.
+    is_stopped: bool,
+    /// Where it stands in order, and in which.
+    stands: (Room, Place),
     pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
+    /// A consumer that acknowledges.
     Stays { window: u32, urgent: Option<UrgentCredit>, held: List },
+    /// A consumer whose messages are settled as they are given; so many it has not read.
+    Keeps { window: u32, unread: u32 },
+    /// A pull.
     Pulls { left: u32, left_bytes: u64, taken: u32, visibility_ms: Option<u64>, until: Time },
+    /// A get, or a consumer that left, with what it holds.
+    Holds { held: List },
+}
+
+impl Kind {
+    /// Messages that are leased to it, in the order of their leases.
+    pub(crate) fn held(&self) -> List {
+        match self {
+            Self::Stays { held, .. } | Self::Holds { held } => *held,
+            Self::Keeps { .. } | Self::Pulls { .. } => List::default(),
+        }
+    }
+
+    /// Whether it is a consumer that stays.
+    pub(crate) fn stays(&self) -> bool {
+        matches!(self, Self::Stays { .. } | Self::Keeps { .. })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +118,23 @@ enum Room {
 }
 
 impl Taker {
-    fn room(&self) -> Room {
+    fn room(&self, shares: &BTreeMap<WindowId, Share>) -> Room {
         match &self.kind {
-            Kind::Stays { window, held, .. } if held.len() < *window => Room::Any,
-            Kind::Stays { window, urgent: Some(urgent), held, .. }
-                if held.len() < window.saturating_add(urgent.extra) =>
-            {
-                Room::Urgent
+            _ if self.is_benched || self.is_stopped => Room::None,
+            Kind::Stays { window, urgent, held } => {
+                let has_room = |extra: u32| {
+                    held.len() < window.saturating_add(extra)
+                        && self.shared.is_none_or(|id| shares[&id].has_room(extra))
+                };
+                match urgent {
+                    _ if has_room(0) => Room::Any,
+                    Some(urgent) if has_room(urgent.extra) => Room::Urgent,
+                    _ => Room::None,
+                }
             }
+            Kind::Keeps { window, unread } if unread < window => Room::Any,
             Kind::Pulls { left, .. } if *left > 0 => Room::Any,
-            Kind::Stays { .. } | Kind::Pulls { .. } => Room::None,
+            Kind::Keeps { .. } | Kind::Pulls { .. } | Kind::Holds { .. } => Room::None,
         }
     }
 
@@ -103,17 +157,50 @@ impl Roster {
 
     /// Consumers that stay, and pulls that wait.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        let pulls = self.waits.len() as u64;
-        (self.takers.len() as u64 - pulls, pulls)
+        (self.consumers().count() as u64, self.waits.len() as u64)
     }
 
+    /// Whether nobody consumes and nobody waits.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.waits.is_empty() && self.consumers().next().is_none()
+    }
+
+    /// Whether somebody wants to be the only consumer that stays.
+    pub(crate) fn has_exclusive(&self) -> bool {
+        self.consumers().any(|(_, taker)| taker.is_exclusive)
+    }
+
+    /// Everybody, whatever they take or hold.
     pub(crate) fn ids(&self) -> impl Iterator<Item = ConsumerId> + '_ {
         self.takers.keys().copied()
     }
 
+    /// What must be said of somebody who is taken off: a consumer is cancelled, a pull is over; whoever only holds is not told.
+    pub(crate) fn farewell(&self, consumer: ConsumerId) -> Option<Effect> {
+        match self.takers.get(&consumer)?.kind {
+            Kind::Stays { .. } | Kind::Keeps { .. } => Some(Effect::Cancelled { consumer }),
+            Kind::Pulls { .. } => Some(Effect::Served { consumer }),
+            Kind::Holds { .. } => None,
+        }
+    }
+
+    fn consumers(&self) -> impl Iterator<Item = (ConsumerId, &Taker)> + '_ {
+        self.takers.iter().filter(|(_, taker)| taker.kind.stays()).map(|(id, taker)| (*id, taker))
+    }
+
+    // ---- coming and going ----
+
+    /// Takes a consumer that stays. A shared window must be known ([`Roster::share`]).
     pub(crate) fn consume(&mut self, consume: &Consume, window: u32) {
-        let kind = Kind::Stays { window, urgent: consume.urgent, held: List::default() };
-        self.insert(consume.consumer, consume.priority, kind);
+        let kind = if consume.no_ack {
+            Kind::Keeps { window, unread: 0 }
+        } else {
+            Kind::Stays { window, urgent: consume.urgent, held: List::default() }
+        };
+        let shared = consume.shared.filter(|_| !consume.no_ack);
+        let taker = self.newcomer(consume.priority, kind);
+        self.insert(consume.consumer, Taker { is_exclusive: consume.exclusive, shared, ..taker });
+        self.elect();
     }
 
     pub(crate) fn pull(&mut self, pull: &Pull) {
@@ -121,26 +208,90 @@ impl Roster {
         let left_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
         let kind = Kind::Pulls { left: max, left_bytes, taken: 0, visibility_ms, until };
         self.waits.insert((pull.until, pull.consumer));
-        self.insert(pull.consumer, 0, kind);
+        let taker = self.newcomer(0, kind);
+        self.insert(pull.consumer, taker);
     }
 
-    fn insert(&mut self, consumer: ConsumerId, priority: i32, kind: Kind) {
+    /// Takes one that will hold something and takes nothing by itself.
+    pub(crate) fn hold(&mut self, consumer: ConsumerId) {
+        let taker = self.newcomer(0, Kind::Holds { held: List::default() });
+        self.insert(consumer, taker);
+    }
+
+    fn newcomer(&mut self, priority: i32, kind: Kind) -> Taker {
         self.turn += 1;
-        let taker = Taker { priority, turn: self.turn, kind };
-        self.enlist(taker.room(), taker.place(), consumer);
+        Taker {
+            priority,
+            turn: self.turn,
+            joined: self.turn,
+            is_exclusive: false,
+            shared: None,
+            is_benched: self.is_single && kind.stays(),
+            is_stopped: false,
+            stands: (Room::None, (Reverse(priority), self.turn)),
+            kind,
+        }
+    }
+
+    fn insert(&mut self, consumer: ConsumerId, taker: Taker) {
+        if let Some(share) = taker.shared.and_then(|window| self.shares.get_mut(&window)) {
+            share.takers += 1;
+        }
         self.takers.insert(consumer, taker);
+        self.relist(consumer);
+    }
+
+    /// A consumer takes nothing more and keeps what it holds. False: it holds nothing.
+    pub(crate) fn leave(&mut self, consumer: ConsumerId) -> bool {
+        let Some(taker) = self.takers.get_mut(&consumer) else { return false };
+        let held = taker.kind.held();
+        taker.kind = Kind::Holds { held };
+        self.relist(consumer);
+        self.elect();
+        held.len() > 0
+    }
+
+    /// A consumer takes nothing more, and is still there.
+    pub(crate) fn stop(&mut self, consumer: ConsumerId) {
+        if let Some(taker) = self.takers.get_mut(&consumer) {
+            taker.is_stopped = true;
+            self.relist(consumer);
+            self.elect();
+        }
     }
 
     pub(crate) fn remove(&mut self, consumer: ConsumerId) -> Option<Taker> {
         let taker = self.takers.remove(&consumer)?;
-        self.delist(taker.room(), taker.place());
+        self.delist(taker.stands);
         if let Kind::Pulls { until, .. } = taker.kind {
             self.waits.remove(&(until, consumer));
+        }
+        if let Some(window) = taker.shared {
+            let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
+            share.takers -= 1;
+            share.here -= taker.kind.held().len();
+            self.relist_sharers(window);
+        }
+        if taker.kind.stays() {
+            self.elect();
         }
         Some(taker)
     }
 
-    fn enlist(&mut self, room: Room, place: Place, consumer: ConsumerId) {
+    /// Those who took nothing more and hold nothing any more.
+    pub(crate) fn take_done(&mut self) -> Vec<ConsumerId> {
+        let mut done = std::mem::take(&mut self.done);
+        let holds_none = |taker: &Taker| matches!(&taker.kind, Kind::Holds { held } if held.len() == 0);
+        done.retain(|consumer| self.takers.get(consumer).is_some_and(holds_none));
+        for consumer in &done {
+            self.remove(*consumer);
+        }
+        done
+    }
+
+    // ---- order ----
+
+    fn enlist(&mut self, (room, place): (Room, Place), consumer: ConsumerId) {
         match room {
             Room::Any => self.open.insert(place, consumer),
             Room::Urgent => self.urgent.insert(place, consumer),
@@ -148,11 +299,22 @@ impl Roster {
         }
     }
 
-    fn delist(&mut self, room: Room, place: Place) {
+    fn delist(&mut self, (room, place): (Room, Place)) {
         match room {
             Room::Any => self.open.remove(place),
             Room::Urgent => self.urgent.remove(place),
             Room::None => {}
+        }
+    }
+
+    /// Puts somebody where its room and turn say.
+    fn relist(&mut self, consumer: ConsumerId) {
+        let taker = self.takers.get_mut(&consumer).expect("whoever is put in order is there");
+        let stands = (taker.room(&self.shares), taker.place());
+        let before = std::mem::replace(&mut taker.stands, stands);
+        if before != stands {
+            self.delist(before);
+            self.enlist(stands, consumer);
         }
     }
 
@@ -194,19 +356,97 @@ impl Roster {
         change: impl FnOnce(&mut Kind) -> T,
     ) -> Option<T> {
         let taker = self.takers.get_mut(&consumer)?;
-        let (room, place) = (taker.room(), taker.place());
+        let before = taker.kind.held().len();
         let answer = change(&mut taker.kind);
-        if served && matches!(taker.kind, Kind::Stays { .. }) {
+        if served && taker.kind.stays() {
             self.turn += 1;
             taker.turn = self.turn;
         }
-        let (room_now, place_now) = (taker.room(), taker.place());
-        if (room_now, place_now) != (room, place) {
-            self.delist(room, place);
-            self.enlist(room_now, place_now, consumer);
+        let (held, shared) = (taker.kind.held().len(), taker.shared);
+        if held == 0 && matches!(taker.kind, Kind::Holds { .. }) {
+            self.done.push(consumer);
+        }
+        self.relist(consumer);
+        if let Some(window) = shared.filter(|_| held != before) {
+            let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
+            share.here = share.here - before + held;
+            self.relist_sharers(window);
+        }
+        if self.is_leaving && held == 0 {
+            self.elect();
         }
         Some(answer)
     }
+
+    // ---- shared windows ----
+
+    /// Says how large a window is, and how much of it is taken elsewhere.
+    pub(crate) fn share(&mut self, window: WindowId, size: u32, elsewhere: u32) {
+        let share = self.shares.entry(window).or_default();
+        (share.size, share.elsewhere) = (size, elsewhere);
+        self.relist_sharers(window);
+    }
+
+    /// Windows that are shared here, as they are now. Those that nobody here shares any more are forgotten.
+    pub(crate) fn take_shares(&mut self) -> Vec<(WindowId, Share)> {
+        let all = self.shares.iter().map(|(id, share)| (*id, *share)).collect();
+        self.shares.retain(|_, share| share.takers > 0);
+        all
+    }
+
+    pub(crate) fn has_shares(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
+    fn relist_sharers(&mut self, window: WindowId) {
+        let of_it = self.takers.iter().filter(|(_, taker)| taker.shared == Some(window));
+        let ids: Vec<ConsumerId> = of_it.map(|(id, _)| *id).collect();
+        for consumer in ids {
+            self.relist(consumer);
+        }
+    }
+
+    // ---- the single active consumer ----
+
+    /// Whether only one consumer that stays is served.
+    pub(crate) fn set_single(&mut self, is_single: bool) {
+        if std::mem::replace(&mut self.is_single, is_single) != is_single {
+            self.active = None;
+            self.elect();
+        }
+    }
+
+    /// Chooses who is served where only one is: the oldest of the highest priority. One that is served stays until it is gone;
+    /// when a more urgent one has come it gets no more, and gives up its place as soon as it holds nothing.
+    ///
+    /// As RabbitMQ's quorum queues since 4.0; its classic queues know no such change.
+    fn elect(&mut self) {
+        if !self.is_single && self.active.is_none() && self.consumers().all(|(_, taker)| !taker.is_benched) {
+            return;
+        }
+        let candidates = self.consumers().filter(|(_, taker)| !taker.is_stopped);
+        let best = candidates.min_by_key(|(_, taker)| (Reverse(taker.priority), taker.joined));
+        let best = best.map(|(id, taker)| (id, taker.priority));
+        let active = self.consumers().find(|(id, taker)| Some(*id) == self.active && !taker.is_stopped);
+        let active = active.map(|(_, taker)| taker);
+        let is_outranked = active.is_none_or(|active| best.is_some_and(|(_, most)| active.priority < most));
+        self.is_leaving = is_outranked && active.is_some_and(|active| active.kind.held().len() > 0);
+        if is_outranked && !self.is_leaving {
+            self.active = best.map(|(id, _)| id);
+        }
+        let served = self.active.filter(|_| !self.is_leaving);
+        let ids: Vec<ConsumerId> = self.consumers().map(|(id, _)| id).collect();
+        for consumer in ids {
+            let taker = self.takers.get_mut(&consumer).expect("it was just found");
+            taker.is_benched = self.is_single && served != Some(consumer);
+            self.relist(consumer);
+        }
+        if !self.is_single {
+            (self.active, self.is_leaving) = (None, false);
+        }
+    }
+
+    // ---- pulls ----
 
     /// When the first pull gives up.
     pub(crate) fn next_give_up(&self) -> Option<Time> {

@@ -65,6 +65,13 @@ pub struct Settings {
     pub last_value: Option<LastValue>,
     /// Window of a consumer that asks for none: most messages it holds unacknowledged, 1 to 1,000,000.
     pub max_unacked: u32,
+    /// The queue is deleted after so long without a consumer, a pull, a get or a declaration, ms; 0: never.
+    pub expires_ms: u64,
+    /// A consumer that stays holds a message so long at most, ms: then it is put back and the consumer takes nothing more; 0: no end.
+    pub consumer_timeout_ms: u64,
+    /// Of the consumers that stay only one is served: the oldest of the highest priority. A more urgent newcomer waits until
+    /// that one holds nothing.
+    pub single_active_consumer: bool,
 }
 
 impl Default for Settings {
@@ -92,6 +99,9 @@ impl Default for Settings {
             dead_letter_evicted: false,
             last_value: None,
             max_unacked: 10_000,
+            expires_ms: 0,
+            consumer_timeout_ms: 0,
+            single_active_consumer: false,
         }
     }
 }
@@ -341,6 +351,8 @@ impl Settings {
             ("ttl_ms", self.ttl_ms),
             ("max_ttl_ms", self.max_ttl_ms),
             ("visibility_timeout_ms", self.visibility_timeout_ms),
+            ("expires_ms", self.expires_ms),
+            ("consumer_timeout_ms", self.consumer_timeout_ms),
             ("backoff.initial_ms", self.backoff.initial_ms),
             ("backoff.max_ms", self.backoff.max_ms),
         ];

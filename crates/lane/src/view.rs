@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::deaths::{Death, Deaths};
-use crate::ids::{Place, QueueId, Seq, Time};
+use crate::identity::Identity;
+use crate::ids::{Place, QueueId, Seq, SessionId, Time};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
 use crate::settings::Settings;
@@ -19,6 +20,10 @@ pub struct QueueView {
     pub name: Arc<str>,
     /// Its settings.
     pub settings: Settings,
+    /// What it is besides, fixed when it was made.
+    pub identity: Identity,
+    /// Whose it is, if it is exclusive.
+    pub owner: Option<SessionId>,
     /// Consumers that stay.
     pub consumers: u64,
     /// Pulls that wait for a message.

@@ -1,8 +1,8 @@
 //! A log whose head was given back: messages stand in it before it says what their queues are.
 
 use overtake_lane::{
-    Broker, Effect, Fact, LastValue, LeaseId, Message, Options, Original, Place, Priority, QueueId, Seq,
-    Settings, State, Status, Step, Time, Unfounded,
+    Broker, Effect, Fact, Identity, LastValue, LeaseId, Message, Options, Original, Place, Priority, QueueId,
+    Seq, Settings, State, Status, Step, Time, Unfounded,
 };
 
 fn stored(queue: u32, seq: u64, state: State) -> Fact {
@@ -26,6 +26,7 @@ fn described(queue: u32, settings: Settings) -> Fact {
         queue: QueueId(queue),
         name: "q".into(),
         settings: Box::new(settings),
+        identity: Identity::default(),
         next_seq: Seq(1),
     }
 }

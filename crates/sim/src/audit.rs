@@ -119,8 +119,11 @@ fn hash_route(hash: u64, route: &Route) -> u64 {
 
 fn hash_topology(fact: &Fact) -> u64 {
     match fact {
-        Fact::QueueStored { queue, name, next_seq, settings } => {
-            let hash = hash_text(mix(u64::from(queue.0)) ^ next_seq.0, name);
+        Fact::QueueStored { queue, name, next_seq, settings, identity } => {
+            let is = [identity.durable, identity.exclusive, identity.auto_delete].map(u64::from);
+            let is = is.iter().fold(identity.arguments.len() as u64, |hash, bit| hash << 1 | bit);
+            let hash = mix(settings.expires_ms ^ is << 32);
+            let hash = hash_text(mix(u64::from(queue.0)) ^ next_seq.0 ^ hash, name);
             let Some(dead_letter) = name_of(&settings.dead_letter) else { return hash };
             hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
         }

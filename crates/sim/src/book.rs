@@ -6,8 +6,8 @@ use std::sync::Arc;
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, LeasedMessage, NewMessage, Target};
 use overtake_lane::{
-    Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq, Settings, State,
-    Time, UrgentCredit,
+    Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq, SessionId,
+    Settings, State, Time, UrgentCredit,
 };
 
 use crate::audit::Audit;
@@ -50,6 +50,10 @@ pub(crate) struct Taker {
     pub(crate) window: Option<Window>,
     /// When a pull gives up.
     pub(crate) until: Time,
+    /// Who it is of.
+    pub(crate) session: Option<SessionId>,
+    /// It holds what it got, and takes no more.
+    pub(crate) is_get: bool,
 }
 
 /// Of a consumer that stays.
@@ -69,6 +73,16 @@ pub(crate) struct Book {
     pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
     /// Every lease ever given.
     pub(crate) leases: BTreeSet<LeaseId>,
+    /// What queues are besides their settings, and whose.
+    pub(crate) identities: BTreeMap<QueueId, (Identity, Option<SessionId>)>,
+}
+
+/// Who asks, and for what.
+pub(crate) fn asked_by(request: &Request) -> (Option<SessionId>, &Request) {
+    match request {
+        Request::By { session, request } => (Some(*session), request),
+        request => (None, request),
+    }
 }
 
 impl Book {
@@ -84,7 +98,36 @@ impl Book {
         {
             window.held -= 1;
         }
+        if let Some(consumer) = hold.consumer
+            && self.takers.get(&consumer).is_some_and(|taker| taker.is_get)
+        {
+            self.takers.remove(&consumer);
+        }
         Some(hold)
+    }
+
+    /// Who takes for a session.
+    pub(crate) fn of_session(&self, session: SessionId) -> BTreeSet<ConsumerId> {
+        let of_it = self.takers.iter().filter(|(_, taker)| taker.session == Some(session));
+        of_it.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether a queue may be gone after this request, or after time has passed, without being deleted by anybody.
+    pub(crate) fn may_end(&self, queue: QueueId, request: Option<&Request>) -> bool {
+        let Some((identity, owner)) = self.identities.get(&queue) else { return false };
+        let here = || self.takers.iter().filter(|(_, taker)| taker.queue == queue && !taker.is_get);
+        let unused = self.settings[&queue].expires_ms > 0 && here().next().is_none();
+        let ended = match request {
+            Some(Request::Do(Command::EndSession { session })) => {
+                let leave = self.of_session(*session);
+                *owner == Some(*session) || (identity.auto_delete && here().any(|(id, _)| leave.contains(id)))
+            }
+            Some(Request::Do(Command::Cancel { consumer })) => {
+                identity.auto_delete && here().any(|(id, _)| id == consumer)
+            }
+            _ => false,
+        };
+        unused || ended
     }
 
     /// A consumer is gone with all it held.
@@ -106,25 +149,44 @@ impl Book {
 
     /// Before a request is done: who asks for what.
     pub(crate) fn asks(&mut self, now: Time, request: &Request, broker: &Broker) {
+        let (session, request) = asked_by(request);
         if let Request::Lease { consumer, lease } = request
             && let Ok(queue) = broker.id_of(&lease.queue)
         {
-            self.takers.insert(*consumer, Taker { queue, window: None, until: now.after(lease.wait_ms) });
+            let until = now.after(lease.wait_ms);
+            self.takers.insert(*consumer, Taker { queue, window: None, until, session, is_get: false });
+        }
+        if let Request::Get(get) = request
+            && let Ok(queue) = broker.id_of(&get.queue)
+        {
+            let window = Some(Window { len: 1, urgent: None, held: 0 });
+            let taker = Taker { queue, window, until: Time::NEVER, session, is_get: true };
+            self.takers.insert(get.consumer, taker);
         }
     }
 
     /// After a request is done: what it changed.
     pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
+        let (session, request) = asked_by(request);
         match request {
-            Request::Do(Command::DeclareQueue { name, settings }) => {
+            Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
                 let id = broker.id_of(name).expect("a declared queue is there");
                 self.settings.insert(id, (**settings).clone());
+                if matches!(answer, Answer::Declared(declared) if declared.made) {
+                    self.identities.insert(id, (identity.clone(), session.filter(|_| identity.exclusive)));
+                }
+            }
+            Request::Do(Command::EndSession { session }) => {
+                for consumer in self.of_session(*session) {
+                    self.leave(consumer);
+                }
             }
             Request::Consume { consumer, consume } => {
                 let queue = broker.id_of(&consume.queue).expect("a consumer has a queue");
                 let len = consume.window.unwrap_or(self.settings[&queue].max_unacked).max(1);
                 let window = Window { len, urgent: consume.urgent, held: 0 };
-                self.takers.insert(*consumer, Taker { queue, window: Some(window), until: Time::NEVER });
+                let (window, until) = (Some(window), Time::NEVER);
+                self.takers.insert(*consumer, Taker { queue, window, until, session, is_get: false });
             }
             Request::Do(Command::Cancel { consumer }) => self.leave(*consumer),
             Request::GiveUp { consumer } => {
@@ -159,6 +221,7 @@ impl Book {
             self.end(queue, seq);
         }
         self.settings.retain(|queue, _| audit.queues.contains_key(queue));
+        self.identities.retain(|queue, _| audit.queues.contains_key(queue));
     }
 
     /// A new life: nobody stays, and of the leases only those the recovery found.
@@ -179,7 +242,10 @@ impl Book {
             }
         }
         self.settings.clear();
+        self.identities.clear();
         for (id, seen) in &audit.queues {
+            let view = broker.view(Time(0), &seen.name).expect("a named queue is there");
+            self.identities.insert(*id, (view.identity, None));
             self.settings
                 .insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
         }

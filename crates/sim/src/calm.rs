@@ -105,6 +105,10 @@ impl World {
         for consumer in stay {
             self.do_now(Request::Do(Command::Cancel { consumer }))?;
         }
+        let owners: Vec<_> = self.book.identities.values().filter_map(|(_, owner)| *owner).collect();
+        for session in owners {
+            self.do_now(Request::Do(Command::EndSession { session }))?;
+        }
         let wait: Vec<_> = self.book.takers.keys().copied().collect();
         for consumer in wait {
             self.do_now(Request::GiveUp { consumer })?;

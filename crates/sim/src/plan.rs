@@ -82,6 +82,8 @@ pub(crate) struct Plan {
     pub(crate) is_full_in_calm: bool,
     /// Queues dead-letter what they evict and refuse, and some messages are taken at once or over.
     pub(crate) is_deadly: bool,
+    /// Clients are connected: they get, own queues, and all that they have ends with them.
+    pub(crate) has_sessions: bool,
 }
 
 impl Plan {
@@ -122,6 +124,7 @@ impl Plan {
             is_deep: false,
             is_full_in_calm: rng.once_in(6),
             is_deadly,
+            has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
         if memory.once_in(6) { plan.deep(memory) } else { plan }

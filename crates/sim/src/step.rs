@@ -6,6 +6,7 @@ use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
+use crate::book::asked_by;
 use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
@@ -221,9 +222,19 @@ impl World {
         for out in &done.outs {
             match out {
                 Out::Deliver { consumer, message } => lent.push(Lent::delivered(*consumer, message)),
+                Out::TimedOut { .. } => {}
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
-                    let asked = self.asked.get(ticket).map(|asked| &asked.request);
+                    let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
+                    if let Some(Request::Get(get)) = asked {
+                        match result {
+                            Ok(Answer::Got(Some(got))) => {
+                                lent.push(Lent { consumer: get.consumer, message: got.message.clone() });
+                            }
+                            _ => drop(self.book.takers.remove(&get.consumer)),
+                        }
+                        continue;
+                    }
                     let Some(Request::Lease { consumer, .. }) = asked else { continue };
                     self.book.takers.remove(consumer);
                     if let Ok(Answer::Leased(messages)) = result {
@@ -301,6 +312,9 @@ impl World {
                 }
                 Out::Deliver { consumer, message } => {
                     self.delivered(consumer, Lent::delivered(consumer, &message).message);
+                }
+                Out::TimedOut { consumer, receipt } => {
+                    self.tell(|| format!("consumer {} held {receipt} for too long", consumer.0));
                 }
                 Out::Ended { consumer } => self.ended(consumer),
             }

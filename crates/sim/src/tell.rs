@@ -17,7 +17,12 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Settle { .. }) => "settle",
         Request::Do(Command::Extend { .. }) => "extend",
         Request::Do(Command::Purge { .. }) => "purge",
+        Request::Do(Command::EndSession { .. }) => "end session",
+        Request::Do(Command::Leave { .. }) => "leave",
+        Request::Do(Command::Took { .. } | Command::SetWindow { .. }) => "window",
         Request::Do(_) => "other",
+        Request::By { request, .. } => kind(request),
+        Request::Get(_) => "get",
         Request::Publish { settlements, .. } if settlements.is_empty() => "publish",
         Request::Publish { .. } => "transact",
         Request::Lease { .. } => "lease",
@@ -78,6 +83,7 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
         Ok(Answer::Leased(messages)) => {
             format!("leased {:?}", messages.iter().map(leased).collect::<Vec<_>>())
         }
+        Ok(Answer::Got(Some(got))) => format!("got {}, {} after", leased(&got.message), got.ready),
         Ok(Answer::Copies(copies)) => {
             let copies =
                 copies.iter().map(|copy| format!("{}:{} dup {}", copy.queue, copy.seq.0, copy.duplicate));
@@ -103,6 +109,7 @@ pub(crate) fn result_code(result: &Result<Answer, Refused>) -> u64 {
             messages.iter().fold(1, |hash, message| mix(hash ^ message.receipt.lease.0))
         }
         Ok(Answer::Copies(copies)) => copies.iter().fold(2, |hash, copy| mix(hash ^ copy.seq.0)),
+        Ok(Answer::Got(got)) => mix(got.as_ref().map_or(8, |got| got.message.receipt.lease.0)),
         Ok(Answer::Count(count)) => mix(*count ^ 3),
         Ok(Answer::Each(each)) => each.iter().fold(4, |hash, one| mix(hash ^ u64::from(one.is_ok()))),
         Ok(Answer::Page(page)) => page.messages.iter().fold(5, |hash, one| mix(hash ^ one.message.seq.0)),

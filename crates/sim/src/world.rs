@@ -121,6 +121,7 @@ pub(crate) struct World {
     pub(crate) asked: BTreeMap<u64, Asked>,
     pub(crate) next_ticket: u64,
     pub(crate) next_consumer: u64,
+    pub(crate) next_session: u64,
     pub(crate) clients: Vec<Client>,
     pub(crate) names: Names,
     pub(crate) acts: u64,
@@ -145,6 +146,7 @@ pub(crate) struct Chance {
     pub(crate) spill: Rng,
     pub(crate) wiring: Rng,
     pub(crate) deaths: Rng,
+    pub(crate) sessions: Rng,
 }
 
 /// What things are called in this world.
@@ -202,6 +204,7 @@ impl World {
                 spill: Rng::new(seed, "spill"),
                 wiring: Rng::new(seed, "wiring"),
                 deaths: Rng::new(seed, "deaths"),
+                sessions: Rng::new(seed, "sessions"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -218,6 +221,7 @@ impl World {
             asked: BTreeMap::new(),
             next_ticket: 0,
             next_consumer: 0,
+            next_session: 0,
             clients,
             names,
             acts: 0,

@@ -6,7 +6,7 @@
 //!
 //! | kind | fact | fields |
 //! |---|---|---|
-//! | 1 | queue stored | queue, next sequence, name, settings |
+//! | 1 | queue stored, that stays and is for everybody | queue, next sequence, name, settings |
 //! | 2 | queue deleted | queue |
 //! | 3 | exchange stored | name, settings, arguments |
 //! | 4 | exchange deleted | name |
@@ -24,6 +24,7 @@
 //! | 17 | runs rewritten | as 15 for the new run, how many old ones, then each: run, taken |
 //! | 18 | run fetched | queue, run |
 //! | 19 | run restated | as 15 |
+//! | 24 | queue stored, of another identity | as 1, then a byte of bits (1 durable, 2 exclusive, 4 auto-delete), arguments |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -42,8 +43,8 @@ use crate::deaths::deaths;
 use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
-    ExchangeSettings, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled,
-    Time,
+    ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq,
+    Settled, Time,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -72,10 +73,14 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         "a stored message has content, nothing else has"
     );
     match fact {
-        Fact::QueueStored { queue, name, settings, next_seq } => {
-            head(out, 1, *queue, *next_seq);
+        Fact::QueueStored { queue, name, settings, identity, next_seq } => {
+            let is_usual = *identity == Identity::default();
+            head(out, if is_usual { 1 } else { 24 }, *queue, *next_seq);
             text(out, name);
             json(out, settings);
+            if !is_usual {
+                self::identity(out, identity);
+            }
         }
         Fact::QueueDeleted { queue } => {
             out.push(2);
@@ -186,6 +191,17 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
     }
 }
 
+const DURABLE: u8 = 1;
+const EXCLUSIVE: u8 = 2;
+const AUTO_DELETE: u8 = 4;
+
+fn identity(out: &mut Vec<u8>, identity: &Identity) {
+    let bits =
+        [(identity.durable, DURABLE), (identity.exclusive, EXCLUSIVE), (identity.auto_delete, AUTO_DELETE)];
+    out.push(bits.iter().filter(|(is, _)| *is).map(|(_, bit)| bit).sum());
+    bytes(out, &identity.arguments);
+}
+
 fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
     let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes } = record;
     number(out, run.0);
@@ -289,9 +305,11 @@ impl<'a> Decoder<'a> {
     fn fact(&mut self) -> Option<(Fact, Option<&'a [u8]>)> {
         let kind = self.bytes.byte()?;
         let fact = match kind {
-            1 => {
+            1 | 24 => {
                 let (queue, next_seq) = (self.bytes.queue()?, self.bytes.seq()?);
-                Fact::QueueStored { queue, next_seq, name: self.bytes.text()?.into(), settings: self.json()? }
+                let (name, settings) = (self.bytes.text()?.into(), self.json()?);
+                let identity = if kind == 1 { Identity::default() } else { self.identity()? };
+                Fact::QueueStored { queue, next_seq, name, settings, identity }
             }
             2 => Fact::QueueDeleted { queue: self.bytes.queue()? },
             3 => {
@@ -370,6 +388,17 @@ impl<'a> Decoder<'a> {
         Some((fact, None))
     }
 
+    fn identity(&mut self) -> Option<Identity> {
+        let bits = self.bytes.byte()?;
+        if bits > DURABLE | EXCLUSIVE | AUTO_DELETE {
+            return None;
+        }
+        let has = |bit| bits & bit != 0;
+        let arguments = self.bytes.bytes()?.into();
+        let (durable, exclusive, auto_delete) = (has(DURABLE), has(EXCLUSIVE), has(AUTO_DELETE));
+        Some(Identity { durable, exclusive, auto_delete, arguments })
+    }
+
     fn run_record(&mut self) -> Option<RunRecord> {
         let (run, priority) = (RunId(self.bytes.number()?), self.bytes.priority()?);
         let (count, ids, deaths) = (self.bytes.small()?, self.bytes.small()?, self.bytes.small()?);
@@ -439,7 +468,7 @@ mod tests {
 
     use overtake_lane::{
         Binding, Death, DeathReason, Deaths, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
-        HeadersMatch, Message, Original, Place, Priority, Route, Settings, State,
+        HeadersMatch, Message, Original, Place, Priority, Route, State,
     };
     use proptest::prelude::*;
 
@@ -561,6 +590,15 @@ mod tests {
         ]
     }
 
+    fn identities() -> impl Strategy<Value = Identity> {
+        let other =
+            (any::<[bool; 3]>(), prop::collection::vec(any::<u8>(), 0..5)).prop_map(|(is, arguments)| {
+                let [durable, exclusive, auto_delete] = is;
+                Identity { durable, exclusive, auto_delete, arguments: arguments.into() }
+            });
+        prop_oneof![Just(Identity::default()), other]
+    }
+
     fn facts() -> impl Strategy<Value = Fact> {
         let queue = || any::<u32>().prop_map(QueueId);
         let seq = || any::<u64>().prop_map(Seq);
@@ -590,11 +628,8 @@ mod tests {
             },
         );
         prop_oneof![
-            (queue(), name(), seq()).prop_map(|(queue, name, next_seq)| Fact::QueueStored {
-                queue,
-                name,
-                settings: Box::new(Settings::default()),
-                next_seq
+            (queue(), name(), seq(), identities()).prop_map(|(queue, name, next_seq, identity)| {
+                Fact::QueueStored { queue, name, settings: Box::default(), identity, next_seq }
             }),
             queue().prop_map(|queue| Fact::QueueDeleted { queue }),
             (name(), exchange).prop_map(|(name, settings)| Fact::ExchangeStored { name, settings }),

@@ -11,9 +11,9 @@ use std::sync::Once;
 use common::spilled::{Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, LeaseId,
-    Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq,
-    Settings, Settled, State, Time,
+    Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, Identity,
+    LeaseId, Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord,
+    Seq, Settings, Settled, State, Time,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -138,16 +138,26 @@ fn binding() -> Box<Binding> {
 
 /// Records with JSON in them: settings that come later are written, too, and read from old records as they are by default.
 fn growing_records() -> Vec<Record> {
-    let settings = Box::new(Settings::default());
     let exchange = Box::new(ExchangeSettings {
         alternate: Some("rest".into()),
         hash_on: HashOn::Property(Property::MessageId),
         arguments: vec![1, 2, 3],
         ..ExchangeSettings::new(ExchangeKind::ConsistentHash)
     });
+    let queue = |name: &str, identity| Fact::QueueStored {
+        queue: QUEUE,
+        name: name.into(),
+        settings: Box::new(Settings::default()),
+        identity,
+        next_seq: Seq(301),
+    };
     let alone = |fact| vec![(fact, None)];
     vec![
-        alone(Fact::QueueStored { queue: QUEUE, name: "urgent".into(), settings, next_seq: Seq(301) }),
+        alone(queue("urgent", Identity::default())),
+        alone(queue(
+            "reply",
+            Identity { exclusive: true, auto_delete: true, arguments: [0xa5, 0].into(), durable: false },
+        )),
         alone(Fact::ExchangeStored { name: "orders".into(), settings: exchange }),
     ]
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::spilled::{QUEUE, STORE_ID, pair, segments, write};
 use common::{SEGMENT_BYTES, append, commit, edit, open};
-use overtake_lane::{Fact, QueueId, Seq, Settings};
+use overtake_lane::{Fact, Identity, QueueId, Seq, Settings};
 use overtake_store::record::{Content, encode};
 use overtake_store::{
     FORMAT_VERSION, Fault, Files, MemoryDisk, OperationKind, SegmentStats, Space, StoreError, stats,
@@ -13,7 +13,11 @@ use overtake_store::{
 fn queue_stored(queue: QueueId, name: &str) -> Vec<u8> {
     let (name, settings, next_seq) = (name.into(), Box::new(Settings::default()), Seq(1));
     let mut record = Vec::new();
-    encode(&Fact::QueueStored { queue, name, settings, next_seq }, Content::None, &mut record);
+    encode(
+        &Fact::QueueStored { queue, name, settings, identity: Identity::default(), next_seq },
+        Content::None,
+        &mut record,
+    );
     record
 }
 

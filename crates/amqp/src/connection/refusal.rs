@@ -12,10 +12,14 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         Refusal::NoSuchQueue | Refusal::NoSuchExchange | Refusal::NoSuchBinding | Refusal::NoSuchMessage => {
             ReplyCode::NotFound
         }
-        Refusal::ExchangeReserved | Refusal::ExchangeInternal => ReplyCode::AccessRefused,
+        Refusal::ExchangeReserved | Refusal::ExchangeInternal | Refusal::ConsumerExclusive => {
+            ReplyCode::AccessRefused
+        }
+        Refusal::QueueLocked => ReplyCode::ResourceLocked,
         Refusal::NameInvalid
         | Refusal::ExchangeDiffers(_)
         | Refusal::ExchangeInUse
+        | Refusal::QueueDiffers
         | Refusal::WeightInvalid
         | Refusal::ArgumentsInvalid
         | Refusal::SettingFixed(_)

@@ -177,6 +177,7 @@ async fn show(queue: &str, session: &Session) -> Ended {
         let mut shown =
             format!("{HEAD}{}{RESET}\n", crate::table::one_line(&text(&queue["name"]), usize::MAX));
         shown.push_str(&format!("  consumers: {}, waiting: {}\n", number(consumers), number(waiting)));
+        shown.push_str(&identity(&queue["identity"]));
         for (key, value) in queue["settings"].as_object().into_iter().flatten() {
             shown
                 .push_str(&format!("  {key} = {}\n", crate::table::one_line(&value.to_string(), usize::MAX)));
@@ -186,6 +187,18 @@ async fn show(queue: &str, session: &Session) -> Ended {
         shown
     })?;
     Ok(Exit::Done)
+}
+
+/// What a queue is besides its settings, where it is not as most are.
+fn identity(identity: &Value) -> String {
+    let is = |key: &str| identity[key].as_bool();
+    let words = [
+        (is("durable") == Some(false), "gone after a restart"),
+        (is("exclusive") == Some(true), "of one connection"),
+        (is("auto_delete") == Some(true), "ends with its last consumer"),
+    ];
+    let words: Vec<&str> = words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    if words.is_empty() { String::new() } else { format!("  {}\n", words.join(", ")) }
 }
 
 fn lanes(lanes: &Value) -> String {

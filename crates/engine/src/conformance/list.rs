@@ -288,6 +288,23 @@ macro_rules! conformance_tests {
                 a_message_too_large_for_the_broker_is_refused,
                 settings_that_messages_depend_on_are_fixed_while_they_are_there,
             ;
+            connected:
+                a_queue_is_as_it_was_declared_or_the_declaration_is_refused,
+                an_exclusive_queue_is_one_sessions_own,
+                what_a_session_holds_is_put_back_when_it_ends,
+                a_get_takes_what_goes_next_and_never_waits,
+                a_consumer_without_acknowledgements_holds_nothing,
+                a_consumer_that_leaves_keeps_what_it_holds,
+                consumers_share_a_window,
+                an_exclusive_consumer_is_alone,
+                of_single_active_consumers_the_oldest_is_served,
+                a_consumer_that_holds_a_message_too_long_is_told,
+                a_queue_may_go_with_its_last_consumer,
+                a_queue_that_nobody_uses_expires,
+                what_does_not_last_is_gone_after_a_restart,
+                who_asks_without_waiting_is_a_session,
+                who_is_connected_may_ask_without_waiting,
+            ;
         }
     };
 }

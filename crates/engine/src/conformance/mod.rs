@@ -14,6 +14,7 @@
 pub mod admin;
 pub mod browse;
 pub mod caps;
+pub mod connected;
 pub mod dead_letters;
 pub mod deaths;
 pub mod delay;

@@ -11,7 +11,7 @@ pub async fn nothing_can_be_asked_of_a_queue_that_is_not_there<F: Fixture>(fixtu
     let engine = story.engine();
     let (queue, id) = ("nobody", || Select::Id("a".into()));
     let lease = LeaseRequest { queue: queue.into(), max: 1, wait_ms: 600_000, visibility_ms: None };
-    let consume = ConsumeRequest { queue: queue.into(), window: None, urgent: None, priority: 0 };
+    let consume = ConsumeRequest::new(queue.into());
     assert_eq!(story.refusal("a:5,in=nobody").await, Refusal::NoSuchQueue);
     for refusal in [
         refused(engine.queue(queue).await.map(drop)),
@@ -151,10 +151,7 @@ pub async fn a_queue_may_be_deleted_only_when_empty_or_unused<F: Fixture>(fixtur
     assert_eq!(refused(story.engine().delete_queue("q", if_unused).await), Refusal::InUse);
     drop(consumer);
     story.until_no_consumer().await;
-    assert_eq!(
-        story.engine().delete_queue("q", DeleteOnly { if_empty: true, if_unused: true }).await,
-        Ok(())
-    );
+    assert_eq!(story.engine().delete_queue("q", DeleteOnly { if_empty: true, if_unused: true }).await, Ok(0));
 }
 
 /// One from another queue, or made up.

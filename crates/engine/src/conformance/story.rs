@@ -189,7 +189,7 @@ impl<F: Fixture> Story<F> {
         urgent: Option<UrgentCredit>,
         priority: i32,
     ) -> Consumer {
-        let request = ConsumeRequest { queue: self.queue.clone(), window, urgent, priority };
+        let request = ConsumeRequest { window, urgent, priority, ..ConsumeRequest::new(self.queue.clone()) };
         self.engine().consume(request).await.expect("a consumer is taken")
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Command, ConsumerId, Outcome};
+use overtake_lane::{Command, ConsumerId, Get, Outcome};
 
 use super::{Fixture, Story};
 use crate::api::{ConsumeRequest, Failure, LeaseRequest};
@@ -20,7 +20,12 @@ pub struct Talk<'a, F> {
 impl<'a, F: Fixture> Talk<'a, F> {
     /// A new session.
     pub fn begin(story: &'a Story<F>) -> Self {
-        Self { story, session: story.engine().session(), next: 0, heard: Vec::new() }
+        Self::over(story, story.engine().session())
+    }
+
+    /// Over this session.
+    pub fn over(story: &'a Story<F>, session: Session) -> Self {
+        Self { story, session, next: 0, heard: Vec::new() }
     }
 
     /// Asks for these, each to be answered.
@@ -50,9 +55,15 @@ impl<'a, F: Fixture> Talk<'a, F> {
     /// Starts a consumer of a queue.
     pub async fn consume(&mut self, queue: &str, window: u32) -> ConsumerId {
         let consumer = self.session.asks.next_consumer();
-        let consume = ConsumeRequest { queue: queue.into(), window: Some(window), urgent: None, priority: 0 };
+        let consume = ConsumeRequest { window: Some(window), ..ConsumeRequest::new(queue.into()) };
         self.ask(vec![Request::Consume { consumer, consume }]).await;
         consumer
+    }
+
+    /// Asks for the message that goes next, now or not at all.
+    pub async fn get(&mut self, queue: &str) {
+        let consumer = self.session.asks.next_consumer();
+        self.ask(vec![Request::Get(Get { consumer, queue: queue.into(), no_ack: false })]).await;
     }
 
     /// Asks for a lease of one message, and waits so long for it.
@@ -82,6 +93,7 @@ impl<'a, F: Fixture> Talk<'a, F> {
     fn word(&self, event: &Event) -> String {
         match event {
             Event::Deliver { message, .. } => self.story.take_delivered(message),
+            Event::TimedOut { .. } => "timed out".to_owned(),
             Event::Ended { .. } => "ended".to_owned(),
             Event::Answer { token, result } => format!("{token}={}", self.answer(result)),
         }
@@ -91,6 +103,8 @@ impl<'a, F: Fixture> Talk<'a, F> {
         match result {
             Ok(Answer::Done) => "done".to_owned(),
             Ok(Answer::Count(count)) => count.to_string(),
+            Ok(Answer::Declared(_)) => "declared".to_owned(),
+            Ok(Answer::Got(Some(got))) => self.story.take(std::slice::from_ref(&got.message)),
             Ok(Answer::Leased(messages)) => format!("[{}]", self.story.take(messages)),
             Ok(other) => format!("{other:?}"),
             Err(Failure::Refused(refused)) => refused.refusal.code().to_owned(),

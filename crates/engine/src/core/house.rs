@@ -6,7 +6,7 @@
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{Command, Fact, Refusal, Which};
+use overtake_lane::{Command, Existing, Fact, Refusal, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
@@ -97,8 +97,8 @@ impl<T> Core<T> {
 
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store.
     fn changes_nothing(&self, command: &Command) -> bool {
-        let Command::DeclareQueue { name, settings } = command else { return false };
-        self.broker.settings(name).is_ok_and(|is| *is == **settings)
+        let Command::DeclareQueue { name, settings, existing, .. } = command else { return false };
+        self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
     }
 
     /// Bytes between refusing publishes and holding leases.

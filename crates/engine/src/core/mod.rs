@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, ConsumerId, Delivery, Effect, Fact, Pull, Receipt, Refusal, Reply, RunId, Status, Step,
-    Time, Which,
+    Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Pull, Receipt, Refusal, Reply, RunId,
+    SessionId, Status, Step, Time, Which, WindowId,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
@@ -33,7 +33,7 @@ pub use recover::{Lost, OpenError, Opened, Recovered};
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
-    ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, LeaseRequest, LeasedMessage,
+    ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, Got, LeaseRequest, LeasedMessage,
     NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
 };
 use crate::contents::Contents;
@@ -45,6 +45,13 @@ use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueView};
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
 pub enum Request {
+    /// A request of somebody who is connected.
+    By {
+        /// Who.
+        session: SessionId,
+        /// What.
+        request: Box<Request>,
+    },
     /// A command that needs nothing of the engine: neither content nor a consumer.
     Do(Command),
     /// Publishes and settles, all or none.
@@ -63,12 +70,14 @@ pub enum Request {
         /// What for.
         lease: LeaseRequest,
     },
+    /// Leases one message, now or not at all.
+    Get(Get),
     /// The one who asked for this lease is gone. If it still waits it is answered, with nothing.
     GiveUp {
         /// The number of the request.
         consumer: ConsumerId,
     },
-    /// Starts a consumer that stays. Answered before its first message.
+    /// Starts a consumer that stays. Answered before its first message. One that shares a window does so by its session.
     Consume {
         /// A new number for it.
         consumer: ConsumerId,
@@ -142,6 +151,8 @@ pub enum Answer {
     Copies(Vec<PublishedCopy>),
     /// Messages are leased.
     Leased(Vec<LeasedMessage>),
+    /// A message is leased, or there was none.
+    Got(Option<Box<Got>>),
     /// One result per receipt.
     Each(Vec<Result<(), Refusal>>),
     /// So many messages.
@@ -181,7 +192,14 @@ pub enum Out<T> {
         /// The message.
         message: Delivered,
     },
-    /// A consumer that stayed is gone with its queue.
+    /// A consumer that stays held something for too long, and gets nothing more.
+    TimedOut {
+        /// Which.
+        consumer: ConsumerId,
+        /// The lease that is over.
+        receipt: Receipt,
+    },
+    /// A consumer that stayed is gone with its queue or its session.
     Ended {
         /// Which.
         consumer: ConsumerId,
@@ -208,6 +226,10 @@ pub struct Core<T> {
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
+    /// Who asks for what is being done.
+    asking: Option<SessionId>,
+    /// The message of the get that is being done.
+    got: Option<(ConsumerId, Option<LeasedMessage>)>,
     outs: Vec<Out<T>>,
     step: Step,
     record: Vec<u8>,
@@ -220,11 +242,26 @@ pub struct Core<T> {
 impl<T> Core<T> {
     /// Does one thing. What comes of it is in [`Core::take_outs`] and, in time, in [`Core::take_batch`].
     pub fn handle(&mut self, now: Time, request: Request, ticket: T) {
+        self.handle_by(now, None, request, ticket);
+    }
+
+    /// As [`Core::handle`], for somebody who is connected.
+    pub fn handle_by(&mut self, now: Time, session: Option<SessionId>, request: Request, ticket: T) {
         // So that whoever only looks does not see what is over by now.
         if self.next_deadline().is_some_and(|when| when <= now) {
             self.tick(now);
         }
+        self.asking = session;
+        self.obey(now, request, ticket);
+    }
+
+    fn obey(&mut self, now: Time, request: Request, ticket: T) {
         let (result, durable) = match request {
+            Request::By { session, request } => {
+                self.asking = Some(session);
+                return self.obey(now, *request, ticket);
+            }
+            Request::Get(get) => (self.get(now, get), false),
             Request::Lease { consumer, lease } => return self.lease(now, consumer, lease, ticket),
             Request::GiveUp { consumer } => {
                 self.give_up(now, consumer);
@@ -269,8 +306,7 @@ impl<T> Core<T> {
 
     /// Nothing of a consumer is durable, so its answer waits for nothing.
     fn consume(&mut self, now: Time, consumer: ConsumerId, consume: ConsumeRequest, ticket: T) {
-        let ConsumeRequest { queue, window, urgent, priority } = consume;
-        let consume = overtake_lane::Consume { consumer, queue, window, urgent, priority };
+        let consume = self.consumer(consumer, consume);
         let before = self.outs.len();
         let result = self.apply(now, Command::Consume(consume)).map(answer_of).map_err(Refused::from);
         self.outs.insert(before, Out::Answer { ticket, result, durable: false });
@@ -286,6 +322,21 @@ impl<T> Core<T> {
             let pull = self.pulls.remove(&consumer).expect("it was just inserted");
             self.outs.push(Out::Answer { ticket: pull.ticket, result: Err(refusal.into()), durable: false });
         }
+    }
+
+    fn consumer(&self, consumer: ConsumerId, consume: ConsumeRequest) -> Consume {
+        let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack } = consume;
+        let number = shared.zip(self.asking);
+        let shared = number.map(|(number, session)| WindowId { session, number });
+        Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack }
+    }
+
+    fn get(&mut self, now: Time, get: Get) -> Result<Answer, Refused> {
+        self.got = Some((get.consumer, None));
+        let reply = self.apply(now, Command::Get(get));
+        let message = self.got.take().and_then(|(_, message)| message);
+        let Reply::Got(ready) = reply? else { unreachable!("a get is answered with what it got") };
+        Ok(Answer::Got(message.zip(ready).map(|(message, ready)| Box::new(Got { message, ready }))))
     }
 
     fn give_up(&mut self, now: Time, consumer: ConsumerId) {
@@ -373,7 +424,7 @@ impl<T> Core<T> {
         let pulls = std::mem::take(&mut self.pulls).into_values().map(|pull| pull.ticket);
         let answers = std::mem::take(&mut self.outs).into_iter().filter_map(|out| match out {
             Out::Answer { ticket, .. } => Some(ticket),
-            Out::Deliver { .. } | Out::Ended { .. } => None,
+            Out::Deliver { .. } | Out::TimedOut { .. } | Out::Ended { .. } => None,
         });
         pulls.chain(answers).collect()
     }
@@ -385,6 +436,10 @@ impl<T> Core<T> {
     }
 
     fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
+        let command = match self.asking {
+            Some(session) => Command::By { session, command: Box::new(command) },
+            None => command,
+        };
         let result = self.broker.apply(now, command, &mut self.step);
         self.keep(false);
         self.hold_or_go();
@@ -406,6 +461,9 @@ impl<T> Core<T> {
                     }
                     None => self.outs.push(Out::Ended { consumer }),
                 },
+                Effect::TimedOut { consumer, receipt } => {
+                    self.outs.push(Out::TimedOut { consumer, receipt });
+                }
                 Effect::Released(place) => self.release(place),
                 Effect::Shared(place) => self.share(place),
                 Effect::Forgotten { run, messages } => {
@@ -429,8 +487,14 @@ impl<T> Core<T> {
         if let Some(pull) = self.pulls.get_mut(&consumer) {
             let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
             pull.messages.push(LeasedMessage { receipt, deadline: deadline.some(), message, content });
+        } else if let Some((_, got)) = self.got.as_mut().filter(|(who, _)| *who == consumer) {
+            let there = || self.broker.message_at(receipt.queue, receipt.seq);
+            let gone = delivery.settled.as_deref().map(|gone| gone.view.clone());
+            let Some(message) = gone.or_else(there) else { return };
+            *got = Some(LeasedMessage { receipt, deadline: deadline.some(), message, content });
         } else {
-            let Some(message) = self.broker.leased(&receipt) else { return };
+            let gone = delivery.settled.as_deref().map(|gone| &gone.message);
+            let Some(message) = gone.or_else(|| self.broker.leased(&receipt)) else { return };
             let message = Delivered::of(receipt, message, content);
             self.outs.push(Out::Deliver { consumer, message });
         }
@@ -465,9 +529,12 @@ impl<T> Core<T> {
 fn answer_of(reply: Reply) -> Answer {
     match reply {
         Reply::Done => Answer::Done,
-        Reply::Declared { made, .. } => Answer::Declared(Declared { made }),
+        Reply::Declared { made, ready, consumers, .. } => {
+            Answer::Declared(Declared { made, ready, consumers })
+        }
         Reply::Each(results) => Answer::Each(results.into_vec()),
         Reply::Count(count) => Answer::Count(count),
+        Reply::Got(_) => unreachable!("a get is answered where its message is"),
         Reply::Published(_) => unreachable!("publishes are answered where their ids are known"),
     }
 }
@@ -490,7 +557,13 @@ fn only_frees(command: &Command) -> bool {
         Command::Purge { status, .. } => *status != Some(Status::Leased),
         Command::Remove { .. }
         | Command::DeleteQueue { .. }
+        | Command::CheckQueue { .. }
+        | Command::EndSession { .. }
         | Command::Cancel { .. }
+        | Command::Leave { .. }
+        | Command::Took { .. }
+        | Command::SetWindow { .. }
+        | Command::Get(_)
         | Command::Consume(_) => true,
         _ => false,
     }

@@ -156,6 +156,8 @@ impl<T> Core<T> {
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
+            asking: None,
+            got: None,
             outs: Vec::new(),
             step,
             record: Vec::new(),
@@ -256,7 +258,10 @@ impl Folding {
                 }
                 // Who holds a segment is counted at the end.
                 Effect::Forgotten { .. } => {}
-                Effect::Deliver(_) | Effect::Served { .. } | Effect::Cancelled { .. } => {
+                Effect::Deliver(_)
+                | Effect::Served { .. }
+                | Effect::Cancelled { .. }
+                | Effect::TimedOut { .. } => {
                     unreachable!("nobody consumes during a recovery")
                 }
             }

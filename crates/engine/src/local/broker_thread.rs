@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::disk_thread::{Flush, News};
 use super::freeze::Freeze;
 use super::sessions::Sessions;
-use super::{Ask, Caller, SessionId, Shared, Ticket};
+use super::{Ask, Caller, Shared, Ticket, Who};
 use crate::api::Failure;
 use crate::clock::Clock;
 use crate::core::{Answer, Core, Done, Job, Out, Request};
@@ -156,20 +156,21 @@ impl BrokerThread {
     fn work_off(
         &mut self,
         now: Time,
-        session: SessionId,
+        session: Who,
         mut asks: std::vec::IntoIter<session::Ask>,
         places: Taken,
     ) {
         while let Some(session::Ask { token, request }) = asks.next() {
-            let ticket = token.map_or(Ticket::Nobody, |token| Ticket::Session { session, token });
-            if let Request::Do(Command::Cancel { consumer }) = &request {
+            let ticket =
+                token.map_or(Ticket::Nobody, |token| Ticket::Session { session: session.number, token });
+            if let Request::Do(Command::Cancel { consumer } | Command::Leave { consumer }) = &request {
                 self.sessions.forget(*consumer);
             }
             let begins =
                 if let Request::Consume { consumer, .. } = &request { Some(*consumer) } else { None };
-            self.core.handle(now, request, ticket);
+            self.core.handle_by(now, Some(session.by), request, ticket);
             if let Some(consumer) = begins.filter(|consumer| self.core.broker().has_consumer(*consumer)) {
-                self.sessions.owns(session, consumer);
+                self.sessions.owns(session.number, consumer);
             }
             if asks.len() > 0 && self.core.is_starved() {
                 return self.parked.push_front(Ask::Batch { session, asks, places });
@@ -177,15 +178,19 @@ impl BrokerThread {
         }
     }
 
-    /// A session is over: nobody holds what it held.
-    fn end(&mut self, now: Time, session: SessionId, mut unheard: Vec<Receipt>) {
-        let (consumers, untold) = self.sessions.end(session);
+    /// A session is over: nobody holds what it held. One that was a part leaves what it got to whom it was a part of.
+    fn end(&mut self, now: Time, session: Who, mut unheard: Vec<Receipt>) {
+        let (consumers, untold) = self.sessions.end(session.number);
         unheard.extend(untold);
+        if session.is_whole() {
+            let end = Request::Do(Command::EndSession { session: session.by });
+            self.core.handle(now, end, Ticket::Nobody);
+            return self.release(unheard);
+        }
         for consumer in consumers {
             self.core.handle(now, Request::Do(Command::Cancel { consumer }), Ticket::Nobody);
         }
-        let is_its =
-            |ticket: &Ticket| matches!(ticket, Ticket::Session { session: its, .. } if *its == session);
+        let is_its = |ticket: &Ticket| matches!(ticket, Ticket::Session { session: its, .. } if *its == session.number);
         for consumer in self.core.waiting(is_its) {
             self.core.handle(now, Request::GiveUp { consumer }, Ticket::Nobody);
         }
@@ -215,7 +220,7 @@ impl BrokerThread {
             Ask::Request { ticket, .. } => self.tell_unavailable(ticket, &why),
             Ask::Batch { session, asks, .. } => {
                 for token in asks.filter_map(|ask| ask.token) {
-                    self.tell_unavailable(Ticket::Session { session, token }, &why);
+                    self.tell_unavailable(Ticket::Session { session: session.number, token }, &why);
                 }
             }
             // A session that never begins hears nothing, and nobody is left to give back to.
@@ -280,6 +285,7 @@ impl BrokerThread {
                     undelivered.extend(self.answer(ticket, result, durable));
                 }
                 Out::Deliver { consumer, message } => self.sessions.deliver(consumer, message),
+                Out::TimedOut { consumer, receipt } => self.sessions.timed_out(consumer, receipt),
                 Out::Ended { consumer } => self.sessions.ended(consumer),
             }
         }
@@ -302,6 +308,7 @@ impl BrokerThread {
         };
         match unsent {
             Some(Ok(Answer::Leased(messages))) => messages.iter().map(|message| message.receipt).collect(),
+            Some(Ok(Answer::Got(Some(got)))) => vec![got.message.receipt],
             _ => Vec::new(),
         }
     }

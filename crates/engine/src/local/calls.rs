@@ -1,23 +1,33 @@
 //! [`Engine`] for [`LocalEngine`]: each call is one request.
 
+use std::sync::Arc;
+
 use overtake_lane::{
-    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt,
-    Refusal, Settings, Status,
+    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, Outcome, QueueView, Receipt,
+    Refusal, Status, WindowId,
 };
 use tokio::sync::oneshot;
 
 use super::{Door, LocalEngine, line};
 use crate::api::{
-    Browse, BrowsedMessage, Declared, DeleteOnly, Engine, Failure, Health, LeaseRequest, LeasedMessage,
-    NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Got, Health,
+    LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 
 impl LocalEngine {
+    /// A request as whoever asks.
+    fn by(&self, request: Request) -> Request {
+        match self.session {
+            Some(session) => Request::By { session, request: Box::new(request) },
+            None => request,
+        }
+    }
+
     fn ask<A: 'static>(&self, request: Request, open: fn(Answer) -> Option<A>) -> Pending<A> {
-        let door = self.door.clone();
+        let (door, request) = (self.door.clone(), self.by(request));
         Box::pin(async move {
             let answer = door.ask(request).await?;
             Ok(open(answer).expect("each request has its kind of answer"))
@@ -32,6 +42,12 @@ impl LocalEngine {
         self.ask(request, |answer| if let Answer::Count(count) = answer { Some(count) } else { None })
     }
 
+    fn declared(&self, command: Command) -> Pending<Declared> {
+        self.ask(Request::Do(command), |answer| {
+            if let Answer::Declared(declared) = answer { Some(declared) } else { None }
+        })
+    }
+
     fn each(&self, command: Command) -> Pending<Vec<Result<(), Refusal>>> {
         self.ask(
             Request::Do(command),
@@ -43,16 +59,23 @@ impl LocalEngine {
 }
 
 impl Engine for LocalEngine {
-    fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared> {
-        let command = Command::DeclareQueue { name: name.into(), settings: Box::new(settings) };
-        self.ask(Request::Do(command), |answer| {
-            if let Answer::Declared(declared) = answer { Some(declared) } else { None }
-        })
+    fn connect(&self) -> Connection {
+        Arc::new(self.of_session())
     }
 
-    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<()> {
+    fn declare(&self, name: &str, declare: DeclareQueue) -> Pending<Declared> {
+        let DeclareQueue { settings, identity, existing } = declare;
+        let (name, settings) = (name.into(), Box::new(settings));
+        self.declared(Command::DeclareQueue { name, settings, identity, existing })
+    }
+
+    fn check_queue(&self, name: &str) -> Pending<Declared> {
+        self.declared(Command::CheckQueue { name: name.into() })
+    }
+
+    fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<u64> {
         let DeleteOnly { if_empty, if_unused } = only;
-        self.do_it(Command::DeleteQueue { name: name.into(), if_empty, if_unused })
+        self.count(Request::Do(Command::DeleteQueue { name: name.into(), if_empty, if_unused }))
     }
 
     fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage> {
@@ -117,10 +140,11 @@ impl Engine for LocalEngine {
 
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let door = self.door.clone();
+        let consumer = door.next_consumer();
+        let request = self.by(Request::Lease { consumer, lease });
         Box::pin(async move {
             let (caller, answer) = oneshot::channel();
-            let consumer = door.next_consumer();
-            door.send(Request::Lease { consumer, lease }, caller).await?;
+            door.send(request, caller).await?;
             let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
             let answer = open.answer.as_mut().expect("nobody has waited yet").await;
             open.answer = None;
@@ -132,7 +156,19 @@ impl Engine for LocalEngine {
     }
 
     fn session(&self) -> Session {
-        line::open(&self.door)
+        line::open(&self.door, self.session)
+    }
+
+    fn get(&self, queue: &str, no_ack: bool) -> Pending<Option<Got>> {
+        let consumer = self.door.next_consumer();
+        self.ask(Request::Get(Get { consumer, queue: queue.into(), no_ack }), |answer| {
+            if let Answer::Got(got) = answer { Some(got.map(|got| *got)) } else { None }
+        })
+    }
+
+    fn set_window(&self, number: u32, size: u32) -> Pending<()> {
+        let session = self.session.expect("a window is shared within a session");
+        self.do_it(Command::SetWindow { window: WindowId { session, number }, size })
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {

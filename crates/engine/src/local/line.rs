@@ -1,26 +1,26 @@
 //! The line from a session to the broker thread.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use overtake_lane::{ConsumerId, Receipt};
+use overtake_lane::{ConsumerId, Receipt, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Ask, Door, SessionId};
+use super::{Ask, Door, Who};
 use crate::api::Failure;
 use crate::session::{self, Line, Places, Session, Taken};
 
 struct Wire {
     door: Door,
-    session: SessionId,
+    session: Who,
 }
 
-/// A new session.
+/// A new session, of its own or of somebody connected.
 #[expect(clippy::disallowed_methods, reason = "windows and what is unheard bound it")]
-pub(super) fn open(door: &Door) -> Session {
-    let session = SessionId(door.shared.sessions.fetch_add(1, Ordering::Relaxed));
+pub(super) fn open(door: &Door, by: Option<SessionId>) -> Session {
+    let number = door.next_session();
+    let session = Who { number, by: by.unwrap_or(number) };
     let (to, events) = mpsc::unbounded_channel();
-    door.tell(Ask::Begin { session, events: to });
+    door.tell(Ask::Begin { session: number, events: to });
     Session::new(Arc::new(Wire { door: door.clone(), session }), events)
 }
 

@@ -28,7 +28,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use overtake_lane::{ConsumerId, Receipt};
+use overtake_lane::{Command, ConsumerId, Receipt, SessionId};
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -40,7 +40,7 @@ use crate::options::Options;
 use crate::session::{self, Event, Places, Taken};
 use crate::watermarks::{DiskHealth, Full};
 
-/// A broker in this process, on a directory of its own.
+/// A broker in this process, on a directory of its own; or, from [`Engine::connect`](crate::Engine::connect), one session of it.
 ///
 /// Dropping it stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
 ///
@@ -54,8 +54,10 @@ use crate::watermarks::{DiskHealth, Full};
 pub struct LocalEngine {
     door: Door,
     recovered: Recovered,
-    snapshots: snapshots::Snapshots,
+    snapshots: Arc<snapshots::Snapshots>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Who asks, if this is a session: then the broker is another's to stop.
+    session: Option<SessionId>,
 }
 
 /// The way to the broker thread.
@@ -91,9 +93,20 @@ enum Ticket {
 /// A call of the engine.
 type Caller = oneshot::Sender<Result<Answer, Failure>>;
 
-/// Names a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SessionId(u64);
+/// A session as the broker thread is told of it.
+#[derive(Clone, Copy, Debug)]
+struct Who {
+    /// Names it.
+    number: SessionId,
+    /// Who asks: it itself, or somebody connected that it is a part of.
+    by: SessionId,
+}
+
+impl Who {
+    fn is_whole(self) -> bool {
+        self.number == self.by
+    }
+}
 
 /// What comes in at the door.
 enum Ask {
@@ -107,12 +120,12 @@ enum Ask {
         events: mpsc::UnboundedSender<Vec<Event>>,
     },
     Batch {
-        session: SessionId,
+        session: Who,
         asks: std::vec::IntoIter<session::Ask>,
         places: Taken,
     },
     End {
-        session: SessionId,
+        session: Who,
         unheard: Vec<Receipt>,
     },
     News(disk_thread::News),
@@ -173,7 +186,7 @@ impl LocalEngine {
         let news = inbox.clone();
         let disk_shared = Arc::clone(&shared);
         let freeze = Arc::new(Freeze::new(committer.moment()));
-        let snapshots = snapshots::Snapshots::new(disk, Arc::clone(&freeze));
+        let snapshots = Arc::new(snapshots::Snapshots::new(disk, Arc::clone(&freeze)));
         let disk_freeze = Arc::clone(&freeze);
         let late_jobs = jobs.clone();
         let disk = named("overtake-disk", move || {
@@ -191,7 +204,19 @@ impl LocalEngine {
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Places::new(options.inbox), shared, down };
-        Ok(Self { door, recovered, snapshots, threads: Mutex::new(vec![broker, disk, spill]) })
+        let threads = Mutex::new(vec![broker, disk, spill]);
+        Ok(Self { door, recovered, snapshots, threads, session: None })
+    }
+
+    /// The same broker, asked by a new session.
+    fn of_session(&self) -> Self {
+        Self {
+            door: self.door.clone(),
+            recovered: self.recovered.clone(),
+            snapshots: Arc::clone(&self.snapshots),
+            threads: Mutex::default(),
+            session: Some(self.door.next_session()),
+        }
     }
 
     /// What was found when it was opened.
@@ -235,7 +260,10 @@ impl LocalEngine {
 
 impl Drop for LocalEngine {
     fn drop(&mut self) {
-        self.close();
+        match self.session {
+            Some(session) => self.door.post(Request::Do(Command::EndSession { session })),
+            None => self.close(),
+        }
     }
 }
 
@@ -244,6 +272,10 @@ const STOPPED: &str = "it is stopping";
 impl Door {
     fn next_consumer(&self) -> ConsumerId {
         ConsumerId(self.shared.consumers.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn next_session(&self) -> SessionId {
+        SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Puts a request into the inbox as soon as there is a place.

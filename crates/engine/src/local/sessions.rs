@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use overtake_lane::{ConsumerId, Receipt};
+use overtake_lane::{ConsumerId, Receipt, SessionId};
 use tokio::sync::mpsc;
 
-use super::SessionId;
 use super::disk_thread::Told;
 use crate::api::Failure;
 use crate::core::Answer;
@@ -75,6 +74,13 @@ impl Sessions {
     pub(super) fn deliver(&mut self, consumer: ConsumerId, message: Delivered) {
         if let Some(session) = self.consumers.get(&consumer) {
             self.hear(*session, Event::Deliver { consumer, message });
+        }
+    }
+
+    /// A consumer held something for too long.
+    pub(super) fn timed_out(&mut self, consumer: ConsumerId, receipt: Receipt) {
+        if let Some(session) = self.consumers.get(&consumer) {
+            self.hear(*session, Event::TimedOut { consumer, receipt });
         }
     }
 

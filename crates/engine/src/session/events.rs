@@ -26,7 +26,14 @@ pub enum Event {
         /// The message.
         message: Delivered,
     },
-    /// A consumer is gone with its queue.
+    /// A consumer held this for longer than the queue's `consumer_timeout_ms`. It was put back, and no more messages come.
+    TimedOut {
+        /// Which.
+        consumer: ConsumerId,
+        /// The lease that is over.
+        receipt: Receipt,
+    },
+    /// A consumer is gone with its queue, or with whom it was of.
     Ended {
         /// Which.
         consumer: ConsumerId,
@@ -89,6 +96,7 @@ impl Event {
 pub(crate) fn leased(event: &Event) -> impl Iterator<Item = Receipt> + '_ {
     let messages = match event {
         Event::Answer { result: Ok(Answer::Leased(messages)), .. } => &messages[..],
+        Event::Answer { result: Ok(Answer::Got(Some(got))), .. } => std::slice::from_ref(&got.message),
         _ => &[],
     };
     messages.iter().map(|message| message.receipt)

@@ -13,9 +13,10 @@
 //!   neighbours alone.
 //! - Whatever changes something durable (publishes, settlements, queues, bindings) is answered in that order too, each after it
 //!   is durable, also when it is refused. So publishes may be confirmed up to the last one answered.
-//! - A lease is answered as soon as there is something, or the wait is over; a consumer, and what only looks, at once. These
+//! - A lease is answered as soon as there is something, or the wait is over; a get, a consumer, and what only looks, at once. These
 //!   may come before the answers of changes asked earlier.
-//! - A consumer is answered before its first message; and a [`Cancel`](overtake_lane::Command::Cancel) after its last one.
+//! - A consumer is answered before its first message; and a [`Cancel`](overtake_lane::Command::Cancel) or
+//!   [`Leave`](overtake_lane::Command::Leave) after its last one.
 //!
 //! # Bounds
 //! Requests that wait in line are bounded for all together, by the places of the engine's inbox ([`Places`]). Events that wait
@@ -24,8 +25,9 @@
 //!
 //! # The end
 //! A session ends when its [`Events`] are dropped: what was asked before is done, its consumers are cancelled and what they
-//! held is put back, leases that wait are given up, and what was leased and not yet heard is put back. A lease that was heard
-//! belongs to its receipt, as any other. When the engine ends, what has not been answered is answered
+//! held is put back, leases that wait are given up, and what was leased and not yet heard is put back; what it got is put back
+//! and the queues that it owns are gone, unless it is a part of somebody connected. A lease that was heard belongs to its
+//! receipt, as any other. When the engine ends, what has not been answered is answered
 //! [`Failure::Unavailable`], as far as it got; then [`Events::next`] answers `None`.
 //!
 //! # Another engine

@@ -49,8 +49,7 @@ async fn who_waits_for_a_lease_is_told_that_it_ends() {
 async fn a_consumer_ends_with_its_engine() {
     let engine = open_disk(&MemoryDisk::new(1), &clock()).expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
-    let request =
-        overtake_engine::ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
+    let request = overtake_engine::ConsumeRequest::new("q".into());
     let mut consumer = engine.consume(request).await.expect("consumes");
     engine.close();
     assert!(consumer.next().await.is_none());

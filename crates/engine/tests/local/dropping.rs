@@ -88,8 +88,7 @@ async fn a_consumer_dropped_before_it_has_begun_is_gone() {
     let engine = open_disk(&MemoryDisk::new(1), &clock()).expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     engine.publish(vec![message("a", 5)]).await.expect("published");
-    let request =
-        overtake_engine::ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
+    let request = overtake_engine::ConsumeRequest::new("q".into());
     {
         // It may be answered already; then the consumer is dropped as soon as it is there.
         let mut consume = pin!(engine.consume(request));

@@ -27,7 +27,7 @@ async fn after_a_failed_sync_every_call_is_answered_unavailable() {
     assert!(why.contains("input/output error"), "{why}");
     assert_eq!(engine.health().down, Some(why.clone()));
     let waiting = LeaseRequest { wait_ms: 600_000, ..pull("q", 1) };
-    let consume = ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
+    let consume = ConsumeRequest::new("q".into());
     let binding = || Binding::new("amq.topic", Destination::Queue("q".into()), "#");
     let all = || Select::Matching(Filter::default());
     let answers = [
@@ -78,7 +78,7 @@ async fn whoever_waits_when_the_store_fails_is_told_why() {
     let disk = MemoryDisk::new(1);
     let engine = open_disk(&disk, &clock()).expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
-    let consume = ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
+    let consume = ConsumeRequest::new("q".into());
     engine.declare_queue("r", Settings::default()).await.expect("declared");
     let mut consumer =
         engine.consume(ConsumeRequest { queue: "r".into(), ..consume }).await.expect("consumes");

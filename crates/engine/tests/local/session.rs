@@ -24,7 +24,7 @@ fn publish(token: u64) -> Ask {
 }
 
 async fn consume(session: &Session, window: u32) {
-    let consume = ConsumeRequest { queue: "q".into(), window: Some(window), urgent: None, priority: 0 };
+    let consume = ConsumeRequest { window: Some(window), ..ConsumeRequest::new("q".into()) };
     let request = Request::Consume { consumer: session.asks.next_consumer(), consume };
     session.asks.ask(vec![Ask { token: None, request }]).await;
 }

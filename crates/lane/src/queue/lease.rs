@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::bitmap::Bitmap;
-use crate::command::{Delivery, Effect, Step};
+use crate::command::{Delivery, Effect, Get, Gone, Step};
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
@@ -16,10 +16,15 @@ use crate::roster::Kind;
 impl Queue {
     /// The rank to take from, if a message may be leased and somebody has room for it.
     fn pick(&mut self) -> Option<usize> {
+        let floor = self.roster.floor()?;
+        self.pick_from(floor)
+    }
+
+    /// The rank to take from for somebody who takes nothing below `floor`.
+    fn pick_from(&mut self, floor: i32) -> Option<usize> {
         if self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active) {
             return None;
         }
-        let floor = self.roster.floor()?;
         loop {
             let eligible = self.lanes.eligible();
             let eligible: Bitmap = match floor {
@@ -64,10 +69,11 @@ impl Queue {
                 continue;
             }
             *leases = leases.next();
-            let pulled = self.lease(now, slot, consumer, *leases, step);
+            let terms = self.terms(now, consumer);
+            self.lease(now, slot, consumer, terms, *leases, step);
             // Charged after the lease: a pick may come to nothing.
             self.picker.charge(rank, weight);
-            if pulled && !served.contains(&consumer) {
+            if matches!(terms, Terms::Pulled(_)) && !served.contains(&consumer) {
                 served.push(consumer);
             }
         }
@@ -76,26 +82,58 @@ impl Queue {
         }
         for consumer in self.roster.ended(now, &served) {
             self.roster.remove(consumer);
+            self.used = now;
             step.effects.push(Effect::Served { consumer });
         }
         true
     }
 
-    /// Leases one message to one taker. True if it pulled.
+    /// Leases what goes next to a get. False if there is nothing to lease.
+    pub(crate) fn get(&mut self, now: Time, get: &Get, leases: &mut LeaseId, step: &mut Step) -> bool {
+        let Some(rank) = self.pick_from(i32::MIN) else { return false };
+        let lane = self.lanes.at_rank(rank);
+        let weight = lane.weight;
+        let slot = lane.head(&self.entries).expect("a picked lane has a head");
+        *leases = leases.next();
+        let terms = if get.no_ack {
+            Terms::Settled
+        } else {
+            self.roster.hold(get.consumer);
+            Terms::Held(deadline(now, self.settings.consumer_timeout_ms))
+        };
+        self.lease(now, slot, get.consumer, terms, *leases, step);
+        self.picker.charge(rank, weight);
+        true
+    }
+
+    /// How somebody on the roster gets what it is given.
+    fn terms(&self, now: Time, consumer: ConsumerId) -> Terms {
+        match &self.roster.get(consumer).expect("the next taker is there").kind {
+            Kind::Stays { .. } | Kind::Holds { .. } => {
+                Terms::Held(deadline(now, self.settings.consumer_timeout_ms))
+            }
+            Kind::Keeps { .. } => Terms::Settled,
+            Kind::Pulls { visibility_ms, .. } => {
+                Terms::Pulled(deadline(now, visibility_ms.unwrap_or(self.settings.visibility_timeout_ms)))
+            }
+        }
+    }
+
+    /// Gives one message to one taker.
     fn lease(
         &mut self,
         now: Time,
         slot: Slot,
         consumer: ConsumerId,
+        terms: Terms,
         lease: LeaseId,
         step: &mut Step,
-    ) -> bool {
-        let (pulls, deadline) = match &self.roster.get(consumer).expect("the next taker is there").kind {
-            Kind::Stays { .. } => (false, Time::NEVER),
-            Kind::Pulls { visibility_ms, .. } => {
-                (true, deadline(now, visibility_ms.unwrap_or(self.settings.visibility_timeout_ms)))
-            }
+    ) {
+        let deadline = match terms {
+            Terms::Pulled(deadline) | Terms::Held(deadline) => deadline,
+            Terms::Settled => return self.give(now, slot, consumer, lease, step),
         };
+        let pulls = matches!(terms, Terms::Pulled(_));
         self.detach(slot);
         let entry = &mut self.entries[slot];
         entry.message.count = entry.message.count.saturating_add(1);
@@ -106,7 +144,8 @@ impl Queue {
         self.lanes.lane_mut(lane).stats.delivered(waited, count);
         self.attach(slot);
         let receipt = Receipt { queue: self.id, seq, lease };
-        step.effects.push(Effect::Deliver(Delivery { consumer, receipt, place, priority, deadline, count }));
+        let delivery = Delivery { consumer, receipt, place, priority, deadline, count, settled: None };
+        step.effects.push(Effect::Deliver(delivery));
         if pulls {
             step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline, count });
             self.roster.change(consumer, true, |kind| {
@@ -116,7 +155,41 @@ impl Queue {
                 }
             });
         }
-        pulls
+    }
+
+    /// Gives one message away for good.
+    fn give(&mut self, now: Time, slot: Slot, consumer: ConsumerId, lease: LeaseId, step: &mut Step) {
+        let entry = &mut self.entries[slot];
+        entry.message.count = entry.message.count.saturating_add(1);
+        let Message { seq, place, priority, count, .. } = entry.message;
+        let (lane, waited) = (entry.lane, now.since(entry.message.since));
+        self.lanes.lane_mut(lane).stats.delivered(waited, count);
+        let message = self.entries[slot].message.clone();
+        let view = self.view_message(lane, &message);
+        step.effects.push(Effect::Deliver(Delivery {
+            consumer,
+            receipt: Receipt { queue: self.id, seq, lease },
+            place,
+            priority,
+            deadline: Time::NEVER,
+            count,
+            settled: Some(Box::new(Gone { message, view })),
+        }));
+        self.settle(slot, Settled::Acked, step);
+        self.roster.change(consumer, true, |kind| {
+            if let Kind::Keeps { unread, .. } = kind {
+                *unread += 1;
+            }
+        });
+    }
+
+    /// A consumer without acknowledgements has read some of what it was given.
+    pub(crate) fn took(&mut self, consumer: ConsumerId, messages: u32) {
+        self.roster.change(consumer, false, |kind| {
+            if let Kind::Keeps { unread, .. } = kind {
+                *unread = unread.saturating_sub(messages);
+            }
+        });
     }
 
     /// The slot of a lease that still holds.
@@ -195,7 +268,8 @@ impl Queue {
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         let alarm = self.alarms.next().unwrap_or(Time::NEVER);
         let run = self.next_run_alarm().unwrap_or(Time::NEVER);
-        alarm.min(run).min(self.roster.next_give_up().unwrap_or(Time::NEVER)).some()
+        let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
+        alarm.min(run).min(give_up).min(self.expires().unwrap_or(Time::NEVER)).some()
     }
 
     /// Lets time pass. Answers the messages that must be dead-lettered, oldest first.
@@ -207,7 +281,14 @@ impl Queue {
         for slot in rung {
             let Message { state, expires, seq, count, .. } = self.entries[slot].message;
             let death = match state {
-                State::Leased { .. } => self.put_back(now, slot, PutBack::Expired, None, step),
+                State::Leased { lease, .. } => {
+                    if let Some(consumer) = self.entries[slot].holder {
+                        let receipt = Receipt { queue: self.id, seq, lease };
+                        step.effects.push(Effect::TimedOut { consumer, receipt });
+                        self.roster.stop(consumer);
+                    }
+                    self.put_back(now, slot, PutBack::Expired, None, step)
+                }
                 _ if expires <= now => self.expire(slot, step),
                 State::Delayed { .. } => {
                     self.wait(slot, None);
@@ -229,10 +310,8 @@ impl Queue {
         consumer: ConsumerId,
         step: &mut Step,
     ) -> Vec<(Seq, DeathReason)> {
-        let held: Vec<Slot> = match self.roster.get(consumer).map(|taker| &taker.kind) {
-            Some(Kind::Stays { held, .. }) => held.iter(&self.entries).collect(),
-            _ => Vec::new(),
-        };
+        let held = self.roster.get(consumer).map(|taker| taker.kind.held()).unwrap_or_default();
+        let held: Vec<Slot> = held.iter(&self.entries).collect();
         let mut dying = Vec::new();
         for slot in held {
             let seq = self.entries[slot].message.seq;
@@ -241,6 +320,17 @@ impl Queue {
         }
         dying
     }
+}
+
+/// How somebody gets a message.
+#[derive(Clone, Copy, Debug)]
+enum Terms {
+    /// Until it is over, restart or not.
+    Pulled(Time),
+    /// Until its holder is gone, or it is over.
+    Held(Time),
+    /// For good.
+    Settled,
 }
 
 fn deadline(now: Time, visibility_ms: u64) -> Time {

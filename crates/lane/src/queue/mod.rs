@@ -16,7 +16,8 @@ use std::sync::Arc;
 use crate::alarms::Alarms;
 use crate::broker::Totals;
 use crate::entries::{Entries, Entry, List, Slot};
-use crate::ids::{QueueId, Seq, Time};
+use crate::identity::Identity;
+use crate::ids::{QueueId, Seq, SessionId, Time};
 use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
 use crate::message::{Message, State, Status, seq_of_public_id};
@@ -37,6 +38,13 @@ pub(crate) struct Queue {
     pub(crate) id: QueueId,
     pub(crate) name: Arc<str>,
     pub(crate) settings: Box<Settings>,
+    pub(crate) identity: Identity,
+    /// Whose it is, if it is exclusive. Not durable: no session outlives the broker.
+    pub(crate) owner: Option<SessionId>,
+    /// It has had a consumer that stays, in this life of the broker.
+    pub(crate) was_consumed: bool,
+    /// When it was last used by somebody who is there no more.
+    pub(crate) used: Time,
     pub(crate) next_seq: Seq,
     pub(crate) entries: Entries,
     pub(crate) lanes: Lanes,
@@ -85,12 +93,19 @@ impl Queue {
         id: QueueId,
         name: Arc<str>,
         settings: Box<Settings>,
+        identity: Identity,
         next_seq: Seq,
         seed: u64,
         backlog: Arc<dyn Backlog>,
     ) -> Self {
+        let mut roster = Roster::default();
+        roster.set_single(settings.single_active_consumer);
         Self {
             backlog,
+            identity,
+            owner: None,
+            was_consumed: false,
+            used: Time(0),
             runs: BTreeMap::new(),
             spilled_ids: 0,
             run_alarms: BTreeSet::new(),
@@ -104,7 +119,7 @@ impl Queue {
             entries: Entries::default(),
             lanes: Lanes::new(&settings),
             picker: Picker::new(&settings.picker),
-            roster: Roster::default(),
+            roster,
             by_seq: SeqIndex::default(),
             by_id: TextIndex::new(seed, |entries, slot| {
                 entries[slot].message.id().expect("indexed by its id")
@@ -131,6 +146,17 @@ impl Queue {
         self.leased + u64::from(self.delayed.len())
     }
 
+    /// Messages ready, wherever they are.
+    pub(crate) fn ready(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.ready).sum()
+    }
+
+    /// When it has been unused for so long that it is deleted.
+    pub(crate) fn expires(&self) -> Option<Time> {
+        let may_expire = self.settings.expires_ms > 0 && self.roster.is_unused();
+        may_expire.then(|| self.used.after(self.settings.expires_ms))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == 0 && self.runs.is_empty()
     }
@@ -138,6 +164,7 @@ impl Queue {
     /// Takes new settings; what waits stands in the new lanes by its age.
     pub(crate) fn set_settings(&mut self, settings: Box<Settings>) {
         let before = std::mem::replace(&mut self.settings, settings);
+        self.roster.set_single(self.settings.single_active_consumer);
         if before.last_value != self.settings.last_value {
             self.by_key = key_index(&self.settings, self.seed);
         }
@@ -343,8 +370,8 @@ impl Queue {
     pub(crate) fn leased_slots(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = self.pulled.iter(&self.entries).collect();
         for consumer in self.roster.ids() {
-            if let Some(Kind::Stays { held, .. }) = self.roster.get(consumer).map(|taker| &taker.kind) {
-                slots.extend(held.iter(&self.entries));
+            if let Some(taker) = self.roster.get(consumer) {
+                slots.extend(taker.kind.held().iter(&self.entries));
             }
         }
         slots
@@ -419,7 +446,7 @@ fn key_index(settings: &Settings, seed: u64) -> TextIndex {
 
 fn held(kind: &mut Kind) -> &mut List {
     match kind {
-        Kind::Stays { held, .. } => held,
-        Kind::Pulls { .. } => unreachable!("the lease of a pull has no holder"),
+        Kind::Stays { held, .. } | Kind::Holds { held } => held,
+        Kind::Keeps { .. } | Kind::Pulls { .. } => unreachable!("what these are given has no holder"),
     }
 }

@@ -6,6 +6,7 @@ mod story;
 mod watch;
 
 mod at_once;
+mod consumers;
 mod dead_letters;
 mod deaths;
 mod exchanges;
@@ -13,6 +14,7 @@ mod limits;
 mod overflow;
 mod pickers;
 mod priority;
+mod queues;
 mod routing;
 mod runs;
 mod seeing;

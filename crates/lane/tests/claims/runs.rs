@@ -27,7 +27,7 @@ impl Stage {
         let shelf = Arc::new(Shelf::default());
         let broker = Broker::with_backlog(Options::default(), shelf.clone());
         let mut stage = Self { broker, shelf, facts: Vec::new() };
-        stage.ask(Command::DeclareQueue { name: "q".into(), settings: Box::new(settings) });
+        stage.ask(Command::declare("q".into(), Box::new(settings)));
         stage
     }
 
@@ -210,13 +210,7 @@ fn what_was_fetched_without_a_fact_is_not_lost_with_its_old_run() {
         stage.publish(&[0; 6]);
         stage.spill(1, 3);
         stage.spill(2, 3);
-        let consume = Consume {
-            consumer: ConsumerId(1),
-            queue: "q".into(),
-            window: Some(1),
-            urgent: None,
-            priority: 0,
-        };
+        let consume = Consume { window: Some(1), ..Consume::new(ConsumerId(1), "q".into()) };
         if planned_before {
             assert_eq!(stage.plan(3, &[1, 2]), "1:0-2 2:0-2");
             stage.ask(Command::Consume(consume));
@@ -263,12 +257,11 @@ fn what_was_fetched_without_a_fact_and_spilled_again_is_there_once() {
     let mut stage = Stage::new(fifo());
     stage.publish(&[0; 2]);
     stage.spill(1, 2);
-    let consume =
-        Consume { consumer: ConsumerId(1), queue: "q".into(), window: Some(1), urgent: None, priority: 0 };
+    let consume = Consume { window: Some(1), ..Consume::new(ConsumerId(1), "q".into()) };
     stage.ask(Command::Consume(consume));
     stage.ask(Command::Cancel { consumer: ConsumerId(1) });
     assert_eq!(runs(&stage.broker), [], "both are in memory");
-    stage.ask(Command::DeclareQueue { name: "q".into(), settings: Box::new(Settings::default()) });
+    stage.ask(Command::declare("q".into(), Box::default()));
     stage.spill(2, 2);
     assert_eq!(runs(&stage.broker), [(2, 2, 2)]);
     let (again, _) = stage.folded(|_| true);
@@ -388,7 +381,7 @@ fn ask_of_everything(broker: &mut Broker, asks: u16) {
             which: Which::Seqs((4..9).map(Seq).collect()),
             priority: 3.into(),
         },
-        Command::DeclareQueue { name: "q".into(), settings: Box::new(other) },
+        Command::declare("q".into(), Box::new(other)),
         Command::Remove { queue: "q".into(), which: Which::Seqs((1..6).map(Seq).collect()) },
         Command::Pull(pull(2)),
         Command::Remove { queue: "q".into(), which: Which::All },

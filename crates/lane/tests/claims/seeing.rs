@@ -3,7 +3,7 @@
 use expect_test::expect;
 use overtake_lane::{
     Address, Broker, BrowseOrder, Command, Cursor, MessageView, Options, Place, Priority, Publish, Query,
-    Reply, Settings, Status, Step, Time,
+    Reply, Status, Step, Time,
 };
 
 use crate::story::check;
@@ -51,7 +51,7 @@ fn the_oldest_age_is_that_of_the_head() {
 
 fn broker() -> Broker {
     let mut broker = Broker::new(Options::default());
-    let declare = Command::DeclareQueue { name: "q".into(), settings: Box::new(Settings::default()) };
+    let declare = Command::declare("q".into(), Box::default());
     broker.apply(Time(1), declare, &mut Step::default()).expect("made");
     broker
 }

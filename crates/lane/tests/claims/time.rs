@@ -281,7 +281,7 @@ fn reject_is_a_dead_letter_at_once() {
 fn time_never_goes_back_when_the_clock_does() {
     let mut broker = Broker::new(Options::default());
     let settings = Box::new(Settings { ttl_ms: 100, ..Settings::default() });
-    let declare = Command::DeclareQueue { name: "q".into(), settings };
+    let declare = Command::declare("q".into(), settings);
     broker.apply(Time(1_000), declare, &mut Step::default()).expect("made");
     let publish = Publish {
         to: Address::Queue("q".into()),

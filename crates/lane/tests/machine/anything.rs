@@ -2,14 +2,15 @@
 //! step all that a [`Watch`] watches holds, every message moved only as its life allows, and nothing that could have been
 //! leased was left lying or passed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_lane::{
     Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery,
-    Destination, Effect, Fact, Headers, LaneSettings, LastValue, MessageView, Options, Order, Outcome,
-    Overflow, PickerKind, Place, Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq,
-    Settings, Status, Step, Time, UrgentCredit, Which,
+    Destination, Effect, Existing, Fact, Get, Headers, Identity, LaneSettings, LastValue, MessageView,
+    Options, Order, Outcome, Overflow, PickerKind, Place, Priority, Publish, Pull, QueueId, QueueView,
+    Receipt, Refusal, RejectBelow, Reply, Seq, SessionId, Settings, Status, Step, Time, UrgentCredit, Which,
+    WindowId,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -20,26 +21,119 @@ const QUEUES: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Clone, Debug)]
 enum Op {
-    Declare { queue: usize, settings: Box<Settings> },
-    Delete { queue: usize, if_empty: bool, if_unused: bool },
+    Declare {
+        queue: usize,
+        settings: Box<Settings>,
+    },
+    Make {
+        queue: usize,
+        settings: Option<Box<Settings>>,
+        identity: (bool, bool, bool),
+        existing: Existing,
+        session: u64,
+    },
+    Get {
+        queue: usize,
+        no_ack: bool,
+        session: u64,
+    },
+    Leave {
+        id: u64,
+    },
+    Took {
+        id: u64,
+        messages: u32,
+    },
+    SetWindow {
+        window: u32,
+        size: u32,
+    },
+    EndSession {
+        session: u64,
+    },
+    Delete {
+        queue: usize,
+        if_empty: bool,
+        if_unused: bool,
+    },
     Publish(Message),
-    Transact { publishes: Vec<Message>, settles: Vec<(Index, Outcome)> },
-    Consume { id: u64, queue: usize, window: u32, urgent: Option<UrgentCredit>, priority: i32 },
-    Cancel { id: u64 },
-    Pull { queue: usize, max: u32, visibility_ms: Option<u64>, wait_ms: u64 },
-    Settle { which: Vec<Index>, outcome: Outcome },
-    Extend { which: Index, ms: u64 },
-    Reprioritise { queue: usize, which: Chosen, priority: i64 },
-    Remove { queue: usize, which: Chosen },
-    Purge { queue: usize, status: Option<Status> },
-    Replay { queue: usize, which: Chosen, promote: Option<i64> },
-    Bind { queue: usize, key: &'static str },
-    Unbind { queue: usize, key: &'static str },
-    Wait { ms: u64 },
+    Transact {
+        publishes: Vec<Message>,
+        settles: Vec<(Index, Outcome)>,
+    },
+    Consume {
+        id: u64,
+        queue: usize,
+        window: u32,
+        urgent: Option<UrgentCredit>,
+        priority: i32,
+        terms: Terms,
+    },
+    Cancel {
+        id: u64,
+    },
+    Pull {
+        queue: usize,
+        max: u32,
+        visibility_ms: Option<u64>,
+        wait_ms: u64,
+    },
+    Settle {
+        which: Vec<Index>,
+        outcome: Outcome,
+    },
+    Extend {
+        which: Index,
+        ms: u64,
+    },
+    Reprioritise {
+        queue: usize,
+        which: Chosen,
+        priority: i64,
+    },
+    Remove {
+        queue: usize,
+        which: Chosen,
+    },
+    Purge {
+        queue: usize,
+        status: Option<Status>,
+    },
+    Replay {
+        queue: usize,
+        which: Chosen,
+        promote: Option<i64>,
+    },
+    Bind {
+        queue: usize,
+        key: &'static str,
+    },
+    Unbind {
+        queue: usize,
+        key: &'static str,
+    },
+    Wait {
+        ms: u64,
+    },
     Hold(bool),
-    PlanRewrite { at: Index, many: usize },
-    EndRewrite { nth: Index, is_written: bool },
+    PlanRewrite {
+        at: Index,
+        many: usize,
+    },
+    EndRewrite {
+        nth: Index,
+        is_written: bool,
+    },
     Restart,
+}
+
+/// What few consumers ask for. Session 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Terms {
+    session: u64,
+    shared: Option<u32>,
+    exclusive: bool,
+    no_ack: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -161,9 +255,14 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
     let times = (ms(), ms(), prop_oneof![Just(0_u64), 1..40_000_u64], ms());
     let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
     let deaths = (0..4_u32, dead_letter(), flags);
+    let life = (
+        prop_oneof![9 => Just(0_u64), 1 => 500..20_000_u64],
+        prop_oneof![5 => Just(0_u64), 1 => 1..3_000_u64],
+        prop::bool::weighted(0.15),
+    );
     let last_value =
         prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
-    (lanes, picker, limits, refusals, times, deaths, last_value).prop_map(
+    (lanes, picker, limits, refusals, times, deaths, (last_value, life)).prop_map(
         |(
             (order, max_active, lane, weight),
             picker,
@@ -171,7 +270,7 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
             (reject_below, max_message_bytes),
             (ttl_ms, max_ttl_ms, visibility_timeout_ms, initial_ms),
             (delivery_limit, dead_letter, (dead_letter_expired, dead_letter_evicted, expire_at_once)),
-            last_value,
+            (last_value, (expires_ms, consumer_timeout_ms, single_active_consumer)),
         )| {
             let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
             let settings = Settings {
@@ -203,12 +302,40 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
                 expire_at_once,
                 last_value,
                 max_unacked: 3,
+                expires_ms,
+                consumer_timeout_ms,
+                single_active_consumer,
                 ..Settings::default()
             };
             settings.validate().expect("drawn to be sound");
             Box::new(settings)
         },
     )
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let shared = prop::option::weighted(0.5, 0..2_u32);
+    (0..3_u64, shared, prop::bool::weighted(0.1), prop::bool::weighted(0.2)).prop_map(
+        |(session, shared, exclusive, no_ack)| {
+            let shared = shared.filter(|_| session > 0);
+            Terms { session, shared, exclusive, no_ack }
+        },
+    )
+}
+
+/// What is asked by those who are connected.
+fn connected_op() -> impl Strategy<Value = Op> {
+    let identity = (prop::bool::weighted(0.6), prop::bool::weighted(0.3), prop::bool::weighted(0.4));
+    let existing = prop_oneof![Just(Existing::Same), Just(Existing::Update)];
+    let settings = prop::option::weighted(0.5, settings());
+    prop_oneof![
+        3 => (queue(), settings, identity, existing, 0..3_u64).prop_map(|(queue, settings, identity, existing, session)| Op::Make { queue, settings, identity, existing, session }),
+        6 => (queue(), prop::bool::weighted(0.3), 0..3_u64).prop_map(|(queue, no_ack, session)| Op::Get { queue, no_ack, session }),
+        2 => (0..5_u64).prop_map(|id| Op::Leave { id }),
+        3 => (0..5_u64, 0..3_u32).prop_map(|(id, messages)| Op::Took { id, messages }),
+        3 => (0..2_u32, 0..5_u32).prop_map(|(window, size)| Op::SetWindow { window, size }),
+        1 => (1..3_u64).prop_map(|session| Op::EndSession { session }),
+    ]
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -226,7 +353,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (queue(), any::<bool>(), any::<bool>()).prop_map(|(queue, if_empty, if_unused)| Op::Delete { queue, if_empty, if_unused }),
         30 => message().prop_map(Op::Publish),
         3 => (prop::collection::vec(message(), 0..4), settles).prop_map(|(publishes, settles)| Op::Transact { publishes, settles }),
-        3 => (0..5_u64, queue(), 1..4_u32, urgent, 0..2).prop_map(|(id, queue, window, urgent, priority)| Op::Consume { id, queue, window, urgent, priority }),
+        5 => (0..5_u64, queue(), 1..4_u32, urgent, 0..2, terms()).prop_map(|(id, queue, window, urgent, priority, terms)| Op::Consume { id, queue, window, urgent, priority, terms }),
+        14 => connected_op(),
         2 => (0..5_u64).prop_map(|id| Op::Cancel { id }),
         10 => (queue(), 1..4_u32, prop::option::of(ms()), ms()).prop_map(|(queue, max, visibility_ms, wait_ms)| Op::Pull { queue, max, visibility_ms, wait_ms }),
         16 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, outcome)| Op::Settle { which, outcome }),
@@ -283,7 +411,7 @@ fn deep_op() -> impl Strategy<Value = Op> {
     prop_oneof![
         12 => prop::collection::vec(plain(), 1..9).prop_map(|publishes| Op::Transact { publishes, settles: Vec::new() }),
         6 => (0..2_usize, 1..6_u32, ms()).prop_map(|(queue, max, ms)| Op::Pull { queue, max, visibility_ms: Some(ms), wait_ms: 0 }),
-        2 => (0..3_u64, 0..2_usize).prop_map(|(id, queue)| Op::Consume { id, queue, window: 2, urgent: None, priority: 0 }),
+        2 => (0..3_u64, 0..2_usize).prop_map(|(id, queue)| Op::Consume { id, queue, window: 2, urgent: None, priority: 0, terms: Terms::default() }),
         1 => (0..3_u64).prop_map(|id| Op::Cancel { id }),
         6 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, outcome)| Op::Settle { which, outcome }),
         2 => (0..2_usize, which(), 0..2_i64).prop_map(|(queue, which, priority)| Op::Reprioritise { queue, which, priority }),
@@ -305,6 +433,13 @@ struct Taker {
     urgent: Option<UrgentCredit>,
     priority: i32,
     stays: bool,
+    terms: Terms,
+    /// The step it came with.
+    joined: u64,
+    /// Of one without acknowledgements, what it has not read.
+    unread: u32,
+    /// It held something too long.
+    is_stopped: bool,
 }
 
 type Snapshot = BTreeMap<(QueueId, Seq), MessageView>;
@@ -312,6 +447,12 @@ type Snapshot = BTreeMap<(QueueId, Seq), MessageView>;
 struct World {
     watch: Watch,
     takers: BTreeMap<ConsumerId, Taker>,
+    /// Those who left and may hold something still.
+    left: BTreeMap<ConsumerId, Terms>,
+    /// Shared windows that have a size.
+    windows: BTreeMap<WindowId, u32>,
+    /// Queues that may end by themselves, or with a restart or a session.
+    passing: BTreeSet<QueueId>,
     /// Given out and not seen to end.
     deliveries: Vec<Delivery>,
     next: u64,
@@ -328,7 +469,7 @@ struct Licence {
     publishes: bool,
     reprioritises: bool,
     replays: bool,
-    cancels: Option<ConsumerId>,
+    cancels: bool,
     extends: bool,
     restarts: bool,
 }
@@ -344,6 +485,9 @@ impl World {
         Self {
             watch,
             takers: BTreeMap::new(),
+            left: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            passing: BTreeSet::new(),
             deliveries: Vec::new(),
             next: 100,
             held: false,
@@ -396,12 +540,47 @@ impl World {
         views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
     }
 
+    fn ask_by(&mut self, session: u64, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
+        if session == 0 {
+            return self.ask(command, licence);
+        }
+        let (session, command) = (SessionId(session), Box::new(command));
+        self.ask(Command::By { session, command }, licence)
+    }
+
+    /// A new number.
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn take(&mut self, consumer: ConsumerId, taker: Taker, command: Command) {
+        let session = taker.terms.session;
+        let (queue, is_exclusive) = (Arc::clone(&taker.queue), taker.terms.exclusive);
+        let others = self.takers.values().filter(|other| other.stays && other.queue == queue);
+        let is_alone = taker.stays && others.clone().any(|other| is_exclusive || other.terms.exclusive);
+        let view = self.watch.broker.view(self.watch.now, &queue);
+        let is_locked =
+            view.as_ref().is_ok_and(|view| view.owner.is_some_and(|owner| owner != SessionId(session)));
+        let expected = match view {
+            Err(refusal) => Err(refusal),
+            Ok(_) if is_locked => Err(Refusal::QueueLocked),
+            Ok(_) if is_alone => Err(Refusal::ConsumerExclusive),
+            Ok(_) => Ok(()),
+        };
+        if expected.is_ok() {
+            self.takers.insert(consumer, taker);
+        }
+        let answer = self.ask_by(session, command, &Licence::default());
+        assert_eq!(answer.map(drop), expected);
+    }
+
     fn act(&mut self, op: &Op) {
         // Time that has passed is a step of its own, so that a refusal can be seen to change nothing.
         match op {
             Op::Declare { queue, settings } => {
                 let (name, settings) = (QUEUES[*queue].into(), settings.clone());
-                let _ = self.ask(Command::DeclareQueue { name, settings }, &Licence::default());
+                let _ = self.ask(Command::declare(name, settings), &Licence::default());
             }
             Op::Delete { queue, if_empty, if_unused } => {
                 let (name, if_empty, if_unused) = (QUEUES[*queue].into(), *if_empty, *if_unused);
@@ -414,62 +593,115 @@ impl World {
                 let _ = self.ask(Command::Publish(publish), &licence);
             }
             Op::Transact { publishes, settles } => self.transact(publishes, settles),
-            Op::Consume { id, queue, window, urgent, priority } => {
+            Op::Consume { id, queue, window, urgent, priority, terms } => {
                 let consumer = ConsumerId(*id);
+                let (queue, terms) = (Arc::<str>::from(QUEUES[*queue]), *terms);
+                let consume = Consume {
+                    window: Some(*window),
+                    shared: terms.shared.map(|number| window_of(terms.session, number)),
+                    urgent: *urgent,
+                    priority: *priority,
+                    exclusive: terms.exclusive,
+                    no_ack: terms.no_ack,
+                    ..Consume::new(consumer, Arc::clone(&queue))
+                };
+                if self.takers.contains_key(&consumer) || self.left.contains_key(&consumer) {
+                    return;
+                }
+                let joined = self.number();
                 let taker = Taker {
-                    queue: QUEUES[*queue].into(),
+                    queue,
                     window: *window,
                     urgent: *urgent,
                     priority: *priority,
                     stays: true,
+                    terms,
+                    joined,
+                    unread: 0,
+                    is_stopped: false,
                 };
-                let consume = Consume {
-                    consumer,
-                    queue: Arc::clone(&taker.queue),
-                    window: Some(*window),
-                    urgent: *urgent,
-                    priority: *priority,
-                };
-                if self.takers.contains_key(&consumer) {
-                    let refused = self.ask(Command::Consume(consume), &Licence::default());
-                    assert!(refused.is_err(), "a consumer is known once");
-                } else if self.watch.broker.id_of(&taker.queue).is_ok() {
-                    self.takers.insert(consumer, taker);
-                    self.ask(Command::Consume(consume), &Licence::default())
-                        .expect("nothing speaks against it");
-                }
+                self.take(consumer, taker, Command::Consume(consume));
             }
             Op::Cancel { id } => {
                 let consumer = ConsumerId(*id);
-                let licence = Licence { cancels: Some(consumer), ..Licence::default() };
+                let licence = Licence { cancels: true, ..Licence::default() };
                 self.takers.remove(&consumer);
+                self.left.remove(&consumer);
                 self.watch.forget(consumer);
                 let _ = self.ask(Command::Cancel { consumer }, &licence);
             }
-            Op::Pull { queue, max, visibility_ms, wait_ms } => {
-                self.next += 1;
-                let consumer = ConsumerId(self.next);
-                let queue: Arc<str> = QUEUES[*queue].into();
-                let until = self.watch.now.after(*wait_ms);
-                if self.watch.broker.id_of(&queue).is_ok() {
-                    let taker = Taker {
-                        queue: Arc::clone(&queue),
-                        window: *max,
-                        urgent: None,
-                        priority: 0,
-                        stays: false,
-                    };
-                    self.takers.insert(consumer, taker);
-                    let pull = Pull {
-                        consumer,
-                        queue,
-                        max: *max,
-                        max_bytes: u64::from(*max & 1) * 9,
-                        visibility_ms: *visibility_ms,
-                        until,
-                    };
-                    self.ask(Command::Pull(pull), &Licence::default()).expect("nothing speaks against it");
+            Op::Make { queue, settings, identity, existing, session } => {
+                let (durable, exclusive, auto_delete) = *identity;
+                let identity = Identity { durable, exclusive, auto_delete, arguments: [7].into() };
+                let there = self.watch.broker.view(self.watch.now, QUEUES[*queue]).ok();
+                let same = there.as_ref().map(|view| Box::new(view.settings.clone()));
+                let settings = settings.clone().or(same).unwrap_or_default();
+                let differs = there.as_ref().is_some_and(|view| {
+                    *existing == Existing::Same && (view.identity != identity || view.settings != *settings)
+                });
+                let existing = *existing;
+                let name = QUEUES[*queue].into();
+                let declare = Command::DeclareQueue { name, settings, identity, existing };
+                let answer = self.ask_by(*session, declare, &Licence::default());
+                assert!(!differs || answer.is_err(), "one that differs is refused");
+            }
+            Op::Get { queue, no_ack, session } => {
+                let (consumer, queue) = (ConsumerId(self.number()), QUEUES[*queue].into());
+                let get = Get { consumer, queue, no_ack: *no_ack };
+                let _ = self.ask_by(*session, Command::Get(get), &Licence::default());
+            }
+            Op::Leave { id } => {
+                let consumer = ConsumerId(*id);
+                if let Some(taker) = self.takers.remove(&consumer) {
+                    self.left.insert(consumer, taker.terms);
+                    let cancels = taker.terms.session == 0;
+                    let _ = self.ask(Command::Leave { consumer }, &Licence { cancels, ..Licence::default() });
                 }
+            }
+            Op::Took { id, messages } => {
+                if let Some(taker) = self.takers.get_mut(&ConsumerId(*id)) {
+                    taker.unread = taker.unread.saturating_sub(*messages);
+                    let took = Command::Took { consumer: ConsumerId(*id), messages: *messages };
+                    let _ = self.ask(took, &Licence::default());
+                }
+            }
+            Op::SetWindow { window, size } => {
+                let window = window_of(1, *window);
+                self.windows.insert(window, *size);
+                let _ = self.ask(Command::SetWindow { window, size: *size }, &Licence::default());
+            }
+            Op::EndSession { session } => {
+                let session = SessionId(*session);
+                self.left.retain(|_, terms| terms.session != session.0);
+                self.windows.retain(|window, _| window.session != session);
+                let licence = Licence { cancels: true, ..Licence::default() };
+                let _ = self.ask(Command::EndSession { session }, &licence);
+                let mut all = self.takers.values();
+                assert!(all.all(|taker| taker.terms.session != session.0), "all of it has ended");
+            }
+            Op::Pull { queue, max, visibility_ms, wait_ms } => {
+                let consumer = ConsumerId(self.number());
+                let queue: Arc<str> = QUEUES[*queue].into();
+                let taker = Taker {
+                    queue: Arc::clone(&queue),
+                    window: *max,
+                    urgent: None,
+                    priority: 0,
+                    stays: false,
+                    terms: Terms::default(),
+                    joined: consumer.0,
+                    unread: 0,
+                    is_stopped: false,
+                };
+                let pull = Pull {
+                    consumer,
+                    queue,
+                    max: *max,
+                    max_bytes: u64::from(*max & 1) * 9,
+                    visibility_ms: *visibility_ms,
+                    until: self.watch.now.after(*wait_ms),
+                };
+                self.take(consumer, taker, Command::Pull(pull));
             }
             Op::Settle { which, outcome } => {
                 let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
@@ -540,6 +772,8 @@ impl World {
             Op::Restart => {
                 let before = self.snapshot();
                 self.takers.clear();
+                self.left.clear();
+                self.windows.clear();
                 self.held = false;
                 let step = self.watch.restart();
                 self.judge(&before, &step, &Licence { restarts: true, ..Licence::default() });
@@ -617,10 +851,33 @@ impl World {
 
     fn judge(&mut self, before: &Snapshot, step: &Step, licence: &Licence) {
         for effect in &step.effects {
-            if let Effect::Served { consumer } | Effect::Cancelled { consumer } = effect {
-                assert!(self.takers.remove(consumer).is_some(), "{consumer:?} ended and was not there");
+            match effect {
+                Effect::Served { consumer } | Effect::Cancelled { consumer } => {
+                    assert!(self.takers.remove(consumer).is_some(), "{consumer:?} ended and was not there");
+                }
+                Effect::TimedOut { consumer, .. } => {
+                    if let Some(taker) = self.takers.get_mut(consumer) {
+                        taker.is_stopped = true;
+                    }
+                }
+                Effect::Deliver(delivery) if delivery.settled.is_some() => {
+                    if let Some(taker) = self.takers.get_mut(&delivery.consumer) {
+                        taker.unread += 1;
+                        assert!(taker.unread <= taker.window, "{taker:?} has more to read than it may");
+                    }
+                }
+                _ => {}
             }
         }
+        for fact in &step.facts {
+            if let Fact::QueueDeleted { queue } = fact {
+                assert!(licence.removes || self.passing.contains(queue), "{queue:?} went without a reason");
+            }
+        }
+        let passing = self.watch.broker.views(self.watch.now, None).filter(|view| {
+            !view.identity.is_lasting() || view.identity.auto_delete || view.settings.expires_ms > 0
+        });
+        self.passing = passing.map(|view| view.queue).collect();
         let after = self.snapshot();
         for (at, view) in before {
             self.judge_move(view, after.get(at), *at, step, licence);
@@ -635,10 +892,16 @@ impl World {
             assert!(told, "{view:?} came from nowhere");
         }
         let deliveries = step.effects.iter().filter_map(|effect| match effect {
-            Effect::Deliver(delivery) => Some(delivery.clone()),
+            Effect::Deliver(delivery) if delivery.settled.is_none() => Some(delivery.clone()),
             _ => None,
         });
         self.deliveries.extend(deliveries);
+        let held: Vec<ConsumerId> = self.left.keys().copied().collect();
+        for consumer in held {
+            if self.held_by(consumer, &after) == 0 {
+                self.left.remove(&consumer);
+            }
+        }
         self.judge_leases(&after, step);
     }
 
@@ -655,7 +918,12 @@ impl World {
         let expired = view.expires.is_some_and(|expires| expires <= now);
         let settled = licence.settled.iter().any(|receipt| (receipt.queue, receipt.seq) == at);
         let over = view.deadline.is_some_and(|deadline| deadline <= now);
-        let lost = licence.cancels.is_some() || licence.restarts;
+        let lost = licence.cancels || licence.restarts;
+        let deleted = |fact: &Fact| matches!(fact, Fact::QueueDeleted { queue } if *queue == at.0);
+        let is_given_away = |effect: &Effect| matches!(effect, Effect::Deliver(given) if (given.receipt.queue, given.receipt.seq) == at && given.settled.is_some());
+        if after.is_none() && (step.facts.iter().any(deleted) || step.effects.iter().any(is_given_away)) {
+            return;
+        }
         let ended = settled || over || lost;
         let delivered = step.effects.iter().any(|effect| {
             matches!(effect, Effect::Deliver(delivery) if (delivery.receipt.queue, delivery.receipt.seq) == at)
@@ -760,10 +1028,12 @@ impl World {
                 let better = self.takers.iter().find(|(id, taker)| {
                     taker.priority > got.priority
                         && taker.queue == got.queue
-                        && (!taker.stays || self.held_by(**id, after) < taker.window)
+                        && !queue.settings.single_active_consumer
+                        && self.has_window(**id, taker, after, 0)
                 });
                 assert!(better.is_none(), "{got:?} was served and {better:?} had room");
             }
+            self.judge_single(&queue, &given);
             // Nothing that somebody has room for is left lying.
             for view in
                 here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held)
@@ -785,21 +1055,64 @@ impl World {
         view: &MessageView,
         after: &Snapshot,
     ) -> bool {
-        if *taker.queue != *queue {
+        if *taker.queue != *queue || !self.may_be_served(id, taker, after) {
             return false;
         }
-        if !taker.stays {
-            return true;
-        }
-        let held = self.held_by(id, after);
-        held < taker.window
-            || taker.urgent.is_some_and(|urgent| {
+        self.has_window(id, taker, after, 0)
+            || taker.urgent.filter(|_| !taker.terms.no_ack).is_some_and(|urgent| {
                 let level = match self.watch.broker.settings(queue).expect("there").order {
                     Order::Priority => view.level,
                     _ => Priority(i32::MIN),
                 };
-                level >= urgent.at && held < taker.window + urgent.extra
+                level >= urgent.at && self.has_window(id, taker, after, urgent.extra)
             })
+    }
+
+    /// Whether its windows have room, its own and the one it shares, with so much extra.
+    fn has_window(&self, id: ConsumerId, taker: &Taker, after: &Snapshot, extra: u32) -> bool {
+        if !taker.stays || taker.is_stopped || taker.terms.no_ack {
+            return !taker.stays || (!taker.is_stopped && taker.unread < taker.window);
+        }
+        self.held_by(id, after) < taker.window + extra && self.has_shared(taker.terms, after, extra)
+    }
+
+    fn has_shared(&self, terms: Terms, after: &Snapshot, extra: u32) -> bool {
+        let Some(number) = terms.shared else { return true };
+        let Some(size) = self.windows.get(&window_of(terms.session, number)).filter(|size| **size > 0) else {
+            return true;
+        };
+        let shares =
+            |other: Terms| (other.session, other.shared) == (terms.session, terms.shared) && !other.no_ack;
+        let stay = self.takers.iter().map(|(id, taker)| (*id, taker.terms));
+        let all = stay.chain(self.left.iter().map(|(id, terms)| (*id, *terms)));
+        let held: u32 = all.filter(|(_, other)| shares(*other)).map(|(id, _)| self.held_by(id, after)).sum();
+        held < size + extra
+    }
+
+    /// Where one is served alone: whether this is surely the one, the first in rank while no other holds anything.
+    fn may_be_served(&self, id: ConsumerId, taker: &Taker, after: &Snapshot) -> bool {
+        let is_single = self.watch.broker.settings(&taker.queue).is_ok_and(|is| is.single_active_consumer);
+        if !is_single || !taker.stays {
+            return true;
+        }
+        let others = || {
+            self.takers.iter().filter(|(other, there)| {
+                **other != id && there.stays && !there.is_stopped && there.queue == taker.queue
+            })
+        };
+        let rank = |taker: &Taker| (-taker.priority, taker.joined);
+        others().all(|(other, there)| rank(there) > rank(taker) && self.held_by(*other, after) == 0)
+    }
+
+    /// Where one is served alone, one was.
+    fn judge_single(&self, queue: &QueueView, given: &[&Delivery]) {
+        if queue.settings.single_active_consumer {
+            let stays =
+                |delivery: &&&Delivery| self.takers.get(&delivery.consumer).is_some_and(|taker| taker.stays);
+            let served: BTreeSet<ConsumerId> =
+                given.iter().filter(stays).map(|delivery| delivery.consumer).collect();
+            assert!(served.len() <= 1, "{served:?} were served in one step");
+        }
     }
 
     /// How many messages a consumer holds.
@@ -814,6 +1127,10 @@ impl World {
         });
         held.count() as u32
     }
+}
+
+fn window_of(session: u64, number: u32) -> WindowId {
+    WindowId { session: SessionId(session), number }
 }
 
 fn binding(queue: usize, key: &str) -> Box<Binding> {

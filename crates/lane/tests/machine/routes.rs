@@ -180,9 +180,7 @@ impl World {
         let _ = match op {
             Op::Declare(name, settings) => self.ask(Command::DeclareExchange { name: name.into(), settings }),
             Op::Delete(name, if_unused) => self.ask(Command::DeleteExchange { name: name.into(), if_unused }),
-            Op::DeclareQueue(name) => {
-                self.ask(Command::DeclareQueue { name: name.into(), settings: Box::default() })
-            }
+            Op::DeclareQueue(name) => self.ask(Command::declare(name.into(), Box::default())),
             Op::DeleteQueue(name) => {
                 self.ask(Command::DeleteQueue { name: name.into(), if_empty: false, if_unused: false })
             }

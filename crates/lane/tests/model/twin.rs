@@ -20,9 +20,7 @@ impl Twin {
     pub(crate) fn new(rules: &Rules, now: Time) -> Self {
         let mut broker = Broker::new(Options::default());
         let settings = Box::new(rules.settings());
-        broker
-            .apply(now, Command::DeclareQueue { name: "q".into(), settings }, &mut Step::default())
-            .expect("made");
+        broker.apply(now, Command::declare("q".into(), settings), &mut Step::default()).expect("made");
         Self { model: Model::new(rules.clone(), now), broker, receipts: BTreeMap::new() }
     }
 
@@ -129,7 +127,12 @@ impl Twin {
         self.model.consume(consumer, window, urgent, first);
         let urgent = urgent.map(|(at, extra)| UrgentCredit { at: Priority(at), extra: extra as u32 });
         let (queue, window) = ("q".into(), Some(window as u32));
-        assert!(self.ask(Command::Consume(Consume { consumer, queue, window, urgent, priority: first })));
+        assert!(self.ask(Command::Consume(Consume {
+            window,
+            urgent,
+            priority: first,
+            ..Consume::new(consumer, queue)
+        })));
     }
 
     pub(crate) fn cancel(&mut self, id: u64) {
@@ -235,6 +238,6 @@ impl Twin {
         self.model.rules.lane_caps = lane_caps;
         self.model.wait(0);
         let settings = Box::new(self.model.rules.settings());
-        assert!(self.ask(Command::DeclareQueue { name: "q".into(), settings }));
+        assert!(self.ask(Command::declare("q".into(), settings)));
     }
 }

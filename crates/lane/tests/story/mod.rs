@@ -12,15 +12,19 @@
 //! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
 //! | `publish? a:5` | the same, and says `a@position/position in priority` |
 //! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p` | pulls; says what it got, later when it waits |
-//! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a` |
+//! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a`; also `shared=1`, `exclusive`, `no-ack` |
+//! | `get`, `get no-ack` | gets one message, and says how many are ready after it |
+//! | `leave w` · `took w 2` · `window 1 size=3` | a consumer goes without its leases; has read; a shared window |
+//! | `by s STEP` · `end s` | a step of a session, and its end |
 //! | `cancel w` · `ack a b` · `nack a delay=9` · `release a` · `reject a` · `extend a for=5` | by the latest receipt; `a#1`: by the first |
 //! | `+500ms` | time passes |
 //! | `reprioritise a 9` · `remove a` · `purge dead` · `replay a to=9` | `all` for all that can be |
 //! | `[publish a ; ack b]` | one transaction |
-//! | `declare r {…}` · `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
+//! | `declare r {…}`, `declare r exclusive {…}` | also `transient`, `auto-delete`, `args=x`; `same`: as it is, or not at all; `check r` |
+//! | `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
 //! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
-//! | `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
+//! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,9 +33,9 @@ use std::sync::Arc;
 use expect_test::Expect;
 use overtake_lane::{
     Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
-    ExchangeSettings, Given, HeaderValue, Headers, MessageView, Options, Outcome, Place, Priority, Publish,
-    Published, Pull, QueueId, Receipt, Refusal, Reply, Route, Seq, Settings, Status, Step, Time,
-    UrgentCredit, Which,
+    ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView, Options, Outcome,
+    Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route, Seq, SessionId,
+    Settings, Status, Step, Time, UrgentCredit, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -104,6 +108,8 @@ struct Stage {
     /// By name, in the order they were given.
     receipts: BTreeMap<String, Vec<Receipt>>,
     consumers: BTreeMap<String, ConsumerId>,
+    /// Who asks.
+    session: Option<SessionId>,
     next: u64,
 }
 
@@ -133,6 +139,7 @@ impl Stage {
             places: BTreeMap::new(),
             receipts: BTreeMap::new(),
             consumers: BTreeMap::new(),
+            session: None,
             next: 1,
         }
     }
@@ -145,6 +152,13 @@ impl Stage {
             let ms = ms.strip_suffix("ms").unwrap_or_else(|| panic!("`{step}` needs its unit"));
             let step = self.watch.wait(ms.parse().expect("milliseconds"));
             return self.tell_effects(&step);
+        }
+        if let Some(rest) = step.strip_prefix("by ") {
+            let (name, step) = rest.split_once(' ').expect("by SESSION STEP");
+            self.session = Some(session(name));
+            self.act(step);
+            self.session = None;
+            return;
         }
         let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
         let words = Words::of(rest.split_whitespace());
@@ -160,6 +174,21 @@ impl Stage {
                 self.watch.forget(consumer);
                 self.run(Command::Cancel { consumer });
             }
+            "leave" => self.run(Command::Leave { consumer: self.consumers[words.plain[0]] }),
+            "took" => {
+                let messages = words.plain[1].parse().expect("how many were read");
+                self.run(Command::Took { consumer: self.consumers[words.plain[0]], messages });
+            }
+            "window" => {
+                let window = window(words.plain[0]);
+                self.run(Command::SetWindow { window, size: words.number("size").expect("size=") as u32 });
+            }
+            "get" => {
+                let consumer = self.name_consumer("");
+                self.run(Command::Get(Get { consumer, queue, no_ack: words.plain.contains(&"no-ack") }));
+            }
+            "end" => self.run(Command::EndSession { session: session(words.plain[0]) }),
+            "check" => self.run(Command::CheckQueue { name: words.plain[0].into() }),
             "ack" | "nack" | "release" | "reject" => {
                 let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
                 self.run(Command::Settle { receipts, outcome: outcome(verb, &words) });
@@ -182,8 +211,9 @@ impl Stage {
                 self.run(Command::Replay { queue, which: self.which(words.plain[0]), promote });
             }
             "declare" => {
-                let (name, settings) = rest.split_once(' ').unwrap_or((rest, ""));
-                self.declare(name, settings);
+                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let (how, settings) = rest.split_at(rest.find(['{', '"']).unwrap_or(rest.len()));
+                self.declare_as(name, &Words::of(how.split_whitespace()), settings);
             }
             "settings" => self.declare(&queue, rest),
             "delete" => self.run(Command::DeleteQueue {
@@ -212,6 +242,7 @@ impl Stage {
                 self.tell_effects(&step);
             }
             "left" => self.say_left(),
+            "queues" => self.say_queues(),
             "lanes" => self.say_lanes(),
             "order" => self.say_order(BrowseOrder::Dispatch),
             "published" => self.say_order(BrowseOrder::Published),
@@ -225,7 +256,12 @@ impl Stage {
     // ---- asking ----
 
     fn run(&mut self, command: Command) {
+        let command = match self.session {
+            Some(session) => Command::By { session, command: Box::new(command) },
+            None => command,
+        };
         let (reply, step) = self.watch.apply(command);
+        let got = if let Ok(Reply::Got(ready)) = &reply { Some(*ready) } else { None };
         match reply {
             Err(refusal) => self.said.push(no(refusal)),
             Ok(Reply::Each(results)) => {
@@ -235,15 +271,39 @@ impl Stage {
             Ok(_) => {}
         }
         self.tell_effects(&step);
+        self.tell_got(got);
+    }
+
+    /// How many messages are ready after the one that was got.
+    fn tell_got(&mut self, got: Option<Option<u64>>) {
+        let said = got.map(|ready| ready.map_or("nothing".to_owned(), |ready| format!("{ready} after")));
+        self.said.extend(said);
     }
 
     fn declare(&mut self, name: &str, settings: &str) {
+        self.declare_as(name, &Words::of(std::iter::empty()), settings);
+    }
+
+    fn declare_as(&mut self, name: &str, how: &Words<'_>, settings: &str) {
         let settings = settings.trim();
         let json = if settings.starts_with('{') { settings.to_owned() } else { format!("{{{settings}}}") };
         let settings: Settings =
             serde_json::from_str(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
         settings.validate().unwrap_or_else(|bad| panic!("{json}: {bad}"));
-        self.run(Command::DeclareQueue { name: name.into(), settings: Box::new(settings) });
+        let is = |word| how.plain.contains(&word);
+        let identity = Identity {
+            durable: !is("transient"),
+            exclusive: is("exclusive"),
+            auto_delete: is("auto-delete"),
+            arguments: how.keys.get("args").map_or(Arc::from([]), |text| text.as_bytes().into()),
+        };
+        let existing = if is("same") { Existing::Same } else { Existing::Update };
+        self.run(Command::DeclareQueue {
+            name: name.into(),
+            settings: Box::new(settings),
+            identity,
+            existing,
+        });
     }
 
     fn message(&mut self, text: &str) -> (String, Publish) {
@@ -345,8 +405,11 @@ impl Stage {
             consumer: self.name_consumer(words.plain[0]),
             queue: Arc::clone(&self.queue),
             window: words.number("window").map(|window| window as u32),
+            shared: words.keys.get("shared").map(|number| window(number)),
             urgent,
             priority: words.number("first").unwrap_or(0) as i32,
+            exclusive: words.plain.contains(&"exclusive"),
+            no_ack: words.plain.contains(&"no-ack"),
         };
         self.run(Command::Consume(consume));
     }
@@ -395,6 +458,10 @@ impl Stage {
                 }
                 Effect::Served { consumer } if !delivered(step, *consumer) => got.push("nothing".to_owned()),
                 Effect::Cancelled { .. } => got.push("cancelled".to_owned()),
+                Effect::TimedOut { consumer, .. } => {
+                    let who = self.consumers.iter().find(|(who, id)| *id == consumer && !who.is_empty());
+                    got.push(format!("{} timed out", who.map_or("a get", |(who, _)| who.as_str())));
+                }
                 Effect::Served { .. }
                 | Effect::Released(_)
                 | Effect::Shared(_)
@@ -404,6 +471,11 @@ impl Stage {
         if !got.is_empty() {
             self.said.push(got.join(" "));
         }
+    }
+
+    fn say_queues(&mut self) {
+        let names = self.watch.broker.views(self.watch.now, None).map(|view| view.name.to_string());
+        self.said.push(names.collect::<Vec<_>>().join(" "));
     }
 
     fn say_left(&mut self) {
@@ -543,6 +615,16 @@ fn outcome(verb: &str, words: &Words<'_>) -> Outcome {
         "reject" => Outcome::Reject,
         other => panic!("{other} settles nothing"),
     }
+}
+
+/// Sessions go by one letter.
+fn session(name: &str) -> SessionId {
+    SessionId(u64::from(name.as_bytes()[0]))
+}
+
+/// A window of session `s`.
+fn window(number: &str) -> WindowId {
+    WindowId { session: session("s"), number: number.parse().expect("the number of a window") }
 }
 
 fn status(word: &str) -> Status {

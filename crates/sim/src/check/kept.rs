@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{PublishedCopy, Target};
 use overtake_lane::{
-    Broker, Command, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
+    Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
 };
 
 use crate::audit::{Audit, Seen};
@@ -78,11 +78,12 @@ impl Kept {
 
 /// Everything that is no longer there had a reason to go.
 pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
-    let ended = Ended::of(step);
+    let ended = Ended::of(book, step);
     for (queue, seen) in &step.before.queues {
         let Some(after) = step.after.queues.get(queue) else {
             let deleted = matches!(step.request, Some(Request::Do(Command::DeleteQueue { name, .. })) if *name == seen.name);
-            hold(deleted, Promise::Kept, || format!("queue {} is gone and nobody deleted it", seen.name))?;
+            let ended = deleted || book.may_end(*queue, step.request);
+            hold(ended, Promise::Kept, || format!("queue {} is gone and nobody deleted it", seen.name))?;
             continue;
         };
         let has_arrivals = after.next_seq > seen.next_seq;
@@ -140,13 +141,13 @@ fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Mess
 /// Leases that the request of a step ended.
 struct Ended {
     settled: BTreeMap<Receipt, Outcome>,
-    cancelled: Option<overtake_lane::ConsumerId>,
+    cancelled: BTreeSet<ConsumerId>,
 }
 
 impl Ended {
-    fn of(step: &Step<'_>) -> Self {
+    fn of(book: &Book, step: &Step<'_>) -> Self {
         let mut settled = BTreeMap::new();
-        let mut cancelled = None;
+        let mut cancelled = BTreeSet::new();
         match (step.request, step.result) {
             (Some(Request::Do(Command::Settle { receipts, outcome })), Some(Ok(Answer::Each(results)))) => {
                 let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
@@ -155,7 +156,10 @@ impl Ended {
             (Some(Request::Publish { settlements, .. }), Some(Ok(_))) => {
                 settled.extend(settlements.iter().copied())
             }
-            (Some(Request::Do(Command::Cancel { consumer })), _) => cancelled = Some(*consumer),
+            (Some(Request::Do(Command::Cancel { consumer })), _) => {
+                cancelled.insert(*consumer);
+            }
+            (Some(Request::Do(Command::EndSession { session })), _) => cancelled = book.of_session(*session),
             _ => {}
         }
         Self { settled, cancelled }
@@ -193,7 +197,7 @@ fn may_leave(
     };
     let outcome = ended.settled.get(&lease.receipt).copied();
     let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now);
-    let was_lost = lease.consumer.is_some() && lease.consumer == ended.cancelled;
+    let was_lost = lease.consumer.is_some_and(|consumer| ended.cancelled.contains(&consumer));
     if outcome.is_none() && !ran_out && !was_lost {
         return false;
     }

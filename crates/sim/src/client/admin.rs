@@ -80,7 +80,7 @@ impl World {
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
-        Some(Request::Do(Command::DeclareQueue { name: Arc::clone(queue), settings: Box::new(settings) }))
+        Some(Request::Do(Command::declare(Arc::clone(queue), Box::new(settings))))
     }
 
     fn rebinds(&mut self, queue: Arc<str>) -> Option<Request> {

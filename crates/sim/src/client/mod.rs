@@ -1,6 +1,7 @@
 //! Clients: little machines that publish, take, settle, forget, resend and misbehave.
 
 mod admin;
+mod connected;
 mod publisher;
 mod taker;
 mod wirer;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, Refused};
 use overtake_lane::{
-    Binding, Command, ConsumerId, Destination, ExchangeKind, ExchangeSettings, HeaderValue, Receipt, Settings,
+    Binding, Command, ConsumerId, Destination, ExchangeKind, ExchangeSettings, HeaderValue, Receipt,
+    SessionId, Settings,
 };
 
 use crate::draw;
@@ -54,6 +56,8 @@ pub(crate) struct Client {
     old: Vec<Receipt>,
     /// The consumer it is, when it stays.
     pub(crate) consumer: Option<ConsumerId>,
+    /// Who it is, once it is connected.
+    session: Option<SessionId>,
     /// The lease it waits for.
     waits: Option<(u64, ConsumerId)>,
 }
@@ -75,6 +79,7 @@ impl Client {
             holds: Vec::new(),
             old: Vec::new(),
             consumer: None,
+            session: None,
             waits: None,
         };
         let mut all = Vec::new();
@@ -93,7 +98,9 @@ impl Client {
 
     pub(crate) fn answered(&mut self, ticket: u64, request: Request, result: Result<Answer, Refused>) {
         self.no_longer_waits(ticket);
+        let request = if let Request::By { request, .. } = request { *request } else { request };
         match (request, result) {
+            (Request::Get(_), Ok(Answer::Got(Some(got)))) => self.holds.push(got.message.receipt),
             (Request::Lease { .. }, Ok(Answer::Leased(messages))) => {
                 self.holds.extend(messages.iter().map(|message| message.receipt));
             }
@@ -128,6 +135,12 @@ impl Client {
         self.old.truncate(20);
     }
 
+    /// What it held is another's.
+    fn forgets(&mut self) {
+        self.old.append(&mut self.holds);
+        self.old.truncate(20);
+    }
+
     fn no_longer_waits(&mut self, ticket: u64) {
         self.open = self.open.saturating_sub(1);
         if self.waits.is_some_and(|(waited, _)| waited == ticket) {
@@ -147,7 +160,7 @@ impl World {
         self.acts += 1;
         let after = self.chance.schedule.heavy(self.plan.pace_us);
         self.at(after, Event::Act(at));
-        if self.makes_queue(at) || self.wires(at) {
+        if self.makes_queue(at) || self.wires(at) || self.connected(at) {
             return;
         }
         match self.clients[at].role {
@@ -184,10 +197,7 @@ impl World {
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
-        self.asks(
-            at,
-            Request::Do(Command::DeclareQueue { name: Arc::clone(&name), settings: Box::new(settings) }),
-        );
+        self.asks(at, Request::Do(Command::declare(Arc::clone(&name), Box::new(settings))));
         let exchanges = self.names.exchanges.clone();
         for exchange in exchanges {
             let settings = Box::new(ExchangeSettings::new(self.kind_of(&exchange)));

@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    fn new_consumer(&mut self) -> ConsumerId {
+    pub(super) fn new_consumer(&mut self) -> ConsumerId {
         self.next_consumer += 1;
         ConsumerId(self.next_consumer)
     }
@@ -58,14 +58,15 @@ impl World {
             .once_in(3)
             .then(|| UrgentCredit { at: Priority(rng.below(10) as i32), extra: rng.within(1, 3) as u32 });
         let consume = ConsumeRequest {
-            queue,
             window: rng.one_of(&[None, Some(1), Some(2), Some(5), Some(65_535)]),
             urgent,
             priority: rng.one_of(&[0, 0, 1, -1]),
+            ..ConsumeRequest::new(queue)
         };
         if self.life.is_some() {
             self.clients[at].consumer = Some(consumer);
-            self.asks(at, Request::Consume { consumer, consume });
+            let request = self.as_connected(at, Request::Consume { consumer, consume });
+            self.asks(at, request);
         }
     }
 

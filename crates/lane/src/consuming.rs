@@ -1,0 +1,194 @@
+//! Those who take: consumers that stay, pulls, gets; the windows they share; and what becomes of it all when a session ends.
+
+use std::collections::BTreeSet;
+
+use crate::broker::Broker;
+use crate::command::{Consume, Get, Pull, Reply, Step};
+use crate::ids::{ConsumerId, QueueId, SessionId, WindowId};
+use crate::refusal::Refusal;
+use crate::settings::WINDOW_MAX;
+
+/// Where somebody takes, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) queue: QueueId,
+    pub(crate) session: Option<SessionId>,
+}
+
+impl Broker {
+    pub(crate) fn consume(&mut self, consume: &Consume, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.usable(&consume.queue)?;
+        let roster = &self.queue_ref(id).roster;
+        if roster.has_exclusive() || (consume.exclusive && roster.counts().0 > 0) {
+            return Err(Refusal::ConsumerExclusive);
+        }
+        self.admit_consumer(consume.consumer, id)?;
+        if let Some(window) = consume.shared {
+            self.windows.join(window, id);
+            let (size, elsewhere) = self.windows.outside(window, id);
+            self.queue_mut(id).roster.share(window, size, elsewhere);
+        }
+        let queue = self.queue_mut(id);
+        let window = consume.window.unwrap_or(queue.settings.max_unacked).clamp(1, WINDOW_MAX);
+        queue.was_consumed = true;
+        queue.roster.consume(consume, window);
+        self.dispatch(id, step);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.usable(&pull.queue)?;
+        self.admit_consumer(pull.consumer, id)?;
+        self.queue_mut(id).roster.pull(pull);
+        self.dispatch(id, step);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn get(&mut self, get: &Get, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.usable(&get.queue)?;
+        if self.seats.contains_key(&get.consumer) {
+            return Err(Refusal::ConsumerKnown);
+        }
+        let (now, held) = (self.now, self.held);
+        let queue = self.queues.get_mut(&id).expect("a queue that may be used is there");
+        queue.used = now;
+        let is_given = !held && queue.get(now, get, &mut self.leases, step);
+        let ready = is_given.then(|| queue.ready());
+        if is_given && !get.no_ack {
+            self.admit_consumer(get.consumer, id)?;
+        }
+        self.reschedule(id);
+        Ok(Reply::Got(ready))
+    }
+
+    fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
+        if self.seats.contains_key(&consumer) {
+            return Err(Refusal::ConsumerKnown);
+        }
+        self.seats.insert(consumer, Seat { queue, session: self.asking });
+        self.sessions.take(self.asking, consumer);
+        Ok(())
+    }
+
+    // ---- going ----
+
+    pub(crate) fn cancel(&mut self, consumer: ConsumerId, step: &mut Step) -> Result<Reply, Refusal> {
+        let Seat { queue, .. } = *self.seats.get(&consumer).ok_or(Refusal::NoSuchConsumer)?;
+        self.end_taker(consumer, step);
+        self.dispatch_left(BTreeSet::from([queue]), step);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn leave(&mut self, consumer: ConsumerId, step: &mut Step) -> Result<Reply, Refusal> {
+        let Seat { queue: id, session } = *self.seats.get(&consumer).ok_or(Refusal::NoSuchConsumer)?;
+        if session.is_none() {
+            return self.cancel(consumer, step);
+        }
+        let now = self.now;
+        let queue = self.queue_mut(id);
+        queue.used = now;
+        if !queue.roster.leave(consumer) {
+            return self.cancel(consumer, step);
+        }
+        self.dispatch_left(BTreeSet::from([id]), step);
+        Ok(Reply::Done)
+    }
+
+    /// Whoever was connected is gone. All that it held is put back before anything of it is leased again.
+    pub(crate) fn end_session(&mut self, session: SessionId, step: &mut Step) -> Result<Reply, Refusal> {
+        let belongings = self.sessions.end(session);
+        let mut left = BTreeSet::new();
+        for consumer in belongings.takers {
+            let id = self.seats[&consumer].queue;
+            step.effects.extend(self.queue_ref(id).roster.farewell(consumer));
+            self.end_taker(consumer, step);
+            left.insert(id);
+        }
+        for id in belongings.queues {
+            left.extend(self.end_queue(id, step));
+        }
+        self.dispatch_left(left, step);
+        self.windows.end(session);
+        Ok(Reply::Done)
+    }
+
+    /// Takes somebody off; what it held is put back, and waits for the next dispatch.
+    fn end_taker(&mut self, consumer: ConsumerId, step: &mut Step) {
+        let seat = self.seats.remove(&consumer).expect("whoever takes has a seat");
+        self.sessions.forget_taker(seat.session, consumer);
+        let now = self.now;
+        let queue = self.queue_mut(seat.queue);
+        queue.used = now;
+        let dying = queue.give_back(now, consumer, step);
+        self.dead_letter_all(seat.queue, dying, step);
+        self.queue_mut(seat.queue).roster.remove(consumer);
+    }
+
+    /// Somebody has left these queues: those that go with their last consumer are gone, the others lease what there is.
+    fn dispatch_left(&mut self, left: BTreeSet<QueueId>, step: &mut Step) {
+        let mut touched = left.clone();
+        for id in left {
+            let is_over = self.queues.get(&id).is_some_and(|queue| {
+                queue.identity.auto_delete && queue.was_consumed && queue.roster.counts().0 == 0
+            });
+            if is_over {
+                touched.extend(self.end_queue(id, step));
+            }
+        }
+        self.dispatch_all(touched.into_iter(), step);
+    }
+
+    // ---- windows ----
+
+    pub(crate) fn took(
+        &mut self,
+        consumer: ConsumerId,
+        messages: u32,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let Seat { queue, .. } = *self.seats.get(&consumer).ok_or(Refusal::NoSuchConsumer)?;
+        self.queue_mut(queue).took(consumer, messages);
+        self.dispatch_all(std::iter::once(queue), step);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn set_window(
+        &mut self,
+        window: WindowId,
+        size: u32,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let queues = self.windows.set(window, size);
+        self.tell_windows(window, &queues);
+        self.dispatch_all(queues.into_iter(), step);
+        Ok(Reply::Done)
+    }
+
+    /// Tells the other queues what this one holds of the windows it shares with them.
+    pub(crate) fn tell_shares(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        for (window, share) in queue.roster.take_shares() {
+            let others = self.windows.tell(window, id, &share);
+            self.tell_windows(window, &others);
+        }
+    }
+
+    /// A queue is gone. Answers those that it shared windows with.
+    pub(crate) fn forget_shares(&mut self, id: QueueId) -> Vec<QueueId> {
+        let mut all = Vec::new();
+        for (window, others) in self.windows.forget_queue(id) {
+            self.tell_windows(window, &others);
+            all.extend(others);
+        }
+        all
+    }
+
+    fn tell_windows(&mut self, window: WindowId, queues: &[QueueId]) {
+        for id in queues {
+            let (size, elsewhere) = self.windows.outside(window, *id);
+            if let Some(queue) = self.queues.get_mut(id) {
+                queue.roster.share(window, size, elsewhere);
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The life of a queue: declared, found again, deleted by request or by itself.
+
+use std::sync::Arc;
+
+use crate::broker::{Broker, Totals};
+use crate::command::{Effect, Existing, Reply, Step};
+use crate::fact::Fact;
+use crate::identity::Identity;
+use crate::ids::{QueueId, Seq};
+use crate::queue::Queue;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::topology::Destination;
+
+impl Broker {
+    pub(crate) fn declare_queue(
+        &mut self,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        identity: Identity,
+        existing: Existing,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        crate::check_name(&name)?;
+        if self.id_of(&name).is_err() {
+            return self.make_queue(name, settings, identity, step);
+        }
+        let id = self.usable(&name)?;
+        match existing {
+            Existing::Same => {
+                let queue = self.queue_ref(id);
+                if queue.settings != settings || queue.identity != identity {
+                    return Err(Refusal::QueueDiffers);
+                }
+            }
+            Existing::Update => self.change_queue(id, settings, step)?,
+        }
+        self.use_queue(id);
+        Ok(self.declared(id, false))
+    }
+
+    fn make_queue(
+        &mut self,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        identity: Identity,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = QueueId(self.next_queue);
+        if self.names.len() >= crate::QUEUES_MAX || id.0 == u32::MAX {
+            return Err(Refusal::TooManyQueues);
+        }
+        let owner = self.asking.filter(|_| identity.exclusive);
+        self.store_queue(id, name, settings, identity, Seq(1));
+        if let Some(session) = owner {
+            self.sessions.own(session, id);
+        }
+        self.queue_mut(id).owner = owner;
+        step.facts.push(self.queue_ref(id).fact());
+        self.use_queue(id);
+        Ok(self.declared(id, true))
+    }
+
+    fn change_queue(&mut self, id: QueueId, settings: Box<Settings>, step: &mut Step) -> Result<(), Refusal> {
+        self.queue_ref(id).check_settings(&settings)?;
+        let queue = self.queue_mut(id);
+        if queue.settings != settings {
+            queue.set_settings(settings);
+            step.facts.push(queue.fact());
+            queue.tell_emptied(step);
+            self.dispatch(id, step);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_queue(&mut self, name: &str) -> Result<Reply, Refusal> {
+        let id = self.usable(name)?;
+        self.use_queue(id);
+        Ok(self.declared(id, false))
+    }
+
+    fn declared(&self, queue: QueueId, made: bool) -> Reply {
+        let there = self.queue_ref(queue);
+        Reply::Declared { queue, made, ready: there.ready(), consumers: there.roster.counts().0 }
+    }
+
+    /// It was used now: its time begins anew.
+    pub(crate) fn use_queue(&mut self, id: QueueId) {
+        let now = self.now;
+        self.queue_mut(id).used = now;
+        self.reschedule(id);
+    }
+
+    pub(crate) fn store_queue(
+        &mut self,
+        id: QueueId,
+        name: Arc<str>,
+        settings: Box<Settings>,
+        identity: Identity,
+        next_seq: Seq,
+    ) {
+        self.next_queue = self.next_queue.max(id.0.saturating_add(1));
+        let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
+        let queue = Queue::new(id, Arc::clone(&name), settings, identity, next_seq, seed, backlog);
+        self.names.insert(name, id);
+        self.queues.insert(id, Box::new(queue));
+    }
+
+    pub(crate) fn delete_queue(
+        &mut self,
+        name: &str,
+        if_empty: bool,
+        if_unused: bool,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.usable(name)?;
+        let queue = self.queue_ref(id);
+        if if_empty && !queue.is_empty() {
+            return Err(Refusal::NotEmpty);
+        }
+        if if_unused && !queue.roster.is_unused() {
+            return Err(Refusal::InUse);
+        }
+        let ready = queue.ready();
+        let shared = self.end_queue(id, step);
+        self.dispatch_all(shared.into_iter(), step);
+        Ok(Reply::Count(ready))
+    }
+
+    /// A queue is gone with all that is in it, and those who take from it. Answers the queues that it shared windows with,
+    /// where there may be room now.
+    pub(crate) fn end_queue(&mut self, id: QueueId, step: &mut Step) -> Vec<QueueId> {
+        let losers = self.losers_of(&self.queue_ref(id).name);
+        let queue = self.forget_queue(id);
+        self.sessions.forget_queue(queue.owner, id);
+        for consumer in queue.roster.ids() {
+            let seat = self.seats.remove(&consumer).expect("whoever takes has a seat");
+            self.sessions.forget_taker(seat.session, consumer);
+            // A pull is cancelled, too: it did not end, its queue did.
+            step.effects.extend(queue.roster.farewell(consumer).map(|_| Effect::Cancelled { consumer }));
+        }
+        queue.forget_all(step);
+        step.facts.push(Fact::QueueDeleted { queue: id });
+        self.drop_unbound(losers, step);
+        self.forget_shares(id)
+    }
+
+    pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
+        let queue = self.queues.remove(&id).expect("a named queue is there");
+        self.names.remove(&queue.name);
+        self.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
+        if let Some(when) = queue.scheduled {
+            self.schedule.remove(&(when, id));
+        }
+        self.totals.change(queue.noted, Totals::default());
+        queue
+    }
+}
