@@ -1,7 +1,9 @@
 //! The engine in this process: durable publishes, leases and acknowledgements, 256-byte bodies over ten levels.
 //!
 //! The broker, its disk thread and the one thread that asks share the machine. Every publish is confirmed after its
-//! `fdatasync`, every settlement is answered after its own.
+//! `fdatasync`, every settlement is answered after its own; but for the acknowledgements of a session, which are not.
+
+mod session;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,6 +29,7 @@ struct Shape {
     calls: usize,
 }
 
+/// `--only=calls` or `--only=session` measures one of both.
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a directory for the store");
@@ -35,11 +38,17 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
         (Shape { batch: 100, calls: 64 }, plan.times(1_000_000)),
         (Shape { batch: 1, calls: 1_024 }, plan.times(300_000)),
     ] {
+        if !plan.wants("calls") {
+            continue;
+        }
         rows.extend(runtime.block_on(fill_and_drain(
             &dir.path().join(shape.batch.to_string()),
             shape,
             messages,
         )));
+    }
+    if plan.wants("session") {
+        rows.extend(runtime.block_on(session::run(&dir.path().join("session"), plan)));
     }
     rows
 }

@@ -109,7 +109,7 @@ impl Bench {
             priority: (self.dice.roll(lanes) as i64).into(),
             id: None,
             key: None,
-            ttl_ms: 0,
+            ttl_ms: None,
             delay_ms: 0,
             bytes: 256,
             place: Place(0),

@@ -70,8 +70,8 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.check(&["queue", "declare", "jobs", "max_activ=1"], expect![[r#"
         exit 1
-        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `last_value`, `max_unacked` (422 field-unknown)
-         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `last_value`, `max_unacked` are taken here
+        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked` (422 field-unknown)
+         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked` are taken here
     "#]]);
     story.check(&["queue", "declare", "jobs", "scheme=five"], expect![[r#"
         exit 1
@@ -102,8 +102,10 @@ fn queues_are_declared_listed_shown_and_deleted() {
               consumers: 0, waiting: 0
               backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
               dead_letter = "keep"
+              dead_letter_evicted = false
               dead_letter_expired = false
               delivery_limit = 0
+              expire_at_once = false
               max_active = 0
               max_bytes = 0
               max_length = 0
@@ -227,20 +229,20 @@ fn the_most_urgent_message_comes_first() {
     story.check(
         &["peek", "jobs"],
         expect![[r#"
-        exit 0
-        ID     PRIORITY  LANE  STATUS   PUBLISHED                 LEASED  BYTES  KEY  BODY
-        u1     9         9     ready    MOMENT       0      8  k    urgent
-        seq-1  1         1     ready    MOMENT       0      4       bulk
-        seq-3  4         4     delayed  MOMENT       0      4       late
-    "#]],
+            exit 0
+            ID     PRIORITY  LANE  STATUS   PUBLISHED                 LEASED  BYTES  KEY  BODY
+            u1     9         9     ready    MOMENT       0     18  k    urgent
+            seq-1  1         1     ready    MOMENT       0      4       bulk
+            seq-3  4         4     delayed  MOMENT       0      4       late
+        "#]],
     );
     story.check(
         &["peek", "jobs", "--order", "published", "--header", "a=b", "--key", "k"],
         expect![[r#"
-        exit 0
-        ID  PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  BODY
-        u1  9         9     ready   MOMENT       0      8  k    urgent
-    "#]],
+            exit 0
+            ID  PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  BODY
+            u1  9         9     ready   MOMENT       0     18  k    urgent
+        "#]],
     );
     story.check(
         &["peek", "jobs", "--status", "dead"],
@@ -491,12 +493,12 @@ fn messages_can_be_moved_and_removed_by_filter() {
     story.check(
         &["peek", "q"],
         expect![[r#"
-        exit 0
-        ID     PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  BODY
-        seq-1  HIGH      HIGH  ready   MOMENT       0     11  a    a
-        seq-3  HIGH      HIGH  ready   MOMENT       0     11  c    c
-        seq-2  -50       LOW   ready   MOMENT       0     11  b    b
-    "#]],
+            exit 0
+            ID     PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  BODY
+            seq-1  HIGH      HIGH  ready   MOMENT       0     21  a    a
+            seq-3  HIGH      HIGH  ready   MOMENT       0     21  c    c
+            seq-2  -50       LOW   ready   MOMENT       0     21  b    b
+        "#]],
     );
     story.check(
         &["remove", "q", "--key", "a", "--json"],
@@ -546,10 +548,10 @@ fn exchanges_route() {
     story.check(
         &["exchange", "declare", "events", "fanout"],
         expect![[r#"
-        exit 1
-        error: `kind`: the exchange exists with another kind (409 exchange-differs)
-         hint: use the kind it was declared with, or delete it first
-    "#]],
+            exit 1
+            error: `kind`: the exchange exists with another `kind` (409 exchange-differs)
+             hint: declare it as it was declared, or delete it first
+        "#]],
     );
     story.check(
         &["exchange", "bind", "events", "jobs", "--key", "job.#"],
@@ -568,23 +570,24 @@ fn exchanges_route() {
     story.check(
         &["exchange", "list"],
         expect![[r#"
-        exit 0
-        NAME         KIND     BINDINGS
-        amq.direct   direct          0
-        amq.fanout   fanout          0
-        amq.headers  headers         1
-        amq.match    headers         0
-        amq.topic    topic           0
-        events       topic           1
-    "#]],
+            exit 0
+            NAME                KIND     BINDINGS  ATTRIBUTES
+            amq.direct          direct          0
+            amq.fanout          fanout          0
+            amq.headers         headers         1
+            amq.match           headers         0
+            amq.rabbitmq.trace  topic           0  internal
+            amq.topic           topic           0
+            events              topic           1
+        "#]],
     );
     story.check(
         &["exchange", "list", "amq.headers"],
         expect![[r#"
-        exit 0
-        QUEUE  KEY  HEADERS
-        log         a=1 or b=2
-    "#]],
+            exit 0
+            TO   KEY  HEADERS
+            log       a=1 or b=2
+        "#]],
     );
     story.check(
         &["exchange", "publish", "events", "job.new", "body", "-p", "7"],

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Exchange, ExchangeKind, Given, Headers, MessageView, Outcome, Part,
-    QueueView, Receipt, Refusal, Seq, Settings, Status, Time, UrgentCredit,
+    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Given, MessageView, Outcome, Part,
+    QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
 };
-use tokio::sync::mpsc;
+use overtake_properties::Properties;
 
+use crate::consumer::Consumer;
+use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
 
@@ -32,15 +34,19 @@ pub trait Engine: Send + Sync + 'static {
     /// One queue.
     fn queue(&self, name: &str) -> Pending<QueueView>;
 
-    /// Makes an exchange, or finds the one of the same kind that is there.
-    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()>;
-    /// Deletes an exchange with its bindings.
-    fn delete_exchange(&self, name: &str) -> Pending<()>;
+    /// Makes an exchange, or finds the one that is there, and is the same but for its arguments.
+    fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()>;
+    /// Deletes an exchange with the bindings of it and to it; with `if_unused` only when it has none of its own.
+    fn delete_exchange(&self, name: &str, if_unused: bool) -> Pending<()>;
     /// Every exchange, by name.
-    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>>;
-    /// Binds a queue to an exchange.
+    fn exchanges(&self) -> Pending<Vec<ExchangeView>>;
+    /// One exchange.
+    fn exchange(&self, name: &str) -> Pending<ExchangeView>;
+    /// The bindings of an exchange, in order of where they lead.
+    fn bindings(&self, exchange: &str) -> Pending<Vec<Binding>>;
+    /// Binds a queue or an exchange to an exchange.
     fn bind(&self, binding: Binding) -> Pending<()>;
-    /// Takes a binding away.
+    /// Takes a binding away, and with the last one an exchange that was declared so.
     fn unbind(&self, binding: Binding) -> Pending<()>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
@@ -54,11 +60,16 @@ pub trait Engine: Send + Sync + 'static {
     /// Leases what is there, or waits for the first: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>>;
     /// Starts a consumer that stays: messages come by themselves, within its window. Dropping it puts back what it holds.
-    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer>;
+    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
+        Box::pin(Consumer::start(self.session(), consume))
+    }
     /// Settles leases, each for itself.
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
+
+    /// A client that asks without waiting, and hears what comes of it in order: for many messages over one connection.
+    fn session(&self) -> Session;
 
     /// A page of the messages of a queue: no more than [`ANSWER_BYTES_MAX`] of content, but one message at least.
     fn browse(&self, queue: &str, browse: Browse) -> Pending<Page>;
@@ -158,10 +169,12 @@ pub struct DeleteOnly {
 /// What a message says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Its headers.
-    pub headers: Headers,
-    /// Its media type.
-    pub content_type: Option<String>,
+    /// What it says about itself, in the bytes in which AMQP has it: whichever way it came, nothing is lost on the next.
+    pub properties: Properties,
+    /// Where it was published to, for whoever gets it. Without a routing key the engine says it of the [`Target`].
+    pub route: Route,
+    /// Its own time to live, ms, for whoever gets it. The engine says it of the [`NewMessage`].
+    pub ttl_ms: Option<u64>,
     /// Its body.
     pub body: Bytes,
 }
@@ -177,8 +190,8 @@ pub struct NewMessage {
     pub id: Option<String>,
     /// Its key.
     pub key: Option<String>,
-    /// Its time to live, ms; 0: unset.
-    pub ttl_ms: u64,
+    /// Its time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
+    pub ttl_ms: Option<u64>,
     /// Not before so many ms from now.
     pub delay_ms: u64,
     /// What it says.
@@ -196,9 +209,24 @@ pub enum Target {
         name: Arc<str>,
         /// The routing key.
         routing_key: Arc<str>,
+        /// Further routing keys: it goes wherever one of all leads, once to each queue.
+        more_keys: Vec<Arc<str>>,
         /// Refuse it when no queue gets it.
         mandatory: bool,
     },
+}
+
+impl Target {
+    /// What a message that is published there says of it.
+    pub(crate) fn route(&self) -> Route {
+        match self {
+            Self::Queue(name) => Route::by("", Arc::clone(name)),
+            Self::Exchange { name, routing_key, more_keys, .. } => {
+                let keys = [routing_key].into_iter().chain(more_keys).cloned().collect();
+                Route { exchange: Arc::clone(name), keys }
+            }
+        }
+    }
 }
 
 impl Default for Target {
@@ -252,6 +280,20 @@ pub struct LeasedMessage {
     pub content: Arc<Content>,
 }
 
+impl LeasedMessage {
+    /// By which exchange and routing keys it came into its queue.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        self.content.route_of(&self.message)
+    }
+
+    /// Its own time to live as it was published, ms; it loses it when it dies.
+    #[must_use]
+    pub fn ttl_ms(&self) -> Option<u64> {
+        self.content.ttl_ms.filter(|_| self.message.deaths.is_none())
+    }
+}
+
 /// A consumer that stays.
 #[derive(Clone, Debug)]
 pub struct ConsumeRequest {
@@ -263,32 +305,6 @@ pub struct ConsumeRequest {
     pub urgent: Option<UrgentCredit>,
     /// Consumers of a higher one are served first.
     pub priority: i32,
-}
-
-/// Messages coming by themselves.
-///
-/// Held open by this value: dropping it ends the consumer and puts back what it holds.
-pub struct Consumer {
-    pub(crate) messages: mpsc::UnboundedReceiver<LeasedMessage>,
-    pub(crate) _end: EndOfConsumer,
-}
-
-impl Consumer {
-    /// The next message, as soon as there is one; `None` when the queue or the broker is gone.
-    pub async fn next(&mut self) -> Option<LeasedMessage> {
-        self.messages.recv().await
-    }
-}
-
-/// Runs when a consumer is dropped.
-pub(crate) struct EndOfConsumer(pub(crate) Option<Box<dyn FnOnce() + Send>>);
-
-impl Drop for EndOfConsumer {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end();
-        }
-    }
 }
 
 /// Which messages of a queue.
@@ -349,6 +365,14 @@ pub struct BrowsedMessage {
     pub position: Option<u64>,
     /// Messages ahead of it in its own lane; only when asked for one message.
     pub position_in_priority: Option<u64>,
+}
+
+impl BrowsedMessage {
+    /// By which exchange and routing keys it came into its queue.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        self.content.route_of(&self.message)
+    }
 }
 
 /// Where messages are: in memory, or in segments only.

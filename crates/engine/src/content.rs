@@ -1,77 +1,108 @@
-//! What a message says, as bytes in the journal: media type, headers, then the body to the end.
+//! What a message says, as bytes in the journal: properties, how it was published, then the body to the end.
 //!
 //! | field | bytes |
 //! |---|---|
-//! | media type | its length plus one, 0 for none; then the text |
-//! | how many headers | a number |
-//! | each header | name; a kind: 0 false, 1 true, 2 a signed number, 3 text; then the number or text |
+//! | properties | their length, then flags and values as in a content header of AMQP 0-9-1 (2.3.5.2) |
+//! | exchange | text |
+//! | how many routing keys | a number |
+//! | each routing key | text |
+//! | its own time to live | 0 for none; else one more than its milliseconds |
 //! | body | the rest |
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use bytes::Bytes;
-use overtake_lane::{HeaderValue, Headers};
+use overtake_lane::{Deaths, HeaderValue, Headers, Marks, MessageView, Property, Route};
+use overtake_properties::{Fields, Limits, Properties, Short, ShortText};
 use overtake_store::codec::{self, Reader};
 
 use crate::api::Content;
+use crate::headers::{header_of, headers_of, table_of};
 
 impl Content {
-    /// Bytes that count against limits: names and values of headers, and the body.
+    /// A body, with a media type, cut at 255 bytes, and headers, whose names are cut there, too.
+    #[must_use]
+    pub fn new(content_type: Option<&str>, headers: &Headers, body: Bytes) -> Self {
+        let table = table_of(headers);
+        let fields = Fields {
+            content_type: content_type.map(|text| Short::from(ShortText::cut(text))),
+            headers: (!headers.is_empty()).then(|| table.view()),
+            ..Fields::default()
+        };
+        Self { properties: fields.encode(), body, ..Self::default() }
+    }
+
+    /// Its headers.
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        self.properties.view().headers().map(headers_of).unwrap_or_default()
+    }
+
+    /// Its media type, where that is text.
+    #[must_use]
+    pub fn content_type(&self) -> Option<&str> {
+        self.properties.view().content_type().and_then(Short::text)
+    }
+
+    /// Bytes that count against limits: properties and the body.
     #[must_use]
     pub fn size(&self) -> usize {
-        let header = |(name, value): (&String, &HeaderValue)| {
-            name.len() + if let HeaderValue::Text(text) = value { text.len() } else { 8 }
-        };
-        self.body.len() + self.headers.iter().map(header).sum::<usize>()
+        // Two of them say which there are.
+        self.body.len() + self.properties.as_bytes().len().saturating_sub(2)
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        match &self.content_type {
-            None => codec::number(out, 0),
-            Some(text) => {
-                codec::number(out, text.len() as u64 + 1);
-                out.extend_from_slice(text.as_bytes());
-            }
+        let properties = self.properties.as_bytes();
+        codec::number(out, properties.len() as u64);
+        out.extend_from_slice(properties);
+        codec::text(out, &self.route.exchange);
+        codec::number(out, self.route.keys.len() as u64);
+        for key in &self.route.keys {
+            codec::text(out, key);
         }
-        codec::number(out, self.headers.len() as u64);
-        for (name, value) in &self.headers {
-            codec::text(out, name);
-            match value {
-                HeaderValue::Bool(value) => out.push(u8::from(*value)),
-                HeaderValue::Int(value) => {
-                    out.push(2);
-                    codec::signed(out, *value);
-                }
-                HeaderValue::Text(value) => {
-                    out.push(3);
-                    codec::text(out, value);
-                }
-            }
-        }
+        codec::number(out, self.ttl_ms.map_or(0, |ms| ms.saturating_add(1)));
         out.extend_from_slice(&self.body);
+    }
+
+    /// By which exchange and routing keys this message, which says so, came into its queue: as published, else as its last
+    /// death sent it on.
+    #[must_use]
+    pub fn route_of<'a>(&'a self, message: &'a MessageView) -> &'a Route {
+        message.deaths.as_deref().map_or(&self.route, Deaths::route)
     }
 
     /// `None` where the bytes make no sense.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
-        let content_type = match reader.number()? {
-            0 => None,
-            len => {
-                let text = reader.take(usize::try_from(len - 1).ok()?)?;
-                Some(std::str::from_utf8(text).ok()?.to_owned())
-            }
-        };
-        let mut headers = Headers::new();
-        for _ in 0..reader.number()? {
-            let name = reader.text()?.to_owned();
-            let value = match reader.byte()? {
-                0 => HeaderValue::Bool(false),
-                1 => HeaderValue::Bool(true),
-                2 => HeaderValue::Int(reader.signed()?),
-                3 => HeaderValue::Text(reader.text()?.to_owned()),
-                _ => return None,
-            };
-            headers.insert(name, value);
+        let len = usize::try_from(reader.number()?).ok()?;
+        let properties = Bytes::copy_from_slice(reader.take(len)?);
+        let properties = Properties::check(properties, &STORED).ok()?;
+        let exchange = reader.text()?.into();
+        let keys = (0..reader.number()?).map(|_| reader.text().map(Arc::from)).collect::<Option<_>>()?;
+        let (route, ttl_ms) = (Route { exchange, keys }, reader.number()?.checked_sub(1));
+        Some(Self { properties, route, ttl_ms, body: Bytes::copy_from_slice(reader.rest()) })
+    }
+}
+
+/// What was taken once is taken again.
+const STORED: Limits = Limits { bytes: u32::MAX, entries: u32::MAX, depth: overtake_properties::DEPTH_MAX };
+
+impl Marks for Content {
+    fn header(&self, name: &str) -> Option<Cow<'_, HeaderValue>> {
+        let value = self.properties.view().headers()?.get(name)?;
+        Some(Cow::Owned(header_of(value)))
+    }
+
+    fn property(&self, property: Property) -> Option<Cow<'_, str>> {
+        let properties = self.properties.view();
+        let text =
+            |short: Option<Short<'_>>| short.and_then(Short::text).map(|text| Cow::Owned(text.to_owned()));
+        match property {
+            Property::MessageId => text(properties.message_id()),
+            Property::CorrelationId => text(properties.correlation_id()),
+            Property::Timestamp => properties.timestamp().map(|seconds| Cow::Owned(seconds.to_string())),
         }
-        Some(Self { headers, content_type, body: Bytes::copy_from_slice(reader.rest()) })
     }
 }
 
@@ -87,10 +118,16 @@ mod tests {
             ("c".to_owned(), HeaderValue::Text("é".into())),
         ];
         for content_type in [None, Some(String::new()), Some("text/plain".to_owned())] {
+            let content =
+                Content::new(content_type.as_deref(), &headers.clone().into(), Bytes::from_static(b"\0body"));
+            assert_eq!(
+                (content.headers(), content.content_type()),
+                (headers.clone().into(), content_type.as_deref())
+            );
             let content = Content {
-                headers: headers.clone().into(),
-                content_type,
-                body: Bytes::from_static(b"\0body"),
+                route: Route { exchange: "x".into(), keys: ["a.b", ""].map(Arc::from).into_iter().collect() },
+                ttl_ms: Some(0),
+                ..content
             };
             let mut bytes = Vec::new();
             content.encode(&mut bytes);

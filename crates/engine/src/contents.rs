@@ -4,22 +4,27 @@
 //! no place names and none before it does is needed by no message here.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use overtake_lane::Place;
 
 use crate::api::Content;
 use crate::place::Where;
 
-/// The content of every message that is in memory.
+/// The content of every message that is in memory. Behind a lock, since the broker reads how a message was published when it
+/// dies; both are on one thread, so nobody ever waits.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct Contents(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// Messages by chunk.
     live: BTreeMap<u32, u64>,
     messages: u64,
     bytes: u64,
+    route_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -28,13 +33,62 @@ struct Slot {
     /// Messages that say this.
     messages: u32,
     size: u32,
+    route_size: u32,
 }
 
 impl Contents {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+
     /// Keeps content for one message, recorded in this chunk or a later one.
-    pub(crate) fn insert(&mut self, content: Arc<Content>, chunk: u32) -> Place {
-        let size = u32::try_from(content.size()).unwrap_or(u32::MAX);
-        let slot = Slot { content: Some(content), messages: 0, size };
+    pub(crate) fn insert(&self, content: Arc<Content>, chunk: u32) -> Place {
+        self.kept().insert(content, chunk)
+    }
+
+    /// One message more says this.
+    pub(crate) fn share(&self, chunk: u32, slot: u32) {
+        self.kept().share(chunk, slot);
+    }
+
+    /// One message fewer says this.
+    pub(crate) fn release(&self, chunk: u32, at: u32) {
+        self.kept().release(chunk, at);
+    }
+
+    /// What the message says.
+    pub(crate) fn get(&self, slot: u32) -> Arc<Content> {
+        let kept = self.kept();
+        Arc::clone(kept.slots[slot as usize].content.as_ref().expect("a message's content is kept"))
+    }
+
+    /// The first chunk that a message needs.
+    pub(crate) fn oldest_chunk(&self) -> Option<u32> {
+        self.kept().live.first_key_value().map(|(chunk, _)| *chunk)
+    }
+
+    /// Messages kept.
+    pub(crate) fn messages(&self) -> u64 {
+        self.kept().messages
+    }
+
+    /// Bytes of content kept, each copy counted, as limits count them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.kept().bytes
+    }
+
+    /// Bytes that they and the routes by which they were published take, each copy counted.
+    pub(crate) fn cost(&self) -> u64 {
+        let kept = self.kept();
+        kept.bytes + kept.route_bytes
+    }
+}
+
+impl Kept {
+    fn insert(&mut self, content: Arc<Content>, chunk: u32) -> Place {
+        let fitting = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let (size, route_size) = (fitting(content.size()), fitting(content.route.size()));
+        let slot = Slot { content: Some(content), messages: 0, size, route_size };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
@@ -49,22 +103,22 @@ impl Contents {
         Where::Here { chunk, slot: at }.place()
     }
 
-    /// One message more says this.
-    pub(crate) fn share(&mut self, chunk: u32, slot: u32) {
+    fn share(&mut self, chunk: u32, slot: u32) {
         let slot = &mut self.slots[slot as usize];
         slot.messages += 1;
         self.messages += 1;
         self.bytes += u64::from(slot.size);
+        self.route_bytes += u64::from(slot.route_size);
         *self.live.entry(chunk).or_default() += 1;
     }
 
-    /// One message fewer says this.
-    pub(crate) fn release(&mut self, chunk: u32, at: u32) {
+    fn release(&mut self, chunk: u32, at: u32) {
         let slot = &mut self.slots[at as usize];
         assert!(slot.messages > 0, "only what is kept is released");
         slot.messages -= 1;
         self.messages -= 1;
         self.bytes -= u64::from(slot.size);
+        self.route_bytes -= u64::from(slot.route_size);
         if slot.messages == 0 {
             slot.content = None;
             self.free.push(at);
@@ -75,26 +129,6 @@ impl Contents {
             self.live.remove(&chunk);
         }
     }
-
-    /// What the message says.
-    pub(crate) fn get(&self, slot: u32) -> &Arc<Content> {
-        self.slots[slot as usize].content.as_ref().expect("a message's content is kept")
-    }
-
-    /// The first chunk that a message needs.
-    pub(crate) fn oldest_chunk(&self) -> Option<u32> {
-        self.live.first_key_value().map(|(chunk, _)| *chunk)
-    }
-
-    /// Messages kept.
-    pub(crate) fn messages(&self) -> u64 {
-        self.messages
-    }
-
-    /// Bytes of content kept, each copy counted.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
 }
 
 #[cfg(test)]
@@ -103,9 +137,9 @@ mod tests {
 
     #[test]
     fn the_oldest_chunk_is_needed_as_long_as_one_message_of_it_is_left() {
-        let mut contents = Contents::default();
+        let contents = Contents::default();
         let content = || Arc::new(Content { body: "12345".into(), ..Content::default() });
-        let mut insert = |chunk| match Where::of(contents.insert(content(), chunk)) {
+        let insert = |chunk| match Where::of(contents.insert(content(), chunk)) {
             Where::Here { chunk, slot } => (chunk, slot),
             Where::Shelf { .. } => unreachable!("it is in memory"),
         };

@@ -54,26 +54,32 @@ mod api;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod consumer;
 mod content;
 mod contents;
 pub mod core;
 #[doc(hidden)]
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod headers;
 mod local;
 mod options;
 mod place;
+mod post;
+pub mod session;
 mod shelf;
 mod snapshot;
 mod watermarks;
 
 pub use api::{
-    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Consumer, Content, Declared,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, ConsumeRequest, Content, Declared,
     DeleteOnly, Engine, Failure, Filter, Health, LeaseRequest, LeasedMessage, MemoryHealth, NewMessage, Page,
     Pending, PublishedCopy, QueuePage, Refused, Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use consumer::Consumer;
 pub use local::LocalEngine;
 pub use options::Options;
+pub use session::{Ask, Asks, Delivered, Event, Events, Session};
 pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};

@@ -65,7 +65,7 @@ impl Engine {
             NewMessage {
                 to: Target::Queue("q".into()),
                 priority: priority.into(),
-                content: Content { body: vec![b'x'; 100].into(), headers, ..Content::default() },
+                content: Content::new(None, &headers, vec![b'x'; 100].into()),
                 ..NewMessage::default()
             }
         };

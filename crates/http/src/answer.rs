@@ -5,7 +5,9 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use overtake_engine::{BrowsedMessage, Content, LeasedMessage, Page, PublishedCopy};
-use overtake_lane::{BrowseOrder, Death, DeathReason, Given, Headers, MessageView, Refusal, Status, Time};
+use overtake_lane::{
+    BrowseOrder, Death, DeathReason, Given, Headers, MessageView, Refusal, Route, Status, Time,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -91,16 +93,28 @@ pub(crate) struct MessageOut<'a> {
     content_type: Option<&'a str>,
     /// Texts, whole numbers and booleans by name.
     #[schema(value_type = Object)]
-    headers: &'a Headers,
+    headers: Headers,
     /// The body, if it is UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
     /// The body in base64, if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     body_base64: Option<String>,
-    /// Where it died, if it ever did.
+    /// The exchange by which it came; missing: it came straight into its queue.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(required = false)]
+    exchange: &'a str,
+    /// The routing keys by which it came; missing without an `exchange`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    routing_keys: Vec<&'a str>,
+    /// Where it died last, if it ever did.
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_letter: Option<DeathOut<'a>>,
+    /// Every death, the newest first: one entry for each queue and reason, at most 32.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    deaths: Vec<DeathOut<'a>>,
 }
 
 /// Why, where and when a message became a dead letter.
@@ -114,11 +128,27 @@ pub(crate) struct DeathOut<'a> {
     queue: &'a str,
     /// The lane it died in.
     lane: &'a str,
-    /// When.
+    /// When, the last time.
     #[schema(format = DateTime)]
     at: String,
-    /// How often it had been leased there.
+    /// When, the first time.
+    #[schema(format = DateTime)]
+    first_at: String,
+    /// How often it died there for this reason.
+    count: u32,
+    /// How often it had been leased there, the last time.
     delivery_count: u32,
+    /// The exchange by which it had come there, the first time; missing: it had come straight into the queue.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    #[schema(required = false)]
+    exchange: &'a str,
+    /// The routing keys by which it had come there, the first time; missing without an `exchange`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    routing_keys: Vec<&'a str>,
+    /// The time to live of its own that it lost by this, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
 }
 
 /// A message, lent.
@@ -238,20 +268,40 @@ impl<'a> MessageOut<'a> {
             delivery_count: view.count,
             bytes: view.bytes,
             key: view.key.as_deref(),
-            content_type: content.content_type.as_deref(),
-            headers: &content.headers,
+            content_type: content.content_type(),
+            headers: content.headers(),
             body: text.filter(|_| with_body),
             body_base64: base64,
-            dead_letter: view.death.as_ref().map(DeathOut::of),
+            exchange: &content.route_of(view).exchange,
+            routing_keys: keys_of(content.route_of(view)),
+            dead_letter: view.death().map(DeathOut::of),
+            deaths: view.deaths.iter().flat_map(|deaths| deaths.iter()).map(DeathOut::of).collect(),
         }
     }
 }
 
 impl<'a> DeathOut<'a> {
     fn of(death: &'a Death) -> Self {
-        let Death { reason, queue, lane, at, count } = death;
-        Self { reason: *reason, queue, lane, at: rfc3339(*at), delivery_count: *count }
+        let Death { reason, ref queue, ref lane, first_at, at, times, count, ref route, ttl_ms } = *death;
+        Self {
+            reason,
+            queue,
+            lane,
+            at: rfc3339(at),
+            first_at: rfc3339(first_at),
+            count: times,
+            delivery_count: count,
+            exchange: &route.exchange,
+            routing_keys: keys_of(route),
+            ttl_ms,
+        }
     }
+}
+
+/// The routing keys of a route by an exchange.
+fn keys_of(route: &Route) -> Vec<&str> {
+    let keys = route.keys.iter().filter(|_| !route.exchange.is_empty());
+    keys.map(|key| &**key).collect()
 }
 
 impl<'a> LeasedList<'a> {

@@ -37,7 +37,7 @@ pub fn body(bytes: &[u8]) {
     read(bytes, |priority: PriorityIn| Ok(priority));
     read(bytes, |purge: PurgeIn| purge.checked());
     read(bytes, ReplayIn::into_parts);
-    read(bytes, |exchange: ExchangeIn| Ok(exchange));
+    read(bytes, ExchangeIn::into_settings);
     read(bytes, |binding: BindingIn| binding.into_binding(Arc::clone(&name)));
     if let Ok(query) = std::str::from_utf8(bytes) {
         told(Params::parse(query).and_then(Params::into_browse));

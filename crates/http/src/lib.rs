@@ -16,6 +16,7 @@ mod batch;
 mod browser;
 mod bulk;
 mod decode;
+mod exchange_answer;
 mod exchanges;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;

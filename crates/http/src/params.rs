@@ -106,6 +106,15 @@ impl Params {
         Ok(only)
     }
 
+    /// `if=unused`.
+    ///
+    /// # Errors
+    /// 422 for anything else.
+    pub(crate) fn into_if_unused(self) -> Result<bool, Problem> {
+        let only = self.into_delete_only()?;
+        if only.if_empty { Err(Problem::bad_value("if", "must be `unused`")) } else { Ok(only.if_unused) }
+    }
+
     /// What to browse, and whether with bodies.
     ///
     /// # Errors

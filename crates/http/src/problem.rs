@@ -169,7 +169,9 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
         | Refusal::NoSuchConsumer => StatusCode::NOT_FOUND,
-        Refusal::ExchangeDiffers
+        Refusal::ExchangeDiffers(_)
+        | Refusal::ExchangeInUse
+        | Refusal::ExchangeInternal
         | Refusal::SettingFixed(_)
         | Refusal::NotEmpty
         | Refusal::InUse
@@ -183,6 +185,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::TooManyQueues => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved
+        | Refusal::WeightInvalid
+        | Refusal::ArgumentsInvalid
         | Refusal::PriorityOutOfRange
         | Refusal::PriorityUnknown
         | Refusal::IdInvalid
@@ -203,7 +207,8 @@ fn key_of(refusal: Refusal) -> Option<&'static str> {
         Refusal::PriorityOutOfRange | Refusal::PriorityUnknown => Some("priority"),
         Refusal::IdInvalid | Refusal::IdPending => Some("id"),
         Refusal::KeyInvalid | Refusal::KeyMissing => Some("key"),
-        Refusal::ExchangeDiffers => Some("kind"),
+        Refusal::ExchangeDiffers(key) => Some(key),
+        Refusal::WeightInvalid => Some("routing_key"),
         _ => None,
     }
 }
@@ -215,6 +220,7 @@ impl From<Refusal> for Problem {
         // The title is the same for every problem of a code; only this refusal says more than its code does.
         problem.0.title = match refusal {
             Refusal::SettingFixed(_) => "a setting cannot change now".into(),
+            Refusal::ExchangeDiffers(_) => "the exchange is there and differs".into(),
             _ => refusal.to_string().into(),
         };
         match key_of(refusal) {

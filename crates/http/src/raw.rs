@@ -10,10 +10,11 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use overtake_engine::{Content, NewMessage, Target};
+use overtake_lane::Headers;
 
 use crate::params::digits;
 use crate::problem::Problem;
-use crate::wire::{DurationMs, Limits};
+use crate::wire::{DurationMs, Limits, check_content};
 
 const PREFIX: &str = "overtake-";
 const HEADER_PREFIX: &str = "header-";
@@ -65,30 +66,37 @@ fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> 
         return Err(Problem::bad_value("body", "the request has neither a body nor a Content-Type")
             .hint("send `Content-Type: application/octet-stream` to publish an empty message"));
     }
-    let mut message =
-        NewMessage { content: Content { content_type, body, ..Content::default() }, ..NewMessage::default() };
+    let (mut message, mut own) = (NewMessage::default(), Headers::new());
     for name in headers.keys() {
         let Some(property) = name.as_str().strip_prefix(PREFIX) else { continue };
         let value = once(headers, name)?;
         match (property, routing.as_deref_mut()) {
             ("routing-key", Some(routing)) => routing.routing_key = value,
             ("mandatory", Some(routing)) => routing.mandatory = boolean(name, &value)?,
-            _ => set(&mut message, name, property, value)?,
+            _ => set(&mut message, &mut own, name, property, value)?,
         }
     }
+    check_content(content_type.as_deref(), &own)?;
+    message.content = Content::new(content_type.as_deref(), &own, body);
     Ok(message)
 }
 
-fn set(message: &mut NewMessage, name: &HeaderName, property: &str, value: String) -> Result<(), Problem> {
+fn set(
+    message: &mut NewMessage,
+    own: &mut Headers,
+    name: &HeaderName,
+    property: &str,
+    value: String,
+) -> Result<(), Problem> {
     match property {
         "priority" => message.priority = value.parse().unwrap_or_default(),
         "id" => message.id = Some(value),
         "key" => message.key = Some(value),
-        "ttl-ms" => message.ttl_ms = duration(name, &value)?,
+        "ttl-ms" => message.ttl_ms = Some(duration(name, &value)?).filter(|ms| *ms > 0),
         "delay-ms" => message.delay_ms = duration(name, &value)?,
         _ => match property.strip_prefix(HEADER_PREFIX) {
             Some(header) if !header.is_empty() => {
-                message.content.headers.insert(header.to_owned(), overtake_lane::HeaderValue::Text(value));
+                own.insert(header.to_owned(), overtake_lane::HeaderValue::Text(value));
             }
             _ => return Err(unknown(name)),
         },
@@ -146,7 +154,12 @@ mod tests {
         let seen = match for_queue(&map, body, Target::default(), limits) {
             Ok(m) => format!(
                 "{} {:?} {:?} {} {} {:?}",
-                m.priority, m.id, m.key, m.ttl_ms, m.delay_ms, m.content.headers
+                m.priority,
+                m.id,
+                m.key,
+                m.ttl_ms.unwrap_or(0),
+                m.delay_ms,
+                m.content.headers()
             ),
             Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
         };

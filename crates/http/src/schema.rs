@@ -54,11 +54,13 @@ pub(crate) enum DeathReasonSchema {
     DeliveryLimit,
     /// Its time to live was over.
     Expired,
+    /// Its queue was full.
+    Maxlen,
 }
 
 /// How an exchange chooses queues.
 #[derive(ToSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 #[schema(as = ExchangeKind)]
 pub(crate) enum ExchangeKindSchema {
     /// The binding's key is the routing key.
@@ -67,8 +69,39 @@ pub(crate) enum ExchangeKindSchema {
     Fanout,
     /// The binding's key is a pattern of words between dots: `*` is one word, `#` any number of them.
     Topic,
-    /// The binding's headers are among the message's: all of them, or one if the binding says `any`.
+    /// The binding's headers are among the message's: as many of them as the binding's `match` says.
     Headers,
+    /// One binding of all, always the same for the same `hash_on`; the binding's key is its weight.
+    ConsistentHash,
+}
+
+/// How many of its headers a binding of a headers exchange wants.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = HeadersMatch)]
+pub(crate) enum HeadersMatchSchema {
+    /// All of them; those whose name begins with `x-` do not count.
+    All,
+    /// One of them; those whose name begins with `x-` do not count.
+    Any,
+    /// All of them, whatever their name.
+    AllWithX,
+    /// One of them, whatever its name.
+    AnyWithX,
+}
+
+/// By what a consistent-hash exchange shares out: `"routing_key"`, `{"header":name}`, or `{"property":name}`, which is
+/// `message_id`, `correlation_id` or `timestamp`.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = HashOn)]
+pub(crate) enum HashOnSchema {
+    /// The first routing key.
+    RoutingKey,
+    /// The header of this name.
+    Header(String),
+    /// A property of AMQP messages.
+    Property(String),
 }
 
 /// The settings of a queue. A number that limits means "no limit" when it is 0; what is missing has its default.
@@ -99,7 +132,8 @@ pub(crate) struct SettingsSchema {
     /// Most bytes waiting.
     #[schema(required = false)]
     max_bytes: u64,
-    /// `evict` (default): when full, the oldest message of the least urgent lane is dropped; `reject`: the publish is.
+    /// `evict` (default): when full, the oldest message of the least urgent lane is evicted; `reject`: the publish is refused;
+    /// `reject_dead_letter`: so it is, and its message is dead-lettered, but not that of a transaction.
     #[schema(required = false, default = "evict")]
     overflow: String,
     /// Refuses less urgent messages when the queue is deep.
@@ -113,6 +147,9 @@ pub(crate) struct SettingsSchema {
     /// Longest time to live a message may have, ms.
     #[schema(required = false)]
     max_ttl_ms: u64,
+    /// Whether a message expires that no consumer takes at once.
+    #[schema(required = false)]
+    expire_at_once: bool,
     /// How long a lease lasts, ms; 0: it does not end by itself.
     #[schema(required = false, default = 30000)]
     visibility_timeout_ms: u64,
@@ -128,6 +165,9 @@ pub(crate) struct SettingsSchema {
     /// Whether an expired message is dead-lettered instead of dropped.
     #[schema(required = false)]
     dead_letter_expired: bool,
+    /// Whether an evicted message is dead-lettered instead of dropped.
+    #[schema(required = false)]
+    dead_letter_evicted: bool,
     /// Keeps only the newest message: `key`: of each key; `one`: of the queue. Fixed while messages are in the queue.
     last_value: Option<String>,
     /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.

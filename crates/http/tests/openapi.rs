@@ -33,6 +33,7 @@ const EVERY: &str = "
     GET /openapi.json
     GET /readyz
     GET /v1/exchanges
+    GET /v1/exchanges/{exchange}
     GET /v1/exchanges/{exchange}/bindings
     GET /v1/queues
     GET /v1/queues/{queue}

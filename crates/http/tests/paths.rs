@@ -336,14 +336,18 @@ async fn exchanges_route_to_the_queues_bound_to_them() {
     let world = World::with_queue("").await;
     world.put("/v1/queues/r", "").await.expect(201);
     let made = world.put("/v1/exchanges/x", r#"{"kind":"topic"}"#).await.expect(200);
-    assert_eq!(made.json, json!({"name": "x", "kind": "topic", "bindings": 0}));
+    let plain = json!({"name": "x", "kind": "topic", "durable": true, "auto_delete": false, "internal": false, "delayed": false, "bindings": 0});
+    assert_eq!(made.json, plain);
     world.put("/v1/exchanges/x", r#"{"kind":"topic"}"#).await.expect(200);
     assert_eq!(world.put("/v1/exchanges/x", r#"{"kind":"direct"}"#).await.code(), "409 exchange-differs");
     let q = r#"{"queue":"q","routing_key":"a.*"}"#;
     world.post("/v1/exchanges/x/bindings", q).await.expect(201);
     world.post("/v1/exchanges/x/bindings", r##"{"queue":"r","routing_key":"#"}"##).await.expect(201);
     let bindings = world.get("/v1/exchanges/x/bindings").await.expect(200).json["bindings"].clone();
-    assert_eq!(bindings[0], json!({"queue": "q", "routing_key": "a.*", "headers": {}, "any": false}));
+    assert_eq!(
+        bindings[0],
+        json!({"queue": "q", "routing_key": "a.*", "headers": {}, "any": false, "match": "all"})
+    );
     let copies = world
         .post("/v1/exchanges/x/messages", r#"{"routing_key":"a.b","body":"1","priority":3}"#)
         .await
@@ -367,7 +371,7 @@ async fn what_no_queue_is_bound_for_is_dropped_unless_it_is_mandatory() {
     let mandatory = r#"{"routing_key":"k","body":"","mandatory":true}"#;
     assert_eq!(world.post("/v1/exchanges/amq.direct/messages", mandatory).await.code(), "422 unroutable");
     let all = world.get("/v1/exchanges").await.expect(200).json["exchanges"].clone();
-    assert_eq!(all.as_array().expect("a list").len(), 5);
+    assert_eq!(all.as_array().expect("a list").len(), 6);
 }
 
 #[tokio::test]
@@ -411,4 +415,44 @@ async fn machines_are_told_how_it_is() {
         .expect("JSON")
         .len()
     );
+}
+
+#[tokio::test]
+async fn an_exchange_is_shown_as_it_was_declared() {
+    let world = World::new();
+    let ask = json!({
+        "kind": "consistent-hash", "durable": false, "auto_delete": true, "internal": true, "alternate": "rest",
+        "delayed": true, "hash_on": {"header": "user"}, "arguments_base64": "AQID",
+    });
+    let mut expect = ask.clone();
+    (expect["name"], expect["bindings"]) = (json!("x"), json!(0));
+    assert_eq!(world.put("/v1/exchanges/x", &ask.to_string()).await.expect(200).json, expect);
+    assert_eq!(world.get("/v1/exchanges/x").await.expect(200).json, expect);
+    let other = world.put("/v1/exchanges/x", r#"{"kind":"consistent-hash","durable":false}"#).await;
+    assert_eq!(other.code(), "409 exchange-differs");
+    assert_eq!(other.json["key"], "auto_delete");
+}
+
+#[tokio::test]
+async fn exchanges_are_bound_to_exchanges_and_bindings_are_shown_as_they_were_made() {
+    let world = World::new();
+    world.put("/v1/queues/q", "{}").await.expect(201);
+    world.put("/v1/exchanges/h", r#"{"kind":"headers"}"#).await.expect(200);
+    let made = json!({
+        "queue": "q", "routing_key": "", "headers": {"a": null, "n": 7}, "any": true, "match": "any-with-x",
+        "arguments_base64": "AQID",
+    });
+    let ask = r#"{"queue":"q","headers":{"a":null,"n":7},"match":"any-with-x","arguments_base64":"AQID"}"#;
+    assert_eq!(world.post("/v1/exchanges/h/bindings", ask).await.expect(201).json, made);
+    let on = r#"{"to_exchange":"h","routing_key":"k"}"#;
+    world.post("/v1/exchanges/amq.direct/bindings", on).await.expect(201);
+    let bindings = world.get("/v1/exchanges/amq.direct/bindings").await.expect(200).json["bindings"].clone();
+    assert_eq!(bindings[0]["to_exchange"], "h");
+    let message = r#"{"routing_key":"none","more_keys":["k","l"],"body":"1","headers":{"n":7}}"#;
+    let copies = world.post("/v1/exchanges/amq.direct/messages", message).await.expect(201);
+    assert_eq!(copies.all("queue"), ["q"]);
+    assert_eq!(world.delete("/v1/exchanges/h?if=unused").await.code(), "409 exchange-in-use");
+    world.delete("/v1/exchanges/h").await.expect(204);
+    let left = world.get("/v1/exchanges/amq.direct").await.expect(200);
+    assert_eq!(left.json["bindings"], 0);
 }

@@ -1,20 +1,18 @@
-//! What administrators do to messages: other priority, remove, purge, replay; and what becomes of dead letters.
+//! What administrators do to messages: other priority, remove, purge, replay.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::broker::Broker;
-use crate::command::{Effect, Reply, Step, Which};
+use crate::command::{Reply, Step, Which};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{QueueId, Seq};
-use crate::message::{Death, DeathReason, Located, Message, Settled, State, Status};
+use crate::message::{Settled, State, Status};
 use crate::priority::{Given, Priority};
 use crate::queue::{Admitted, Queue};
 use crate::refusal::Refusal;
 use crate::run::RunId;
-use crate::settings::{DeadLetterTo, LastValue};
-use crate::topology::Headers;
 
 impl Broker {
     pub(crate) fn reprioritise(
@@ -157,90 +155,10 @@ impl Broker {
         if let Some((priority, given)) = promote {
             (message.priority, message.original) = (priority, given.original());
         }
-        self.arrive(id, vec![home], message, None, step);
-    }
-
-    // ---- dead letters ----
-
-    pub(crate) fn dead_letter_all(&mut self, id: QueueId, dying: Vec<(Seq, DeathReason)>, step: &mut Step) {
-        for (seq, reason) in dying {
-            // One that came here in the same moment may have evicted or replaced it.
-            if self.queue_ref(id).by_seq.get(seq).is_some() {
-                self.dead_letter(id, seq, reason, step);
-            }
+        if let Some(deaths) = message.extras.as_mut().and_then(|extras| extras.deaths.as_mut()) {
+            Arc::make_mut(deaths).comes_home();
         }
-    }
-
-    /// Does with a message that may not go on what its queue says. If that cannot be done it stays, as a dead letter.
-    /// Where it goes nothing is leased yet: more may come in the same step, and more urgent.
-    pub(crate) fn dead_letter(&mut self, id: QueueId, seq: Seq, reason: DeathReason, step: &mut Step) {
-        let now = self.now;
-        let queue = self.queue_ref(id);
-        let slot = queue.by_seq.get(seq).expect("a dying message is there");
-        let death = queue.death(now, slot, reason);
-        let targets = match &queue.settings.dead_letter {
-            DeadLetterTo::Keep => Vec::new(),
-            DeadLetterTo::Drop => {
-                let how = if reason == DeathReason::Expired { Settled::Expired } else { Settled::Dropped };
-                self.queue_mut(id).settle(slot, how, step);
-                return;
-            }
-            DeadLetterTo::Queue(name) => vec![Arc::from(name.as_str())],
-            DeadLetterTo::Exchange { name, routing_key } => {
-                let key = routing_key.as_deref().unwrap_or(&queue.name);
-                let routed = self.topology.route(name, key, &Headers::new()).unwrap_or_default();
-                routed.into_iter().collect()
-            }
-        };
-        let message = &queue.entries[slot].message;
-        let targets: Vec<QueueId> = targets
-            .iter()
-            .filter_map(|name| self.id_of(name).ok())
-            .filter(|target| *target != id && self.queue_ref(*target).can_take(message))
-            .collect();
-        if targets.is_empty() {
-            self.queue_mut(id).bury(slot, death, step);
-            return;
-        }
-        let message = self.queue_mut(id).move_away(slot, true);
-        self.stirred.extend(&targets);
-        self.arrive(id, targets, message, Some(death), step);
-    }
-
-    /// Puts a message that left one queue into others, as new there but for what it is.
-    fn arrive(
-        &mut self,
-        from: QueueId,
-        targets: Vec<QueueId>,
-        gone: Message,
-        death: Option<Death>,
-        step: &mut Step,
-    ) {
-        let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
-        let at = step.facts.len();
-        let mut to = Vec::new();
-        // Shared before the first copy is in: that one may be gone again before the next comes.
-        step.effects.extend((1..targets.len()).map(|_| Effect::Shared(gone.place)));
-        for target in targets {
-            let queue = self.queue_mut(target);
-            let mut extras = gone.extras.clone();
-            if death.is_some() {
-                extras.get_or_insert_default().death.clone_from(&death);
-            }
-            let message = Message {
-                seq: queue.next_seq,
-                since: now,
-                expires: queue.expiry(now, 0, default_ttl_ms),
-                count: 0,
-                state: State::Ready,
-                extras,
-                ..gone
-            };
-            to.push(Located { queue: target, message: message.clone() });
-            queue.arrive(message, step);
-        }
-        // One fact for the whole move, before what it brought about.
-        step.facts.insert(at, Fact::Moved { from, seq: gone.seq, to });
+        self.arrive(id, vec![home], message, step);
     }
 }
 
@@ -282,21 +200,6 @@ impl Queue {
             Which::All => self.slots_with(|_| true),
         };
         Ok(all.into_iter().filter(|slot| can(self, *slot).is_ok()).collect())
-    }
-
-    /// Whether a dead letter can be written here.
-    fn can_take(&self, message: &Message) -> bool {
-        let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
-        keyed
-            && self.fits(message)
-            && self.check_return(message.id()).is_ok()
-            && self.lanes.check(message.priority).is_ok()
-            && self.has_room_for(message)
-    }
-
-    fn fits(&self, message: &Message) -> bool {
-        let most = [self.settings.max_message_bytes, self.settings.max_bytes];
-        most.iter().all(|most| *most == 0 || u64::from(message.bytes) <= *most)
     }
 
     /// The queue's own record of itself.

@@ -6,17 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::command::{Command, Consume, Effect, Outcome, Pull, Reply, Step};
+use crate::command::{Command, Consume, Effect, Few, Outcome, Pull, Reply, Step};
+use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, Time};
-use crate::message::{DeathReason, Message, PutBack, Settled};
+use crate::letters::{Letters, NoLetters};
+use crate::message::{Message, PutBack, Settled};
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
 use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
 use crate::settings::{Settings, WINDOW_MAX};
-use crate::topology::Topology;
+use crate::topology::{Destination, Topology};
 use crate::view::{Cursor, MessageView, Query, QueueView};
 
 /// What a broker is told once.
@@ -39,6 +41,7 @@ pub struct Options {
 pub struct Broker {
     pub(crate) options: Options,
     backlog: Arc<dyn Backlog>,
+    pub(crate) letters: Arc<dyn Letters>,
     pub(crate) now: Time,
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
@@ -67,6 +70,7 @@ impl Broker {
         Self {
             options,
             backlog,
+            letters: Arc::new(NoLetters),
             now: Time(0),
             queues: BTreeMap::new(),
             next_queue: 0,
@@ -81,47 +85,38 @@ impl Broker {
         }
     }
 
+    /// The same broker, which reads there how messages were published.
+    #[must_use]
+    pub fn with_letters(self, letters: Arc<dyn Letters>) -> Self {
+        Self { letters, ..self }
+    }
+
     /// Does one thing, all or nothing. Time never goes back: an earlier `now` counts as the latest one seen.
     ///
     /// # Errors
-    /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`.
+    /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`, and that the
+    /// message of a refused publish is a dead letter where its queue says so: then it shares the place of its content.
     pub fn apply(&mut self, now: Time, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         self.tick(now, step);
+        let reply = self.act(command, step);
+        self.dispatch_all(std::iter::empty(), step);
+        // What nobody took at once, and was to be taken at once, is over.
+        self.tick(now, step);
+        reply
+    }
+
+    fn act(&mut self, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         match command {
             Command::DeclareQueue { name, settings } => self.declare_queue(name, settings, step),
             Command::DeleteQueue { name, if_empty, if_unused } => {
                 self.delete_queue(&name, if_empty, if_unused, step)
             }
-            Command::DeclareExchange { name, kind } => {
-                if self.topology.check_declare(&name, kind)? {
-                    self.topology.store(Arc::clone(&name), kind);
-                    step.facts.push(Fact::ExchangeStored { name, kind });
-                }
-                Ok(Reply::Done)
-            }
-            Command::DeleteExchange { name } => {
-                self.topology.check_delete(&name)?;
-                self.topology.delete(&name);
-                step.facts.push(Fact::ExchangeDeleted { name });
-                Ok(Reply::Done)
-            }
-            Command::Bind(binding) => {
-                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
-                self.id_of(&binding.queue)?;
-                if self.topology.bind((*binding).clone()) {
-                    step.facts.push(Fact::Bound(binding));
-                }
-                Ok(Reply::Done)
-            }
-            Command::Unbind(binding) => {
-                self.topology.exchange(&binding.exchange).ok_or(Refusal::NoSuchExchange)?;
-                if !self.topology.unbind(&binding) {
-                    return Err(Refusal::NoSuchBinding);
-                }
-                step.facts.push(Fact::Unbound(binding));
-                Ok(Reply::Done)
-            }
+            Command::DeclareExchange { name, settings } => self.declare_exchange(name, settings, step),
+            Command::DeleteExchange { name, if_unused } => self.delete_exchange(name, if_unused, step),
+            Command::Bind(binding) => self.bind(binding, step),
+            Command::Unbind(binding) => self.unbind(binding, step),
             Command::Publish(publish) => self.publish(publish, step),
+            Command::PublishUntold(publish) => self.publish_untold(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
             Command::Consume(consume) => self.consume(&consume, step),
             Command::Cancel { consumer } => self.cancel(consumer, step),
@@ -257,6 +252,7 @@ impl Broker {
         if if_unused && queue.roster.counts() != (0, 0) {
             return Err(Refusal::InUse);
         }
+        let losers = self.losers_of(&queue.name);
         let queue = self.forget_queue(id);
         for consumer in queue.roster.ids() {
             self.consumers.remove(&consumer);
@@ -264,13 +260,14 @@ impl Broker {
         }
         queue.forget_all(step);
         step.facts.push(Fact::QueueDeleted { queue: id });
+        self.drop_unbound(losers, step);
         Ok(Reply::Done)
     }
 
     pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
         let queue = self.queues.remove(&id).expect("a named queue is there");
         self.names.remove(&queue.name);
-        self.topology.forget_queue(&queue.name);
+        self.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
         if let Some(when) = queue.scheduled {
             self.schedule.remove(&(when, id));
         }
@@ -356,13 +353,22 @@ impl Broker {
 
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
     pub(crate) fn dispatch_all(&mut self, ids: impl Iterator<Item = QueueId>, step: &mut Step) {
-        let mut last = None;
+        let mut touched: Few<QueueId> = Few::new();
         for id in ids.chain(std::mem::take(&mut self.stirred)) {
             // Receipts of one request are mostly of one queue.
-            if last != Some(id) {
-                self.dispatch(id, step);
+            if touched.last() != Some(&id) {
+                touched.push(id);
             }
-            last = Some(id);
+        }
+        // What was evicted goes on before anything is leased: it may be more urgent where it goes.
+        let mut at = 0;
+        while let Some(id) = touched.get(at).copied() {
+            self.dead_letter_payers(id, step);
+            touched.extend(self.stirred.drain(..));
+            at += 1;
+        }
+        for id in touched {
+            self.dispatch(id, step);
         }
     }
 
@@ -517,6 +523,20 @@ impl Broker {
         Some(queue.view_message(lane, &message))
     }
 
+    /// The message of a lease, while that holds.
+    #[must_use]
+    pub fn leased(&self, receipt: &Receipt) -> Option<&Message> {
+        let queue = self.queues.get(&receipt.queue)?;
+        let slot = queue.leased(receipt).ok()?;
+        Some(&queue.entries[slot].message)
+    }
+
+    /// Whether a consumer, or a pull that waits, has this number.
+    #[must_use]
+    pub fn has_consumer(&self, consumer: ConsumerId) -> bool {
+        self.consumers.contains_key(&consumer)
+    }
+
     /// The priority a given one means in a queue.
     ///
     /// # Errors
@@ -541,6 +561,12 @@ impl Broker {
     #[must_use]
     pub fn spilled_count(&self) -> u64 {
         self.totals.spilled
+    }
+
+    /// Bytes, about, of the histories of the messages in memory that ever died, in all queues. As of the last command.
+    #[must_use]
+    pub fn history_bytes(&self) -> u64 {
+        self.totals.history_bytes
     }
 
     /// The latest time seen.
@@ -575,18 +601,22 @@ pub(crate) struct Totals {
     outstanding: u64,
     /// Those that wait in runs.
     spilled: u64,
+    /// Bytes of histories.
+    history_bytes: u64,
 }
 
 impl Totals {
     fn change(&mut self, before: Self, now: Self) {
         self.outstanding = self.outstanding - before.outstanding + now.outstanding;
         self.spilled = self.spilled - before.spilled + now.spilled;
+        self.history_bytes = self.history_bytes - before.history_bytes + now.history_bytes;
     }
 }
 
 /// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
 fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
-    let now = Totals { outstanding: queue.outstanding(), spilled: queue.spilled };
+    let (outstanding, spilled) = (queue.outstanding(), queue.spilled);
+    let now = Totals { outstanding, spilled, history_bytes: queue.history_bytes };
     totals.change(std::mem::replace(&mut queue.noted, now), now);
     let next = queue.next_deadline();
     if queue.scheduled == next {

@@ -97,7 +97,7 @@ impl Queue {
             count: message.count,
             bytes: message.bytes,
             key: message.key().map(ToOwned::to_owned),
-            death: message.death().cloned(),
+            deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             place: message.place,
         }
     }

@@ -11,7 +11,7 @@ use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::Settings;
-use crate::topology::{Binding, ExchangeKind, Headers};
+use crate::topology::{Binding, ExchangeSettings, Marks};
 
 /// One thing to do. All of it happens or none of it.
 #[derive(Clone, Debug)]
@@ -32,24 +32,28 @@ pub enum Command {
         /// Only when it has no consumer.
         if_unused: bool,
     },
-    /// Makes an exchange; one of the same kind that is there is left as it is.
+    /// Makes an exchange; one that is the same but for its arguments is left as it is.
     DeclareExchange {
         /// Its name.
         name: Arc<str>,
-        /// Its kind.
-        kind: ExchangeKind,
+        /// What it is.
+        settings: Box<ExchangeSettings>,
     },
-    /// Deletes an exchange and its bindings.
+    /// Deletes an exchange with the bindings of it and to it.
     DeleteExchange {
         /// Its name.
         name: Arc<str>,
+        /// Only when nothing is bound to it.
+        if_unused: bool,
     },
-    /// Binds a queue to an exchange.
+    /// Binds a queue or an exchange to an exchange.
     Bind(Box<Binding>),
-    /// Takes a binding away.
+    /// Takes a binding away, and with the last one an exchange that was declared so.
     Unbind(Box<Binding>),
     /// Publishes one message.
     Publish(Publish),
+    /// The same, but answers [`Reply::Count`] only: in so many queues it is. Where it stands there is not looked for.
+    PublishUntold(Publish),
     /// Publishes and settles, over any queues, all or nothing.
     Transact {
         /// In this order.
@@ -126,8 +130,8 @@ pub struct Publish {
     pub id: Option<Box<str>>,
     /// The key.
     pub key: Option<Box<str>>,
-    /// The message's own time to live, ms; 0: unset.
-    pub ttl_ms: u64,
+    /// The message's own time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
+    pub ttl_ms: Option<u64>,
     /// Not before so many ms from now.
     pub delay_ms: u64,
     /// Bytes of content.
@@ -147,8 +151,10 @@ pub enum Address {
         name: Arc<str>,
         /// The routing key.
         routing_key: Arc<str>,
-        /// The headers, for a headers exchange.
-        headers: Arc<Headers>,
+        /// Further routing keys: it goes wherever one of all leads, once to each queue.
+        more_keys: Vec<Arc<str>>,
+        /// What it says about itself, for exchanges that go by it.
+        marks: Arc<dyn Marks>,
         /// Whether a message that no queue is bound for is refused, not dropped.
         mandatory: bool,
     },

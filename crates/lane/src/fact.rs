@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use crate::deaths::Deaths;
 use crate::ids::{LeaseId, QueueId, Seq, Time};
-use crate::message::{Death, Message, Settled};
+use crate::message::{Message, Settled};
 use crate::priority::{Original, Priority};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
-use crate::topology::{Binding, ExchangeKind};
+use crate::topology::{Binding, ExchangeSettings};
 
 /// One durable change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,14 +31,14 @@ pub enum Fact {
         /// Which.
         queue: QueueId,
     },
-    /// An exchange is there.
+    /// An exchange is there, and is so.
     ExchangeStored {
         /// Its name.
         name: Arc<str>,
-        /// Its kind.
-        kind: ExchangeKind,
+        /// What it is.
+        settings: Box<ExchangeSettings>,
     },
-    /// An exchange is gone, with its bindings.
+    /// An exchange is gone, with the bindings of it and to it.
     ExchangeDeleted {
         /// Its name.
         name: Arc<str>,
@@ -105,8 +106,8 @@ pub enum Fact {
         seq: Seq,
         /// How often it has been leased.
         count: u32,
-        /// Why, where, when.
-        death: Box<Death>,
+        /// Why, where, when, and how often before.
+        deaths: Arc<Deaths>,
     },
     /// A dead letter is ready again, in its own queue.
     Replayed {

@@ -1,5 +1,7 @@
 //! Facts folded into a broker: how a recovery makes the broker anew, and how a test sees that facts say everything.
 
+use std::sync::Arc;
+
 use crate::broker::Broker;
 use crate::command::{Effect, Step};
 use crate::entries::Slot;
@@ -44,8 +46,10 @@ impl Broker {
                 let queue = self.forget_queue(queue);
                 queue.forget_all(step);
             }
-            Fact::ExchangeStored { name, kind } => self.topology.store(name, kind),
-            Fact::ExchangeDeleted { name } => self.topology.delete(&name),
+            Fact::ExchangeStored { name, settings } => self.topology.store(name, *settings),
+            Fact::ExchangeDeleted { name } => {
+                self.topology.delete(&name);
+            }
             Fact::Bound(binding) => {
                 self.topology.bind(*binding);
             }
@@ -74,9 +78,9 @@ impl Broker {
                 queue.lanes.count_settled(queue.entries[slot].lane, how);
                 step.effects.push(Effect::Released(queue.take_out(slot).place));
             }
-            Fact::Died { queue, seq, count, death } => {
+            Fact::Died { queue, seq, count, deaths } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
-                queue.fold_died(slot, count, *death);
+                queue.fold_died(slot, count, deaths);
             }
             Fact::Replayed { queue, seq, priority, original, expires } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
@@ -224,6 +228,7 @@ impl Broker {
     /// After the last fact: catches up with the time that has passed.
     pub fn wake(&mut self, now: Time, step: &mut Step) {
         self.name_the_nameless(step);
+        self.drop_transient_exchanges(step);
         let ids: Vec<QueueId> = self.names.values().copied().collect();
         for id in ids {
             self.queue_mut(id).drop_outdated(step);
@@ -232,14 +237,16 @@ impl Broker {
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: exchanges and bindings, then each queue, without its messages.
+    /// The facts that make this broker: each queue, without its messages, then exchanges, then bindings.
     #[must_use]
     pub fn topology_facts(&self) -> Vec<Fact> {
         let mut facts: Vec<Fact> = self.names.values().map(|id| self.queue_ref(*id).fact()).collect();
-        for (name, exchange) in self.topology.exchanges() {
-            facts.push(Fact::ExchangeStored { name: name.clone(), kind: exchange.kind });
-            facts.extend(exchange.bindings.iter().map(|binding| Fact::Bound(Box::new(binding.clone()))));
-        }
+        facts.extend(self.topology.exchanges().map(|(name, exchange)| Fact::ExchangeStored {
+            name: Arc::clone(name),
+            settings: Box::new(exchange.settings.clone()),
+        }));
+        let bindings = self.topology.exchanges().flat_map(|(_, exchange)| exchange.bindings());
+        facts.extend(bindings.map(|binding| Fact::Bound(Box::new(binding.clone()))));
         facts
     }
 
@@ -284,10 +291,11 @@ impl Broker {
         self.names.len()
     }
 
-    /// Queues, exchanges and bindings: how many facts [`Broker::topology_facts`] are.
+    /// How much the records of queues, exchanges and bindings take, in KiB, about: mostly as many as
+    /// [`Broker::topology_facts`] are.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.names.len() + self.topology.len()
+        self.names.len() + self.topology.cost()
     }
 
     /// The facts that store every message, by queue name and sequence.
@@ -321,7 +329,7 @@ mod tests {
             priority: Given::Missing,
             id: None,
             key: None,
-            ttl_ms: 0,
+            ttl_ms: None,
             delay_ms: 0,
             bytes: 0,
             place: Place(0),

@@ -8,12 +8,16 @@ mod bitmap;
 mod broker;
 mod browse;
 mod command;
+mod dead_letters;
+mod deaths;
 mod entries;
+mod exchanges;
 mod fact;
 mod fold;
 mod ids;
 mod index;
 mod lane;
+mod letters;
 mod message;
 mod ordinals;
 mod picker;
@@ -34,15 +38,14 @@ pub use command::{
     Address, Command, Consume, Delivery, Effect, Few, Outcome, Part, Publish, Published, Pull, Reply, Step,
     UrgentCredit, Which,
 };
+pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
 pub use ids::{
     ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, Time,
 };
-pub use message::{
-    Death, DeathReason, Extras, Located, Message, PutBack, Settled, State, Status, public_id,
-    seq_of_public_id,
-};
+pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
+pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};
 pub use ordinals::Ordinals;
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
@@ -52,7 +55,11 @@ pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
-pub use topology::{Binding, Exchange, ExchangeKind, HeaderValue, Headers, Topology, topic_matches};
+pub use topology::{
+    ARGUMENTS_LEN_MAX, Binding, Destination, Envelope, Exchange, ExchangeKind, ExchangeSettings,
+    ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,
+    Topology, topic_matches,
+};
 pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
 
 /// Most lanes of one queue that hold messages at once.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::deaths::{Death, Deaths};
 use crate::ids::{LeaseId, Place, QueueId, Seq, Time};
 use crate::priority::{Original, Priority};
 
@@ -38,7 +39,7 @@ pub struct Extras {
     /// The key: of last-value queues and filters.
     pub key: Option<Box<str>>,
     /// Where it died, if it ever did.
-    pub death: Option<Death>,
+    pub deaths: Option<Arc<Deaths>>,
 }
 
 /// Where in its life a message stands. Settled ones are gone.
@@ -89,33 +90,6 @@ pub enum Status {
     Dead,
 }
 
-/// Why, where and when a message became a dead letter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Death {
-    /// Why.
-    pub reason: DeathReason,
-    /// The queue it died in.
-    pub queue: Arc<str>,
-    /// The lane it died in.
-    pub lane: Arc<str>,
-    /// When.
-    pub at: Time,
-    /// How often it had been leased there.
-    pub count: u32,
-}
-
-/// Why a message became a dead letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DeathReason {
-    /// A consumer rejected it.
-    Rejected,
-    /// It failed as often as the queue allows.
-    DeliveryLimit,
-    /// Its time to live was over.
-    Expired,
-}
-
 /// How a message left the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,10 +134,22 @@ impl Message {
         self.extras.as_deref().and_then(|extras| extras.key.as_deref())
     }
 
-    /// Where it died, if it ever did.
+    /// Every death of it that is remembered, if it ever died.
+    #[must_use]
+    pub fn deaths(&self) -> Option<&Deaths> {
+        self.extras.as_deref().and_then(|extras| extras.deaths.as_deref())
+    }
+
+    /// Where it died last, if it ever did.
     #[must_use]
     pub fn death(&self) -> Option<&Death> {
-        self.extras.as_deref().and_then(|extras| extras.death.as_ref())
+        self.deaths().map(Deaths::last)
+    }
+
+    /// Whether it is over unless a consumer takes it in the step in which it comes. It never waits, and takes no room.
+    #[must_use]
+    pub fn is_at_once(&self) -> bool {
+        self.expires <= self.since
     }
 }
 

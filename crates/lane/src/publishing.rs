@@ -1,26 +1,38 @@
 //! Publishing: where to, whether all of it is taken, then all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::broker::Broker;
 use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Reply, Step};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
-use crate::queue::{Admission, Admitted};
+use crate::queue::{Admission, Admitted, Copied};
 use crate::refusal::Refusal;
+use crate::topology::Envelope;
 
 /// The queues of one publish. Nearly always one.
 enum Targets {
     One(QueueId),
     Many(Vec<QueueId>),
+    /// Those of the second come through delayed exchanges, and wait so many ms.
+    Delayed(Vec<QueueId>, BTreeSet<QueueId>, u64),
 }
 
 impl Targets {
     fn as_slice(&self) -> &[QueueId] {
         match self {
             Self::One(id) => std::slice::from_ref(id),
-            Self::Many(ids) => ids,
+            Self::Many(ids) | Self::Delayed(ids, ..) => ids,
         }
+    }
+
+    /// The message as the delayed ones get it.
+    fn later(&self, publish: &Publish) -> Option<(&BTreeSet<QueueId>, Publish)> {
+        let Self::Delayed(_, later, delay_ms) = self else { return None };
+        Some((later, Publish { delay_ms: publish.delay_ms.max(*delay_ms), ..publish.clone() }))
     }
 }
 
@@ -30,33 +42,58 @@ impl Broker {
         if let Targets::One(id) = targets {
             return self.publish_to_one(id, &publish, step);
         }
+        self.publish_to_many(&targets, &publish, step).map(Reply::Published)
+    }
+
+    fn publish_to_many(
+        &mut self,
+        targets: &Targets,
+        publish: &Publish,
+        step: &mut Step,
+    ) -> Result<Few<Published>, Refusal> {
         self.check_copies(targets.as_slice().len())?;
         for id in targets.as_slice() {
-            self.queue_ref(*id).admit(&publish, self.options.max_message_bytes, Admitted::default())?;
+            let admitted =
+                self.queue_ref(*id).admit(publish, self.options.max_message_bytes, Admitted::default());
+            admitted.map_err(|refusal| self.refuse(*id, publish, refusal, step))?;
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
-        self.store_copies(0, &publish, &targets, &mut copies, step);
-        for id in targets.as_slice() {
-            self.dispatch(*id, step);
-        }
-        Ok(Reply::Published(copies))
+        self.store_copies(0, publish, targets, &mut copies, step);
+        self.dispatch_all(targets.as_slice().iter().copied(), step);
+        Ok(copies)
+    }
+
+    /// As [`Broker::publish`], but where copies stand is not looked for.
+    pub(crate) fn publish_untold(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let targets = self.targets(&publish.to)?;
+        let &[id] = targets.as_slice() else {
+            return Ok(Reply::Count(self.publish_to_many(&targets, &publish, step)?.len() as u64));
+        };
+        self.copy_to_one(id, &publish, step)?;
+        self.dispatch_all(std::iter::once(id), step);
+        Ok(Reply::Count(1))
     }
 
     fn publish_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        let copied = self.copy_to_one(id, publish, step)?;
+        let copy = self.queue_ref(id).published(0, copied);
+        self.dispatch_all(std::iter::once(id), step);
+        Ok(Reply::Published(Few::from_buf([copy])))
+    }
+
+    fn copy_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Copied, Refusal> {
         let (now, options) = (self.now, self.options);
+        let admitted = self.queue_ref(id).admit(publish, options.max_message_bytes, Admitted::default());
+        let Admission { priority, pending, .. } =
+            admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
-        let Admission { priority, pending } =
-            queue.admit(publish, options.max_message_bytes, Admitted::default())?;
-        let copied = match pending {
+        Ok(match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
                 pending
             }
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
-        };
-        let copy = queue.published(0, copied);
-        self.dispatch(id, step);
-        Ok(Reply::Published(Few::from_buf([copy])))
+        })
     }
 
     /// Publishes and settles, all or none: everything is checked before anything is done.
@@ -75,11 +112,11 @@ impl Broker {
             for id in targets.as_slice() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
-                let Admission { priority, pending } =
+                let Admission { priority, pending, at_once } =
                     queue.admit(&publish, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
-                    tally.messages += 1;
-                    tally.bytes += u64::from(publish.bytes);
+                    tally.messages += u64::from(!at_once);
+                    tally.bytes += if at_once { 0 } else { u64::from(publish.bytes) };
                     if priorities.insert(priority) {
                         queue.lanes.check_all(priorities)?;
                     }
@@ -126,15 +163,32 @@ impl Broker {
     fn targets(&self, to: &Address) -> Result<Targets, Refusal> {
         match to {
             Address::Queue(name) => self.id_of(name).map(Targets::One),
-            Address::Exchange { name, routing_key, headers, mandatory } => {
-                let queues = self.topology.route(name, routing_key, headers)?;
-                let ids: Vec<QueueId> = queues.iter().filter_map(|queue| self.id_of(queue).ok()).collect();
-                if *mandatory && ids.is_empty() {
-                    return Err(Refusal::Unroutable);
-                }
-                Ok(Targets::Many(ids))
+            Address::Exchange { name, routing_key, more_keys, marks, mandatory } => {
+                let targets = if name.is_empty() && more_keys.is_empty() {
+                    self.id_of(routing_key).map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
+                } else {
+                    let first = std::iter::once(routing_key).chain(more_keys);
+                    let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
+                    self.route(name, &Envelope { keys: &keys, marks: &**marks })?
+                };
+                let is_lost = *mandatory && targets.as_slice().is_empty();
+                if is_lost { Err(Refusal::Unroutable) } else { Ok(targets) }
             }
         }
+    }
+
+    fn route(&self, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {
+        if self.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
+            return Err(Refusal::ExchangeInternal);
+        }
+        let route = self.topology.route(exchange, letter)?;
+        let known = |queue: &Arc<str>| self.id_of(queue).ok();
+        let ids: Vec<QueueId> = route.queues.iter().filter_map(known).collect();
+        if route.delayed.is_empty() {
+            return Ok(if let [one] = *ids { Targets::One(one) } else { Targets::Many(ids) });
+        }
+        let delay_ms = letter.delay_ms();
+        Ok(Targets::Delayed(ids, route.delayed.iter().filter_map(known).collect(), delay_ms))
     }
 
     /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
@@ -151,7 +205,12 @@ impl Broker {
         let pending = |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_of(publish.id.as_deref());
         let stored = targets.as_slice().iter().filter(|id| pending(self, id).is_none()).count();
         step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
+        let later = targets.later(publish);
         for id in targets.as_slice() {
+            let publish = match &later {
+                Some((ids, later)) if ids.contains(id) => later,
+                _ => publish,
+            };
             let queue = self.queue_mut(*id);
             let copied = match queue.pending_of(publish.id.as_deref()) {
                 Some(pending) => pending,

@@ -15,10 +15,19 @@ pub enum Refusal {
     NoSuchMessage,
     /// A name is empty, longer than [`NAME_LEN_MAX`](crate::NAME_LEN_MAX) bytes, or holds control characters.
     NameInvalid,
-    /// An exchange of that name is there, of another kind.
-    ExchangeDiffers,
+    /// An exchange of that name is there, and this is different about it.
+    ExchangeDiffers(&'static str),
     /// The exchange is one of the predeclared ones.
     ExchangeReserved,
+    /// Nobody publishes to this exchange; it gets what other exchanges give it.
+    ExchangeInternal,
+    /// The exchange has bindings and may only be deleted when it has none.
+    ExchangeInUse,
+    /// A binding of a consistent-hash exchange has for its key a weight, and this is none.
+    WeightInvalid,
+    /// What is to be remembered with an exchange or binding is longer than
+    /// [`ARGUMENTS_LEN_MAX`](crate::ARGUMENTS_LEN_MAX), or a header deeper than [`HEADER_DEPTH_MAX`](crate::HEADER_DEPTH_MAX).
+    ArgumentsInvalid,
     /// The setting under this key cannot change while messages are in the queue.
     SettingFixed(&'static str),
     /// The queue holds messages and may only be deleted when empty.
@@ -77,8 +86,12 @@ impl Refusal {
             Self::NoSuchBinding => "no-such-binding",
             Self::NoSuchMessage => "no-such-message",
             Self::NameInvalid => "name-invalid",
-            Self::ExchangeDiffers => "exchange-differs",
+            Self::ExchangeDiffers(_) => "exchange-differs",
             Self::ExchangeReserved => "exchange-reserved",
+            Self::ExchangeInternal => "exchange-internal",
+            Self::ExchangeInUse => "exchange-in-use",
+            Self::WeightInvalid => "weight-invalid",
+            Self::ArgumentsInvalid => "arguments-invalid",
             Self::SettingFixed(_) => "setting-fixed",
             Self::NotEmpty => "not-empty",
             Self::InUse => "in-use",
@@ -114,8 +127,12 @@ impl Refusal {
             Self::NoSuchBinding => "list the exchange to see its bindings",
             Self::NoSuchMessage => "it was settled, has expired or was removed; there is nothing left to do",
             Self::NameInvalid => "use 1 to 200 bytes of text without control characters",
-            Self::ExchangeDiffers => "use the kind it was declared with, or delete it first",
+            Self::ExchangeDiffers(_) => "declare it as it was declared, or delete it first",
             Self::ExchangeReserved => "choose another name: the empty one and amq.* belong to the broker",
+            Self::ExchangeInternal => "publish to an exchange that it is bound to",
+            Self::ExchangeInUse => "take its bindings away first, or delete it without if=unused",
+            Self::WeightInvalid => "bind with a whole number from 1 to 4294967295 as the routing key",
+            Self::ArgumentsInvalid => "use shorter headers and arguments: 8192 bytes in all",
             Self::SettingFixed(_) => "empty the queue first, or leave this setting as it is",
             Self::NotEmpty => "consume or purge its messages first, or delete it without if=empty",
             Self::InUse => "stop its consumers first, or delete it without if=unused",
@@ -161,8 +178,12 @@ impl fmt::Display for Refusal {
             Self::NoSuchBinding => "no such binding",
             Self::NoSuchMessage => "no such message",
             Self::NameInvalid => "the name is empty, too long or holds control characters",
-            Self::ExchangeDiffers => "the exchange exists with another kind",
+            Self::ExchangeDiffers(key) => return write!(f, "the exchange exists with another `{key}`"),
             Self::ExchangeReserved => "the exchange belongs to the broker",
+            Self::ExchangeInternal => "the exchange is internal",
+            Self::ExchangeInUse => "the exchange has bindings",
+            Self::WeightInvalid => "the routing key of the binding is no weight",
+            Self::ArgumentsInvalid => "what is to be remembered is too long or too deep",
             Self::SettingFixed(key) => {
                 return write!(f, "`{key}` cannot change while messages are in the queue");
             }

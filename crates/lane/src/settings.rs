@@ -46,6 +46,8 @@ pub struct Settings {
     pub ttl_ms: u64,
     /// Longest time to live a message may have, ms.
     pub max_ttl_ms: u64,
+    /// Whether a message expires that no consumer takes at once: the time to live of 0 that `ttl_ms` cannot say.
+    pub expire_at_once: bool,
     /// How long a pull lease lasts, ms; 0: a pull lease never ends by itself.
     pub visibility_timeout_ms: u64,
     /// Deliveries after which a message that fails again is dead-lettered; 0: never.
@@ -56,6 +58,8 @@ pub struct Settings {
     pub dead_letter: DeadLetterTo,
     /// Whether an expired message is dead-lettered instead of dropped.
     pub dead_letter_expired: bool,
+    /// Whether an evicted message is dead-lettered instead of dropped.
+    pub dead_letter_evicted: bool,
     /// Keeps only the newest message, per key or in all. Fixed while messages are in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_value: Option<LastValue>,
@@ -79,11 +83,13 @@ impl Default for Settings {
             max_message_bytes: 0,
             ttl_ms: 0,
             max_ttl_ms: 0,
+            expire_at_once: false,
             visibility_timeout_ms: 30_000,
             delivery_limit: 0,
             backoff: Backoff::default(),
             dead_letter: DeadLetterTo::default(),
             dead_letter_expired: false,
+            dead_letter_evicted: false,
             last_value: None,
             max_unacked: 10_000,
         }
@@ -139,11 +145,13 @@ pub struct LaneSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// The oldest message of the least urgent lane is dropped; a message less urgent than all of them is refused.
+    /// The oldest message of the least urgent lane is evicted; a message less urgent than all of them is refused.
     #[default]
     Evict,
     /// The publish is refused.
     Reject,
+    /// The publish is refused, and its message dead-lettered; not so in a transaction, which leaves nothing behind.
+    RejectDeadLetter,
 }
 
 /// Refuses messages under `priority` while `depth` or more are waiting.
@@ -192,13 +200,15 @@ pub enum DeadLetterTo {
     Keep,
     /// They are dropped, and counted.
     Drop,
-    /// They are moved into this queue. One that cannot be written there is kept here.
+    /// They are moved into this queue. One that cannot be written there is kept here, and one that died there already, with
+    /// no rejection since, is dropped.
     Queue(String),
-    /// They are published to this exchange. One that cannot be written is kept here.
+    /// They are published to this exchange. One that cannot be written is kept here; no copy goes to a queue that it died in
+    /// already, with no rejection since, and one for which there is no other is dropped.
     Exchange {
         /// Its name.
         name: String,
-        /// The routing key; unset: the name of this queue.
+        /// The routing key; unset: those that the message came with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         routing_key: Option<String>,
     },

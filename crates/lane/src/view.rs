@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::deaths::{Death, Deaths};
 use crate::ids::{Place, QueueId, Seq, Time};
-use crate::message::{Death, Status};
+use crate::message::Status;
 use crate::priority::{Given, Priority};
 use crate::settings::Settings;
 
@@ -112,9 +113,17 @@ pub struct MessageView {
     /// Its key.
     pub key: Option<String>,
     /// Where it died.
-    pub death: Option<Death>,
+    pub deaths: Option<Arc<Deaths>>,
     /// Where its content is.
     pub place: Place,
+}
+
+impl MessageView {
+    /// Where it died last, if it ever did.
+    #[must_use]
+    pub fn death(&self) -> Option<&Death> {
+        self.deaths.as_deref().map(Deaths::last)
+    }
 }
 
 /// What to show of a queue, and in which order.

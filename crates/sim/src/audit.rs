@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Fact, Message, QueueId, Seq, State};
+use overtake_lane::{Broker, Deaths, Fact, Message, QueueId, Route, Seq, State};
 
 use crate::rng::mix;
 
@@ -97,13 +97,24 @@ fn hash_message(queue: QueueId, message: &Message) -> u64 {
     if let Some(extras) = extras {
         hash = hash_text(hash, extras.id.as_deref().unwrap_or("-"));
         hash = hash_text(hash, extras.key.as_deref().unwrap_or("-"));
-        if let Some(death) = &extras.death {
-            hash = hash_text(hash, &death.queue);
-            hash = hash_text(hash, &death.lane);
-            hash = mix(hash ^ death.at.0 ^ (death.reason as u64) << 60);
-        }
+        hash = extras.deaths.iter().fold(hash, |hash, deaths| hash_deaths(hash, deaths));
     }
     hash
+}
+
+fn hash_deaths(hash: u64, deaths: &Deaths) -> u64 {
+    let routes = hash_route(hash_route(hash, deaths.from()), deaths.route());
+    let first = mix(routes ^ deaths.first_at() as u64);
+    deaths.iter().fold(first, |hash, death| {
+        let names = hash_text(hash_text(hash, &death.queue), &death.lane);
+        let times = mix(names ^ death.first_at.0 ^ u64::from(death.times) << 44);
+        let when = mix(times ^ death.at.0 ^ (death.reason as u64) << 60);
+        hash_route(mix(when ^ death.ttl_ms.map_or(0, |ms| ms + 1)), &death.route)
+    })
+}
+
+fn hash_route(hash: u64, route: &Route) -> u64 {
+    route.keys.iter().fold(hash_text(hash, &route.exchange), |hash, key| hash_text(hash, key))
 }
 
 fn hash_topology(fact: &Fact) -> u64 {
@@ -115,7 +126,7 @@ fn hash_topology(fact: &Fact) -> u64 {
         }
         Fact::ExchangeStored { name, .. } => hash_text(1, name),
         Fact::Bound(binding) => {
-            hash_text(hash_text(hash_text(2, &binding.exchange), &binding.queue), &binding.routing_key)
+            hash_text(hash_text(hash_text(2, &binding.exchange), binding.to.name()), &binding.routing_key)
         }
         _ => 3,
     }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{LeasedMessage, NewMessage};
+use overtake_engine::{Content, LeasedMessage, NewMessage, Target};
 use overtake_lane::{
-    Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Seq, Settings, State, Time,
-    UrgentCredit,
+    Broker, Command, ConsumerId, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq, Settings, State,
+    Time, UrgentCredit,
 };
 
 use crate::audit::Audit;
@@ -16,6 +16,21 @@ use crate::audit::Audit;
 #[derive(Clone, Debug)]
 pub(crate) struct Letter {
     pub(crate) message: NewMessage,
+}
+
+impl Letter {
+    /// What whoever gets it must see: what its publisher wrote, and how it was published.
+    pub(crate) fn says(&self) -> Content {
+        let NewMessage { to, ttl_ms, content, .. } = &self.message;
+        let route = match to {
+            Target::Queue(name) => Route::by("", Arc::clone(name)),
+            Target::Exchange { name, routing_key, more_keys, .. } => {
+                let keys = [routing_key].into_iter().chain(more_keys).cloned().collect();
+                Route { exchange: Arc::clone(name), keys }
+            }
+        };
+        Content { route, ttl_ms: *ttl_ms, ..content.clone() }
+    }
 }
 
 /// A lease that is out.
@@ -81,7 +96,7 @@ impl Book {
 
     pub(crate) fn begin(&mut self, consumer: ConsumerId, message: &LeasedMessage) {
         let receipt = message.receipt;
-        let mark = crate::refold::mark_of(message.content.content_type.as_deref());
+        let mark = crate::refold::mark_of(message.content.content_type());
         let window = self.takers.get_mut(&consumer).and_then(|taker| taker.window.as_mut());
         let stays = window.map(|window| window.held += 1).is_some();
         let consumer = stays.then_some(consumer);

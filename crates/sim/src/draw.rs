@@ -96,10 +96,24 @@ pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], 
     assert!(settings.validate().is_ok(), "drawn settings are valid: {settings:?}");
 }
 
+/// Changes what becomes of messages that a queue does not keep.
+pub(crate) fn dying(rng: &mut Rng, settings: &mut Settings, exchanges: &[Arc<str>]) {
+    if rng.once_in(4) {
+        settings.overflow = Overflow::RejectDeadLetter;
+    }
+    settings.dead_letter_evicted = rng.once_in(2);
+    settings.expire_at_once = rng.once_in(10);
+    if !exchanges.is_empty() && rng.once_in(3) {
+        settings.dead_letter =
+            DeadLetterTo::Exchange { name: rng.one_of(exchanges).to_string(), routing_key: None };
+    }
+}
+
 /// So that as many messages wait as are published.
 pub(crate) fn without_limits(settings: &mut Settings) {
     (settings.max_length, settings.max_bytes, settings.max_message_bytes) = (0, 0, 0);
     (settings.reject_below, settings.last_value) = (None, None);
+    settings.expire_at_once = false;
 }
 
 fn order(rng: &mut Rng, scheme: Scheme) -> Order {

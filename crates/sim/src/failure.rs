@@ -23,6 +23,8 @@ pub enum Promise {
     Expiry,
     /// Per lane, what came in is there or has left by a door that counts.
     Conserved,
+    /// Every queue that an exchange leads to has one copy, and no other has one.
+    Routed,
     /// The facts of the log, folded anew, are the live broker.
     Refold,
     /// The journal is not much longer than what it keeps, and so is memory.
@@ -47,6 +49,7 @@ impl Promise {
             Self::Cap => "cap",
             Self::Expiry => "expiry",
             Self::Conserved => "conserved",
+            Self::Routed => "routed",
             Self::Refold => "refold",
             Self::Bounded => "bounded",
             Self::Awake => "awake",

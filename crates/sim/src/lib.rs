@@ -13,6 +13,7 @@ mod failure;
 mod fault;
 mod life;
 mod plan;
+mod post;
 mod refold;
 mod rng;
 mod round;

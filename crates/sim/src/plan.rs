@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) steps: u64,
     pub(crate) queues: u64,
     pub(crate) exchanges: u64,
+    /// Exchanges that are bound to each other, and come and go; 0 in most worlds.
+    pub(crate) wired: u64,
     pub(crate) publishers: u64,
     pub(crate) pullers: u64,
     pub(crate) consumers: u64,
@@ -78,6 +80,8 @@ pub(crate) struct Plan {
     pub(crate) is_deep: bool,
     /// The disk has no room for another file while the queues drain.
     pub(crate) is_full_in_calm: bool,
+    /// Queues dead-letter what they evict and refuse, and some messages are taken at once or over.
+    pub(crate) is_deadly: bool,
 }
 
 impl Plan {
@@ -88,6 +92,8 @@ impl Plan {
         let many_queues = later.once_in(12).then(|| later.within(8, 24));
         let memory = &mut Rng::new(seed, "memory");
         let disk = &mut Rng::new(seed, "watermarks");
+        let wiring = &mut Rng::new(seed, "wired exchanges");
+        let is_deadly = Rng::new(seed, "deadly").once_in(3);
         let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
         // Some worlds last longer, so that much of the journal is given back.
@@ -99,6 +105,7 @@ impl Plan {
             steps: steps.unwrap_or(drawn),
             queues: many_queues.unwrap_or(few_queues),
             exchanges: rng.below(3),
+            wired: if wiring.once_in(3) { wiring.within(2, 5) } else { 0 },
             publishers: rng.within(1, 4),
             pullers: rng.below(4),
             consumers: rng.below(4),
@@ -114,6 +121,7 @@ impl Plan {
             low_files,
             is_deep: false,
             is_full_in_calm: rng.once_in(6),
+            is_deadly,
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
         if memory.once_in(6) { plan.deep(memory) } else { plan }

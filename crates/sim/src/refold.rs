@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_engine::Options;
-use overtake_lane::{Broker, Fact, Ordinals, Place, QueueId, RunId, RunRecord, Seq, Step};
+use overtake_lane::{Broker, Fact, Ordinals, QueueId, RunId, RunRecord, Seq, Step};
+use overtake_properties::{Limits, PropertiesRef};
 use overtake_store::codec::Reader;
 use overtake_store::record::Decoder;
 use overtake_store::{Journal, Lsn, MemoryDisk, OnDamage, Report, Segments, StoreError};
 
 use crate::audit::Audit;
 use crate::failure::{Checked, Promise, hold};
+use crate::post::Post;
 use crate::rng::mix;
 use crate::shelf::Shelf;
 
@@ -50,10 +52,12 @@ pub(crate) fn refold(
         ..overtake_store::Options::new(options.seed)
     };
     let mut opened = Journal::open(disk.clone(), &journal)?;
-    let shelf = Arc::new(Shelf(Segments::open(disk, opened.store_id, opened.life, usize::MAX)?));
+    let post = Arc::new(Post::default());
+    let segments = Segments::open(disk, opened.store_id, opened.life, usize::MAX)?;
+    let shelf = Arc::new(Shelf::new(segments, post.clone()));
     let (seed, default_ttl_ms) = (options.seed, options.default_ttl_ms);
     let options = overtake_lane::Options { seed, default_ttl_ms, ..overtake_lane::Options::default() };
-    let mut broker = Broker::with_backlog(options, shelf.clone());
+    let mut broker = Broker::with_backlog(options, shelf.clone()).with_letters(post.clone());
     let mut missing = BTreeSet::new();
     let (mut records, mut unfounded, mut step, mut facts) = (Vec::new(), 0, Step::default(), 0);
     while let Some((lsn, payload)) = opened.recovery.next_record()? {
@@ -64,7 +68,7 @@ pub(crate) fn refold(
                 break;
             };
             if let (Fact::Stored { message, .. }, Some(content)) = (&mut fact, content) {
-                message.place = Place(mark_in(content).unwrap_or(u64::MAX));
+                message.place = post.note(content);
             }
             facts += u64::from(matches!(fact, Fact::Leased { .. } | Fact::PutBack { .. }));
             if drop_every > 0 && facts == drop_every {
@@ -130,8 +134,9 @@ pub(crate) fn mark_of(content_type: Option<&str>) -> Option<u64> {
 
 pub(crate) fn mark_in(content: &[u8]) -> Option<u64> {
     let mut reader = Reader::new(content);
-    let len = reader.number()?.checked_sub(1)?;
-    mark_of(std::str::from_utf8(reader.take(usize::try_from(len).ok()?)?).ok())
+    let len = usize::try_from(reader.number()?).ok()?;
+    let properties = PropertiesRef::check(reader.take(len)?, &Limits::default()).ok()?;
+    mark_of(properties.content_type()?.text())
 }
 
 fn hash_bytes(bytes: &[u8]) -> u64 {

@@ -1,9 +1,10 @@
 //! What one step did with one queue: which messages it leased, in order, and what was left.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use overtake_engine::LeasedMessage;
-use overtake_lane::{ConsumerId, QueueId, Seq, Settings, State, Time};
+use overtake_engine::{Delivered, LeasedMessage};
+use overtake_lane::{ConsumerId, Given, MessageView, Place, QueueId, Seq, Settings, State, Status, Time};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
@@ -21,6 +22,32 @@ pub(crate) struct Candidate {
 pub(crate) struct Lent {
     pub(crate) consumer: ConsumerId,
     pub(crate) message: LeasedMessage,
+}
+
+impl Lent {
+    /// What a consumer that stays was given, as if it had pulled it.
+    pub(crate) fn delivered(consumer: ConsumerId, message: &Delivered) -> Self {
+        let Delivered { receipt, count, level, since, expires, .. } = *message;
+        let view = MessageView {
+            seq: receipt.seq,
+            id: message.id(),
+            priority: Given::Missing,
+            level,
+            lane: "".into(),
+            status: Status::Leased,
+            since,
+            expires: expires.some(),
+            due: None,
+            deadline: None,
+            count,
+            bytes: message.content.size() as u32,
+            key: None,
+            deaths: None,
+            place: Place(0),
+        };
+        let content = Arc::clone(&message.content);
+        Self { consumer, message: LeasedMessage { receipt, deadline: None, message: view, content } }
+    }
 }
 
 /// The leases a step gave in one queue.

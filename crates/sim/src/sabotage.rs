@@ -20,6 +20,8 @@ pub enum Sabotage {
     RaisesCaps,
     /// The engine's clock is behind.
     ClockBehind,
+    /// A copy is missing in an answer.
+    LosesCopy,
     /// A settlement is not counted.
     Miscounts,
     /// A lease or put-back is lost on its way to the disk.

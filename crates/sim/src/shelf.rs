@@ -1,14 +1,18 @@
 //! The messages in the segments of a copy of a disk, as a recovery would read them, by another way than the engine's.
 
 use std::fmt;
+use std::sync::Arc;
 
-use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
+use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
 use overtake_store::{Block, MemoryDisk, Segments};
 
-use crate::refold::mark_in;
+use crate::post::Post;
 
 /// The segments of a disk that nobody changes. The place of a message is the mark in its content.
-pub(crate) struct Shelf(pub(crate) Segments<MemoryDisk>);
+pub(crate) struct Shelf {
+    segments: Segments<MemoryDisk>,
+    post: Arc<Post>,
+}
 
 impl fmt::Debug for Shelf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,23 +21,30 @@ impl fmt::Debug for Shelf {
 }
 
 impl Shelf {
+    /// Notes in `post` what it reads.
+    pub(crate) fn new(segments: Segments<MemoryDisk>, post: Arc<Post>) -> Self {
+        Self { segments, post }
+    }
+
     /// Whether there is a segment for this run.
     pub(crate) fn has(&self, run: RunId) -> bool {
-        self.0.get(run.0).is_ok_and(|segment| segment.is_some())
+        self.segments.get(run.0).is_ok_and(|segment| segment.is_some())
     }
 
     /// Everything in it, told from its blocks alone.
     fn messages(&self, run: RunId) -> Vec<Message> {
-        let segment = self.0.get(run.0).expect("a whole segment").expect("a segment that was looked for");
+        let segment =
+            self.segments.get(run.0).expect("a whole segment").expect("a segment that was looked for");
         let blocks = segment.blocks().map(|block| segment.block(block.ordinals.start));
         let blocks = blocks.map(|block| block.expect("a whole block").expect("a block of the index"));
-        blocks.flat_map(|block| block.ordinals().map(move |ordinal| marked(&block, ordinal))).collect()
+        let all = blocks.flat_map(|block| block.ordinals().map(move |ordinal| self.marked(&block, ordinal)));
+        all.collect()
     }
-}
 
-fn marked(block: &Block, ordinal: u64) -> Message {
-    let place = Place(mark_in(block.content(ordinal)).unwrap_or(u64::MAX));
-    Message { place, ..block.message(ordinal).expect("a message that makes sense") }
+    fn marked(&self, block: &Block, ordinal: u64) -> Message {
+        let place = self.post.note(block.content(ordinal));
+        Message { place, ..block.message(ordinal).expect("a message that makes sense") }
+    }
 }
 
 impl Backlog for Shelf {
@@ -42,7 +53,7 @@ impl Backlog for Shelf {
     }
 
     fn find_id(&self, _: QueueId, id: &str) -> Vec<(RunId, u32)> {
-        let runs = self.0.numbers().expect("a directory that is read").into_iter().map(RunId);
+        let runs = self.segments.numbers().expect("a directory that is read").into_iter().map(RunId);
         let has_id = |(_, message): &(u32, Message)| message.id() == Some(id);
         runs.flat_map(|run| (0..).zip(self.messages(run)).filter(has_id).map(move |(at, _)| (run, at)))
             .collect()

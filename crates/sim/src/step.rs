@@ -6,7 +6,7 @@ use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
-use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order};
+use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
@@ -19,6 +19,7 @@ const BITES_MAX: u32 = 60;
 
 /// What the engine is made to do.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub(crate) enum Act {
     /// Time passes.
     Tick,
@@ -171,6 +172,9 @@ impl World {
         if messages.len() > 1 && messages.iter().any(|message| !matches!(message.to, Target::Queue(_))) {
             return Ok(());
         }
+        if let [message] = &**messages {
+            route::check(life.core.broker(), message, copies)?;
+        }
         for (at, copy) in copies.iter().enumerate().filter(|(_, copy)| !copy.duplicate) {
             let asked = &messages[if messages.len() == 1 { 0 } else { at }];
             let Ok(queue) = life.core.broker().id_of(&copy.queue) else { continue };
@@ -217,9 +221,7 @@ impl World {
         let mut lent = Vec::new();
         for out in &done.outs {
             match out {
-                Out::Deliver { consumer, message } => {
-                    lent.push(Lent { consumer: *consumer, message: (**message).clone() });
-                }
+                Out::Deliver { consumer, message } => lent.push(Lent::delivered(*consumer, message)),
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| &asked.request);
@@ -244,9 +246,9 @@ impl World {
 
     /// What is delivered says what was published.
     fn check_content(&self, message: &LeasedMessage) -> Checked {
-        let letter = mark_of(message.content.content_type.as_deref())
-            .and_then(|mark| self.book.letters.get(mark as usize));
-        hold(letter.is_some_and(|letter| letter.message.content == *message.content), Promise::Kept, || {
+        let letter =
+            mark_of(message.content.content_type()).and_then(|mark| self.book.letters.get(mark as usize));
+        hold(letter.is_some_and(|letter| letter.says() == *message.content), Promise::Kept, || {
             format!("{} says what nobody published", message.receipt)
         })
     }
@@ -262,6 +264,7 @@ impl World {
             conserved::check(&self.book, &self.audit, &view)?;
         }
         conserved::check_once(&self.book, &self.audit)?;
+        conserved::check_deaths(&self.audit)?;
         bounded::check_memory(&self.audit, &life.core)
     }
 
@@ -297,7 +300,9 @@ impl World {
                         self.told(ticket, result);
                     }
                 }
-                Out::Deliver { consumer, message } => self.delivered(consumer, *message),
+                Out::Deliver { consumer, message } => {
+                    self.delivered(consumer, Lent::delivered(consumer, &message).message);
+                }
                 Out::Ended { consumer } => self.ended(consumer),
             }
         }
@@ -341,6 +346,13 @@ impl World {
     }
 
     fn sabotage_outs(&self, outs: &mut [Out<u64>]) {
+        if self.config.sabotage == Some(Sabotage::LosesCopy) {
+            let copies = outs.iter_mut().find_map(|out| match out {
+                Out::Answer { result: Ok(Answer::Copies(copies)), .. } => Some(copies),
+                _ => None,
+            });
+            copies.filter(|copies| copies.len() > 1).map(Vec::pop);
+        }
         let messages = outs.iter_mut().find_map(|out| match out {
             Out::Answer { result: Ok(Answer::Leased(messages)), .. } if messages.len() > 1 => Some(messages),
             _ => None,

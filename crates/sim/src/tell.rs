@@ -21,6 +21,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Publish { settlements, .. } if settlements.is_empty() => "publish",
         Request::Publish { .. } => "transact",
         Request::Lease { .. } => "lease",
+        Request::PublishOne(_) => "publish one",
         Request::GiveUp { .. } => "give up",
         Request::Consume { .. } => "consume",
         Request::Reprioritise { .. } => "reprioritise",
@@ -29,6 +30,8 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Queues { .. }
         | Request::Queue(_)
         | Request::Exchanges
+        | Request::Exchange(_)
+        | Request::Bindings(_)
         | Request::Browse { .. }
         | Request::Message { .. } => "see",
     }
@@ -48,17 +51,20 @@ fn message(message: &NewMessage) -> String {
     let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
     let to = match to {
         Target::Queue(name) => name.to_string(),
-        Target::Exchange { name, routing_key, .. } => format!("{name}/{routing_key}"),
+        Target::Exchange { name, routing_key, more_keys, .. } => {
+            let more: String = more_keys.iter().map(|key| format!("+{key}")).collect();
+            format!("{name}/{routing_key}{more}")
+        }
     };
-    let mark = content.content_type.as_deref().unwrap_or("-");
+    let mark = content.content_type().unwrap_or("-");
     let len = content.body.len();
     format!(
-        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms}, delay {delay_ms}, {len} bytes)"
+        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes)"
     )
 }
 
 pub(crate) fn leased(message: &LeasedMessage) -> String {
-    let mark = message.content.content_type.as_deref().unwrap_or("-");
+    let mark = message.content.content_type().unwrap_or("-");
     format!(
         "{} {mark} at {} until {:?}",
         message.receipt,
@@ -82,7 +88,9 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             | Answer::Queue(_)
             | Answer::Page(_)
             | Answer::Message(_)
-            | Answer::Exchanges(_),
+            | Answer::Exchanges(_)
+            | Answer::Exchange(_)
+            | Answer::Bindings(_),
         ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }

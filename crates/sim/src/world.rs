@@ -143,6 +143,8 @@ pub(crate) struct Chance {
     pub(crate) faults: Rng,
     pub(crate) clock: Rng,
     pub(crate) spill: Rng,
+    pub(crate) wiring: Rng,
+    pub(crate) deaths: Rng,
 }
 
 /// What things are called in this world.
@@ -198,6 +200,8 @@ impl World {
                 faults: Rng::new(seed, "faults"),
                 clock: Rng::new(seed, "clock"),
                 spill: Rng::new(seed, "spill"),
+                wiring: Rng::new(seed, "wiring"),
+                deaths: Rng::new(seed, "deaths"),
             },
             now_us: 0,
             offset_ms: 0,

@@ -87,3 +87,8 @@ fn a_seed_is_one_story() {
         assert_eq!(hash(), hash(), "seed {seed}");
     }
 }
+
+#[test]
+fn routed_sees_a_copy_missing() {
+    check(Sabotage::LosesCopy, Promise::Routed);
+}

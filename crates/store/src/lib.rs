@@ -49,10 +49,12 @@
 //! ```
 
 mod batch;
+mod binding;
 mod catalog;
 mod check;
 pub mod codec;
 mod committer;
+mod deaths;
 mod decide;
 mod disk;
 mod error;
@@ -77,6 +79,7 @@ mod snapshot;
 mod stats;
 mod survey;
 mod surveyor;
+pub mod value;
 mod walk;
 mod window;
 mod writer;

@@ -13,18 +13,18 @@
 //! | bytes | number |
 //! | count | number |
 //! | state | a byte: 0 ready, 1 delayed (due follows, number), 2 leased (lease, number, and deadline, optional time, follow), 3 dead |
-//! | extras | a byte of bits: 1 id, 2 key, 4 death; then those there are: id and key as text |
+//! | extras | a byte of bits: 1 id, 2 key, 4 deaths; then those there are: id and key as text, deaths as in `deaths.rs`; or 8: those of the message before it in its fact |
 //!
-//! A death is: a byte for the reason (0 rejected, 1 delivery limit, 2 expired), queue and lane as text, when (number,
-//! milliseconds), count (number). Where the content is, is not written: who reads it knows.
-
-use std::sync::Arc;
+//! Where the content is, is not written: who reads it knows.
 
 use crate::codec::{Reader, number, signed, text};
 
-use overtake_lane::{
-    Death, DeathReason, Extras, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time,
-};
+use crate::deaths::deaths;
+
+use overtake_lane::{Extras, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time};
+
+/// Extras as those of the message before.
+const SAME: u8 = 8;
 
 /// Appends an optional time.
 pub(crate) fn time(out: &mut Vec<u8>, time: Time) {
@@ -45,6 +45,20 @@ pub(crate) fn original(out: &mut Vec<u8>, original: Original) {
 
 /// Appends a message.
 pub(crate) fn message(out: &mut Vec<u8>, message: &Message) {
+    head(out, message);
+    extras(out, message.extras.as_deref());
+}
+
+/// Appends a message after another one of the same fact: copies have the same extras, which may be long.
+pub(crate) fn copy(out: &mut Vec<u8>, message: &Message, before: Option<&Message>) {
+    head(out, message);
+    match before {
+        Some(before) if message.extras.is_some() && before.extras == message.extras => out.push(SAME),
+        _ => extras(out, message.extras.as_deref()),
+    }
+}
+
+fn head(out: &mut Vec<u8>, message: &Message) {
     number(out, message.seq.0);
     signed(out, i64::from(message.priority.0));
     original(out, message.original);
@@ -65,32 +79,22 @@ pub(crate) fn message(out: &mut Vec<u8>, message: &Message) {
         }
         State::Dead => out.push(3),
     }
+}
+
+fn extras(out: &mut Vec<u8>, extras: Option<&Extras>) {
     let none = Extras::default();
-    let extras = message.extras.as_deref().unwrap_or(&none);
+    let extras = extras.unwrap_or(&none);
     out.push(
         u8::from(extras.id.is_some())
             | u8::from(extras.key.is_some()) << 1
-            | u8::from(extras.death.is_some()) << 2,
+            | u8::from(extras.deaths.is_some()) << 2,
     );
     for present in [&extras.id, &extras.key].into_iter().flatten() {
         text(out, present);
     }
-    if let Some(died) = &extras.death {
-        death(out, died);
+    if let Some(died) = &extras.deaths {
+        deaths(out, died);
     }
-}
-
-/// Appends a death.
-pub(crate) fn death(out: &mut Vec<u8>, death: &Death) {
-    out.push(match death.reason {
-        DeathReason::Rejected => 0,
-        DeathReason::DeliveryLimit => 1,
-        DeathReason::Expired => 2,
-    });
-    text(out, &death.queue);
-    text(out, &death.lane);
-    number(out, death.at.0);
-    number(out, u64::from(death.count));
 }
 
 /// What the functions above wrote. `None` where the bytes end early or make no sense.
@@ -121,6 +125,10 @@ impl Reader<'_> {
     }
 
     pub(crate) fn message(&mut self) -> Option<Message> {
+        self.copy(None)
+    }
+
+    pub(crate) fn copy(&mut self, before: Option<&Message>) -> Option<Message> {
         let seq = self.seq()?;
         let (priority, original) = (self.priority()?, self.original()?);
         let (since, expires) = (Time(self.number()?), self.time()?);
@@ -132,15 +140,18 @@ impl Reader<'_> {
             3 => State::Dead,
             _ => return None,
         };
-        let extras = self.extras()?;
+        let extras = self.extras(before)?;
         let place = Place::default();
         Some(Message { seq, priority, original, since, expires, bytes, count, place, state, extras })
     }
 
-    fn extras(&mut self) -> Option<Option<Box<Extras>>> {
+    fn extras(&mut self, before: Option<&Message>) -> Option<Option<Box<Extras>>> {
         let has = self.byte()?;
         if has == 0 {
             return Some(None);
+        }
+        if has == SAME {
+            return before.map(|before| before.extras.clone());
         }
         if has > 7 {
             return None;
@@ -153,19 +164,8 @@ impl Reader<'_> {
             extras.key = Some(self.text()?.into());
         }
         if has & 4 != 0 {
-            extras.death = Some(self.death()?);
+            extras.deaths = Some(self.deaths()?);
         }
         Some(Some(Box::new(extras)))
-    }
-
-    pub(crate) fn death(&mut self) -> Option<Death> {
-        let reason = match self.byte()? {
-            0 => DeathReason::Rejected,
-            1 => DeathReason::DeliveryLimit,
-            2 => DeathReason::Expired,
-            _ => return None,
-        };
-        let (queue, lane) = (Arc::from(self.text()?), Arc::from(self.text()?));
-        Some(Death { reason, queue, lane, at: Time(self.number()?), count: self.small()? })
     }
 }

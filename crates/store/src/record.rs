@@ -2,13 +2,13 @@
 //!
 //! A record is one or more facts, one after the other, that happened together. Each begins with a byte for its kind.
 //! Numbers are unsigned LEB128; signed ones are zigzag first; text and bytes have their length before them; an optional
-//! time is 0 for none, else one more than its milliseconds. Settings and bindings, which are rare and grow, are JSON.
+//! time is 0 for none, else one more than its milliseconds. Settings, which are rare and grow, are JSON.
 //!
 //! | kind | fact | fields |
 //! |---|---|---|
 //! | 1 | queue stored | queue, next sequence, name, settings |
 //! | 2 | queue deleted | queue |
-//! | 3 | exchange stored | name, kind as JSON |
+//! | 3 | exchange stored | name, settings, arguments |
 //! | 4 | exchange deleted | name |
 //! | 5, 6 | bound, unbound | binding |
 //! | 7 | stored | queue, message, content |
@@ -16,7 +16,7 @@
 //! | 9 | put back | queue, sequence, count, due |
 //! | 10 | reprioritised | queue, sequence, priority, original |
 //! | 11 | settled | queue, sequence, how |
-//! | 12 | died | queue, sequence, count, death |
+//! | 12 | died | queue, sequence, count, deaths |
 //! | 13 | replayed | queue, sequence, priority, original, expiry |
 //! | 14 | moved | queue, sequence, how many, then each: queue, message |
 //! | 15 | run stored | queue, run, priority, messages in the segment, bounds of those that wait with an id and of those that died in another queue, bytes that wait, least expiry, first and last sequence, taken |
@@ -32,15 +32,18 @@
 //! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
 //! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
 //!
-//! A message, and its parts, are as in `message.rs`.
+//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`; a binding is as in `binding.rs`.
 
 use std::fmt;
 
+use crate::binding::binding;
 use crate::codec::{Reader, bytes, number, signed, text};
-use crate::message::{death, message, original, time};
+use crate::deaths::deaths;
+use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
-    Binding, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled, Time,
+    ExchangeSettings, Fact, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq, Settled,
+    Time,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -78,22 +81,23 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             out.push(2);
             number(out, u64::from(queue.0));
         }
-        Fact::ExchangeStored { name, kind } => {
+        Fact::ExchangeStored { name, settings } => {
             out.push(3);
             text(out, name);
-            json(out, kind);
+            json(out, settings);
+            bytes(out, &settings.arguments);
         }
         Fact::ExchangeDeleted { name } => {
             out.push(4);
             text(out, name);
         }
-        Fact::Bound(binding) => {
+        Fact::Bound(bound) => {
             out.push(5);
-            json(out, binding);
+            binding(out, bound);
         }
-        Fact::Unbound(binding) => {
+        Fact::Unbound(bound) => {
             out.push(6);
-            json(out, binding);
+            binding(out, bound);
         }
         Fact::Stored { queue, message: stored } => {
             out.push(7);
@@ -127,10 +131,10 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             head(out, 11, *queue, *seq);
             out.push(settled_code(*how));
         }
-        Fact::Died { queue, seq, count, death: died } => {
+        Fact::Died { queue, seq, count, deaths: died } => {
             head(out, 12, *queue, *seq);
             number(out, u64::from(*count));
-            death(out, died);
+            deaths(out, died);
         }
         Fact::Replayed { queue, seq, priority, original: given, expires } => {
             head(out, 13, *queue, *seq);
@@ -141,9 +145,11 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         Fact::Moved { from, seq, to } => {
             head(out, 14, *from, *seq);
             number(out, to.len() as u64);
+            let mut before = None;
             for target in to {
                 number(out, u64::from(target.queue.0));
-                message(out, &target.message);
+                copy(out, &target.message, before);
+                before = Some(&target.message);
             }
         }
         Fact::RunStored { queue, run } => {
@@ -235,7 +241,7 @@ fn head(out: &mut Vec<u8>, kind: u8, queue: QueueId, seq: Seq) {
 }
 
 fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
-    bytes(out, &serde_json::to_vec(value).expect("settings and bindings are always JSON"));
+    bytes(out, &serde_json::to_vec(value).expect("settings are always JSON"));
 }
 
 const SETTLED: [Settled; 6] = [
@@ -288,10 +294,14 @@ impl<'a> Decoder<'a> {
                 Fact::QueueStored { queue, next_seq, name: self.bytes.text()?.into(), settings: self.json()? }
             }
             2 => Fact::QueueDeleted { queue: self.bytes.queue()? },
-            3 => Fact::ExchangeStored { name: self.bytes.text()?.into(), kind: self.json()? },
+            3 => {
+                let (name, settings) = (self.bytes.text()?.into(), self.json::<Box<ExchangeSettings>>()?);
+                let arguments = self.bytes.bytes()?.to_vec();
+                Fact::ExchangeStored { name, settings: Box::new(ExchangeSettings { arguments, ..*settings }) }
+            }
             4 => Fact::ExchangeDeleted { name: self.bytes.text()?.into() },
-            5 => Fact::Bound(self.json::<Box<Binding>>()?),
-            6 => Fact::Unbound(self.json::<Box<Binding>>()?),
+            5 => Fact::Bound(Box::new(self.bytes.binding()?)),
+            6 => Fact::Unbound(Box::new(self.bytes.binding()?)),
             7 => {
                 let fact = Fact::Stored { queue: self.bytes.queue()?, message: self.bytes.message()? };
                 self.content = Some(self.content()?);
@@ -321,7 +331,7 @@ impl<'a> Decoder<'a> {
             }
             12 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
-                Fact::Died { queue, seq, count: self.bytes.small()?, death: Box::new(self.bytes.death()?) }
+                Fact::Died { queue, seq, count: self.bytes.small()?, deaths: self.bytes.deaths()? }
             }
             13 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
@@ -330,10 +340,13 @@ impl<'a> Decoder<'a> {
             }
             14 => {
                 let (from, seq, count) = (self.bytes.queue()?, self.bytes.seq()?, self.bytes.number()?);
-                let located = |this: &mut Self| {
-                    Some(Located { queue: this.bytes.queue()?, message: this.bytes.message()? })
-                };
-                Fact::Moved { from, seq, to: (0..count).map(|_| located(self)).collect::<Option<_>>()? }
+                let mut to: Vec<Located> = Vec::new();
+                for _ in 0..count {
+                    let (queue, before) = (self.bytes.queue()?, to.last().map(|located| &located.message));
+                    let message = self.bytes.copy(before)?;
+                    to.push(Located { queue, message });
+                }
+                Fact::Moved { from, seq, to }
             }
             19 => Fact::RunRestated { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
             15 => Fact::RunStored { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
@@ -425,7 +438,8 @@ mod tests {
     use std::sync::Arc;
 
     use overtake_lane::{
-        Death, DeathReason, ExchangeKind, Extras, Message, Original, Place, Priority, Settings, State,
+        Binding, Death, DeathReason, Deaths, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
+        HeadersMatch, Message, Original, Place, Priority, Route, Settings, State,
     };
     use proptest::prelude::*;
 
@@ -439,21 +453,42 @@ mod tests {
         prop_oneof![Just(Original::Missing), Just(Original::Name), any::<i32>().prop_map(Original::Number)]
     }
 
-    fn deaths() -> impl Strategy<Value = Death> {
+    fn routes() -> impl Strategy<Value = Route> {
+        ("\\PC{0,9}", prop::collection::vec("\\PC{0,9}", 0..3)).prop_map(|(exchange, keys)| Route {
+            exchange: exchange.into(),
+            keys: keys.into_iter().map(Arc::from).collect(),
+        })
+    }
+
+    fn one_death() -> impl Strategy<Value = Death> {
         let reasons = prop_oneof![
             Just(DeathReason::Rejected),
             Just(DeathReason::DeliveryLimit),
-            Just(DeathReason::Expired)
+            Just(DeathReason::Expired),
+            Just(DeathReason::Maxlen)
         ];
-        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<u64>(), any::<u32>()).prop_map(
-            |(reason, queue, lane, at, count)| Death {
+        let ttl_ms = prop::option::of(0..u64::MAX);
+        (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<[u64; 2]>(), any::<[u32; 2]>(), routes(), ttl_ms).prop_map(
+            |(reason, queue, lane, [first_at, at], [times, count], route, ttl_ms)| Death {
                 reason,
                 queue: queue.into(),
                 lane: lane.into(),
+                first_at: Time(first_at),
                 at: Time(at),
+                times,
                 count,
+                route,
+                ttl_ms,
             },
         )
+    }
+
+    fn deaths() -> impl Strategy<Value = Arc<Deaths>> {
+        let list = prop::collection::vec(one_death(), 1..4);
+        (list, any::<prop::sample::Index>(), routes(), routes()).prop_map(|(list, first, from, route)| {
+            let first = first.index(list.len());
+            Arc::new(Deaths::new(list, first, from, route).expect("drawn to be one"))
+        })
     }
 
     fn messages() -> impl Strategy<Value = Message> {
@@ -466,8 +501,8 @@ mod tests {
         ];
         let extras =
             (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(deaths()))
-                .prop_map(|(id, key, death)| {
-                    let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), death };
+                .prop_map(|(id, key, deaths)| {
+                    let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths };
                     (extras != Extras::default()).then(|| Box::new(extras))
                 });
         let numbers = (any::<u64>(), any::<i32>(), any::<u64>(), any::<u32>(), any::<u32>());
@@ -530,15 +565,30 @@ mod tests {
         let queue = || any::<u32>().prop_map(QueueId);
         let seq = || any::<u64>().prop_map(Seq);
         let name = || "\\PC{0,9}".prop_map(Arc::<str>::from);
-        let binding = (name(), name(), "[a-z.]{0,9}").prop_map(|(exchange, queue, routing_key)| {
+        let arguments = || prop::collection::vec(any::<u8>(), 0..9);
+        let to = prop_oneof![name().prop_map(Destination::Queue), name().prop_map(Destination::Exchange)];
+        let binding = (name(), to, "[a-z.]{0,9}", arguments()).prop_map(|(exchange, to, key, arguments)| {
             Box::new(Binding {
-                exchange,
-                queue,
-                routing_key,
-                headers: vec![("a".into(), "b".into())],
-                any: true,
+                headers: vec![("a".into(), HeaderValue::Text("b".into())), ("c".into(), HeaderValue::Void)],
+                matching: HeadersMatch::AnyWithX,
+                arguments,
+                ..Binding::new(&exchange, to, &key)
             })
         });
+        let exchange = (any::<[bool; 4]>(), prop::option::of(name()), arguments()).prop_map(
+            |([durable, auto_delete, internal, delayed], alternate, arguments)| {
+                let hash_on = if delayed { HashOn::Header("h".into()) } else { HashOn::RoutingKey };
+                let kind = ExchangeKind::ConsistentHash;
+                let flags = ExchangeSettings {
+                    durable,
+                    auto_delete,
+                    internal,
+                    delayed,
+                    ..ExchangeSettings::new(kind)
+                };
+                Box::new(ExchangeSettings { alternate, hash_on, arguments, ..flags })
+            },
+        );
         prop_oneof![
             (queue(), name(), seq()).prop_map(|(queue, name, next_seq)| Fact::QueueStored {
                 queue,
@@ -547,7 +597,7 @@ mod tests {
                 next_seq
             }),
             queue().prop_map(|queue| Fact::QueueDeleted { queue }),
-            name().prop_map(|name| Fact::ExchangeStored { name, kind: ExchangeKind::Topic }),
+            (name(), exchange).prop_map(|(name, settings)| Fact::ExchangeStored { name, settings }),
             name().prop_map(|name| Fact::ExchangeDeleted { name }),
             binding.clone().prop_map(Fact::Bound),
             binding.prop_map(Fact::Unbound),
@@ -571,11 +621,11 @@ mod tests {
                 seq,
                 how: SETTLED[how]
             }),
-            (queue(), seq(), any::<u32>(), deaths()).prop_map(|(queue, seq, count, death)| Fact::Died {
+            (queue(), seq(), any::<u32>(), deaths()).prop_map(|(queue, seq, count, deaths)| Fact::Died {
                 queue,
                 seq,
                 count,
-                death: Box::new(death)
+                deaths
             }),
             (queue(), seq(), any::<i32>(), originals(), time()).prop_map(
                 |(queue, seq, priority, original, expires)| Fact::Replayed {
@@ -600,10 +650,16 @@ mod tests {
                     Fact::RunsRewritten { queue, run: Box::new(run), of: of.into_iter().map(old).collect() }
                 }
             ),
-            (queue(), seq(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
-                |(from, seq, to)| {
-                    let to = to.into_iter().map(|(queue, message)| Located { queue, message }).collect();
-                    Fact::Moved { from, seq, to }
+            (queue(), seq(), any::<bool>(), prop::collection::vec((queue(), messages()), 0..3)).prop_map(
+                |(from, seq, are_copies, to)| {
+                    let extras =
+                        to.first().filter(|_| are_copies).and_then(|(_, first)| first.extras.clone());
+                    let copy = |message: Message| match &extras {
+                        Some(_) => Message { extras: extras.clone(), ..message },
+                        None => message,
+                    };
+                    let to = to.into_iter().map(|(queue, message)| Located { queue, message: copy(message) });
+                    Fact::Moved { from, seq, to: to.collect() }
                 }
             ),
         ]

@@ -8,11 +8,12 @@ mod common;
 use std::path::PathBuf;
 use std::sync::Once;
 
-use common::spilled::{Pair, QUEUE, STORE_ID, name, pair, read_all, rich_pair, segments, write};
+use common::spilled::{Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, ExchangeKind, Fact, LeaseId, Located, Message, Ordinals, Original, Priority, QueueId, Rewritten,
-    RunId, RunRecord, Seq, Settings, Settled, State, Time,
+    Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, LeaseId,
+    Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq,
+    Settings, Settled, State, Time,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -39,7 +40,6 @@ fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
 fn fixed_records() -> Vec<Record> {
     let (queue, seq) = (QueueId(7), Seq(300));
     let stored = |message: Message, content: &[u8]| (Fact::Stored { queue, message }, Some(content.to_vec()));
-    let died = rich_pair(4, b"").0.extras.and_then(|extras| extras.death).expect("it has one");
     let leased = State::Leased { lease: LeaseId(1 << 40 | 5), deadline: Time(1_700_000_030_000) };
     let delayed = State::Delayed { due: Time(1_700_000_060_000) };
     let mut states: Vec<Message> = (4..8).map(|seq| pair(seq, b"").0).collect();
@@ -56,7 +56,7 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::PutBack { queue, seq, count: 1, due: Some(Time(1_700_000_090_000)) }),
         alone(Fact::PutBack { queue, seq, count: 2, due: None }),
         alone(Fact::Reprioritised { queue, seq, priority: Priority(-7), original: Original::Number(-7) }),
-        alone(Fact::Died { queue, seq, count: 3, death: Box::new(died) }),
+        alone(Fact::Died { queue, seq, count: 3, deaths: deaths() }),
         alone(Fact::Replayed {
             queue,
             seq,
@@ -67,7 +67,13 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::Moved {
             from: queue,
             seq,
-            to: vec![Located { queue: QueueId(8), message: rich_pair(1, b"rich").0 }],
+            to: vec![
+                Located { queue: QueueId(8), message: rich_pair(1, b"rich").0 },
+                Located {
+                    queue: QueueId(9),
+                    message: Message { extras: rich_pair(1, b"rich").0.extras, ..pair(7, b"rich").0 },
+                },
+            ],
         }),
         [
             Settled::Acked,
@@ -101,25 +107,48 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::RunSettled { queue, run: RunId(3), how: Settled::Removed }),
         alone(Fact::QueueDeleted { queue: QueueId(8) }),
         alone(Fact::ExchangeDeleted { name: "gone".into() }),
+        alone(Fact::Bound(binding())),
+        alone(Fact::Unbound(binding())),
+        alone(Fact::Bound(Box::new(Binding::new("orders", Destination::Exchange("more".into()), "#")))),
     ]
+}
+
+/// With every kind of value.
+fn binding() -> Box<Binding> {
+    let table = [("in".to_owned(), HeaderValue::Void)];
+    let values = [
+        HeaderValue::Bool(true),
+        HeaderValue::Int(-7),
+        HeaderValue::Text("eu".into()),
+        HeaderValue::Void,
+        HeaderValue::Float(1.5_f64.to_bits()),
+        HeaderValue::Decimal { scale: 2, value: 1_205 },
+        HeaderValue::Time(1_732_678_400),
+        HeaderValue::Bytes(vec![0, 255]),
+        HeaderValue::List(vec![HeaderValue::Bool(false)]),
+        HeaderValue::Table(table.into()),
+    ];
+    Box::new(Binding {
+        headers: (b'a'..).zip(values).map(|(name, value)| (char::from(name).to_string(), value)).collect(),
+        matching: HeadersMatch::AnyWithX,
+        arguments: b"any".to_vec(),
+        ..Binding::new("orders", Destination::Queue("urgent".into()), "*.paid")
+    })
 }
 
 /// Records with JSON in them: settings that come later are written, too, and read from old records as they are by default.
 fn growing_records() -> Vec<Record> {
-    let binding = Box::new(Binding {
-        exchange: "orders".into(),
-        queue: "urgent".into(),
-        routing_key: "*.paid".into(),
-        headers: vec![("region".into(), "eu".into())],
-        any: true,
-    });
     let settings = Box::new(Settings::default());
+    let exchange = Box::new(ExchangeSettings {
+        alternate: Some("rest".into()),
+        hash_on: HashOn::Property(Property::MessageId),
+        arguments: vec![1, 2, 3],
+        ..ExchangeSettings::new(ExchangeKind::ConsistentHash)
+    });
     let alone = |fact| vec![(fact, None)];
     vec![
         alone(Fact::QueueStored { queue: QUEUE, name: "urgent".into(), settings, next_seq: Seq(301) }),
-        alone(Fact::ExchangeStored { name: "orders".into(), kind: ExchangeKind::Topic }),
-        alone(Fact::Bound(binding.clone())),
-        alone(Fact::Unbound(binding)),
+        alone(Fact::ExchangeStored { name: "orders".into(), settings: exchange }),
     ]
 }
 

@@ -9,13 +9,13 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-lane", &[]),
     ("overtake-store", &["overtake-lane"]),
     ("overtake-properties", &[]),
-    ("overtake-amqp", &["overtake-properties"]),
-    ("overtake-engine", &["overtake-lane", "overtake-store"]),
+    ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
+    ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties"]),
     ("overtake-http", &["overtake-lane", "overtake-engine"]),
     ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
     ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),
     // Nothing may depend on the simulator: it is never in a release binary.
-    ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-engine"]),
+    ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-engine"]),
     (
         "overtake-bench",
         &[

@@ -12,9 +12,12 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         Refusal::NoSuchQueue | Refusal::NoSuchExchange | Refusal::NoSuchBinding | Refusal::NoSuchMessage => {
             ReplyCode::NotFound
         }
-        Refusal::ExchangeReserved => ReplyCode::AccessRefused,
+        Refusal::ExchangeReserved | Refusal::ExchangeInternal => ReplyCode::AccessRefused,
         Refusal::NameInvalid
-        | Refusal::ExchangeDiffers
+        | Refusal::ExchangeDiffers(_)
+        | Refusal::ExchangeInUse
+        | Refusal::WeightInvalid
+        | Refusal::ArgumentsInvalid
         | Refusal::SettingFixed(_)
         | Refusal::NotEmpty
         | Refusal::InUse

@@ -1,10 +1,11 @@
 //! `overtake exchange`
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::Subcommand;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::publish::{MessageArgs, published, read_body};
+use super::exchange_args::{BindingArgs, DeclareArgs, PublishArgs, word};
+use super::publish::{published, read_body};
 use super::queue::text;
 use super::{Ended, Session};
 use crate::address::path;
@@ -12,21 +13,16 @@ use crate::body;
 use crate::confirm::Yes;
 use crate::failure::Exit;
 use crate::table::{Side, Table, number};
-use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExchangeCommand {
-    /// Make an exchange, or find the one of the same kind that is there.
+    /// Make an exchange, or find the one that is there and is the same.
     #[command(after_help = "\
 Examples:
-  overtake exchange declare events topic
-  overtake exchange declare copies fanout")]
-    Declare {
-        /// Its name.
-        exchange: String,
-        /// How it chooses queues.
-        kind: Kind,
-    },
+  overtake exchange declare events topic --alternate unrouted
+  overtake exchange declare later direct --delayed
+  overtake exchange declare shards consistent-hash --hash-header user")]
+    Declare(DeclareArgs),
     /// List all exchanges, or the bindings of one.
     #[command(after_help = "\
 Examples:
@@ -36,21 +32,25 @@ Examples:
         /// Show the bindings of this one.
         exchange: Option<String>,
     },
-    /// Delete an exchange with its bindings. Queues and messages stay.
+    /// Delete an exchange with the bindings of it and to it. Queues and messages stay.
     #[command(after_help = "\
 Examples:
   overtake exchange delete events
-  overtake exchange delete events --yes")]
+  overtake exchange delete events --if-unused --yes")]
     Delete {
         /// Its name.
         exchange: String,
+        /// Only when it has no bindings of its own.
+        #[arg(long)]
+        if_unused: bool,
         #[command(flatten)]
         yes: Yes,
     },
-    /// Bind a queue to an exchange.
+    /// Bind a queue, or another exchange, to an exchange.
     #[command(after_help = "\
 Examples:
   overtake exchange bind events jobs --key 'job.#'
+  overtake exchange bind events copies --to-exchange --key '#'
   overtake exchange bind amq.headers alerts --header severity=high --header page=true --any")]
     Bind(BindingArgs),
     /// Take a binding away: the one that is the same in everything.
@@ -67,71 +67,17 @@ Examples:
     Publish(PublishArgs),
 }
 
-/// How an exchange chooses queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// The binding's key is the routing key.
-    Direct,
-    /// Always.
-    Fanout,
-    /// The binding's key is a pattern of words between dots: * is one word, # any number of them.
-    Topic,
-    /// The binding's headers are among the message's.
-    Headers,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BindingArgs {
-    /// The exchange.
-    exchange: String,
-    /// The queue.
-    queue: String,
-    /// The routing key, or for a topic exchange the pattern.
-    #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
-    key: String,
-    /// For a headers exchange: what must be there. May be given again.
-    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = words::pair)]
-    headers: Vec<(String, String)>,
-    /// For a headers exchange: one of the headers is enough.
-    #[arg(long)]
-    any: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PublishArgs {
-    /// The exchange.
-    exchange: String,
-    /// The routing key.
-    routing_key: String,
-    /// The body; - or nothing reads it from stdin.
-    body: Option<String>,
-    /// Refuse it when no queue gets it.
-    #[arg(long)]
-    mandatory: bool,
-    #[command(flatten)]
-    message: MessageArgs,
-}
-
-impl BindingArgs {
-    fn path(&self) -> String {
-        path(&["v1", "exchanges", &self.exchange, "bindings"])
-    }
-
-    fn json(&self) -> Value {
-        let headers = words::headers(&self.headers);
-        json!({ "queue": self.queue, "routing_key": self.key, "headers": headers, "any": self.any })
-    }
-}
-
 /// Asks the broker about exchanges.
 pub(crate) async fn run(command: &ExchangeCommand, session: &Session) -> Ended {
     match command {
-        ExchangeCommand::Declare { exchange, kind } => declare(exchange, *kind, session).await,
+        ExchangeCommand::Declare(args) => declare(args, session).await,
         ExchangeCommand::List { exchange: None } => list(session).await,
         ExchangeCommand::List { exchange: Some(exchange) } => bindings(exchange, session).await,
-        ExchangeCommand::Delete { exchange, yes } => {
+        ExchangeCommand::Delete { exchange, if_unused, yes } => {
             yes.or_ask(&format!("Delete exchange `{exchange}` with its bindings?"))?;
-            session.client.ask(Method::DELETE, &path(&["v1", "exchanges", exchange]), None).await?;
+            let only = if *if_unused { "?if=unused" } else { "" };
+            let path = format!("{}{only}", path(&["v1", "exchanges", exchange]));
+            session.client.ask(Method::DELETE, &path, None).await?;
             session
                 .out
                 .done(&json!({ "deleted": exchange }), || format!("exchange {exchange} is deleted"))?;
@@ -153,36 +99,68 @@ pub(crate) async fn run(command: &ExchangeCommand, session: &Session) -> Ended {
     }
 }
 
-async fn declare(exchange: &str, kind: Kind, session: &Session) -> Ended {
-    let kind = kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
-    let path = path(&["v1", "exchanges", exchange]);
-    let answer = session.client.ask(Method::PUT, &path, Some(&json!({ "kind": kind }))).await?;
-    session.out.done(&answer.body, || format!("exchange {exchange} is there ({kind})"))?;
+async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
+    let path = path(&["v1", "exchanges", &args.exchange]);
+    let answer = session.client.ask(Method::PUT, &path, Some(&args.json())).await?;
+    session
+        .out
+        .done(&answer.body, || format!("exchange {} is there ({})", args.exchange, word(args.kind)))?;
     Ok(Exit::Done)
 }
 
 async fn list(session: &Session) -> Ended {
     let answer = session.client.get("/v1/exchanges").await?;
     session.out.answer(&answer, |answer| {
-        let mut table = Table::new(&[("NAME", Side::Left), ("KIND", Side::Left), ("BINDINGS", Side::Right)]);
+        let mut table = Table::new(&[
+            ("NAME", Side::Left),
+            ("KIND", Side::Left),
+            ("BINDINGS", Side::Right),
+            ("ATTRIBUTES", Side::Left),
+        ]);
         for exchange in answer["exchanges"].as_array().into_iter().flatten() {
             let bindings = number(exchange["bindings"].as_u64().unwrap_or(0));
-            table.row(vec![text(&exchange["name"]), text(&exchange["kind"]), bindings]);
+            table.row(vec![text(&exchange["name"]), text(&exchange["kind"]), bindings, attributes(exchange)]);
         }
         table.text()
     })?;
     Ok(Exit::Done)
 }
 
+/// What is not as it is by default.
+fn attributes(exchange: &Value) -> String {
+    let mut words = Vec::new();
+    if exchange["durable"] == false {
+        words.push("transient".to_owned());
+    }
+    for flag in ["auto_delete", "internal", "delayed"] {
+        if exchange[flag] == true {
+            words.push(flag.replace('_', "-"));
+        }
+    }
+    if !exchange["alternate"].is_null() {
+        words.push(format!("alternate={}", text(&exchange["alternate"])));
+    }
+    for by in ["header", "property"] {
+        if !exchange["hash_on"][by].is_null() {
+            words.push(format!("hash-{by}={}", text(&exchange["hash_on"][by])));
+        }
+    }
+    words.join(" ")
+}
+
 async fn bindings(exchange: &str, session: &Session) -> Ended {
     let answer = session.client.get(&path(&["v1", "exchanges", exchange, "bindings"])).await?;
     session.out.answer(&answer, |answer| {
-        let mut table = Table::new(&[("QUEUE", Side::Left), ("KEY", Side::Left), ("HEADERS", Side::Left)]);
+        let mut table = Table::new(&[("TO", Side::Left), ("KEY", Side::Left), ("HEADERS", Side::Left)]);
         for binding in answer["bindings"].as_array().into_iter().flatten() {
             let headers = binding["headers"].as_object().into_iter().flatten();
             let headers: Vec<_> = headers.map(|(name, value)| format!("{name}={}", text(value))).collect();
             let between = if binding["any"] == true { " or " } else { " and " };
-            table.row(vec![text(&binding["queue"]), text(&binding["routing_key"]), headers.join(between)]);
+            let to = match &binding["to_exchange"] {
+                Value::Null => text(&binding["queue"]),
+                exchange => format!("exchange {}", text(exchange)),
+            };
+            table.row(vec![to, text(&binding["routing_key"]), headers.join(between)]);
         }
         table.text()
     })?;
@@ -193,6 +171,9 @@ async fn publish(args: &PublishArgs, session: &Session) -> Ended {
     let mut message = args.message.json();
     message.insert("routing_key".to_owned(), args.routing_key.as_str().into());
     message.insert("mandatory".to_owned(), args.mandatory.into());
+    if !args.more_keys.is_empty() {
+        message.insert("more_keys".to_owned(), args.more_keys.clone().into());
+    }
     body::put(&mut message, &read_body(args.body.as_deref())?);
     let path = path(&["v1", "exchanges", &args.exchange, "messages"]);
     let answer = session.client.post(&path, &Value::Object(message)).await?;

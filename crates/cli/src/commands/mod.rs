@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod consume;
 pub(crate) mod exchange;
+mod exchange_args;
 pub(crate) mod health;
 mod lines;
 pub(crate) mod peek;

@@ -5,7 +5,7 @@ use overtake_lane::{BrowseOrder, Cursor};
 
 use super::words::name_of;
 use super::{Fixture, Story};
-use crate::api::{Browse, Filter};
+use crate::api::{Browse, Content, Filter};
 
 /// A message that was seen is still there, as it was.
 pub async fn browsing_changes_nothing<F: Fixture>(fixture: F) {
@@ -102,9 +102,10 @@ pub async fn a_cursor_in_publish_order_survives_what_is_taken_meanwhile<F: Fixtu
 pub async fn a_message_is_shown_with_its_content<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     let mut messages = story.messages("a:5,id=a,key=k,h.colour=red,h.n=-7,h.yes=true");
-    messages[0].content.content_type = Some("text/plain".into());
-    messages[0].content.body = b"\0\xff any bytes".as_ref().into();
-    let published = messages[0].content.clone();
+    let body = b"\0\xff any bytes".as_ref().into();
+    messages[0].content = Content::new(Some("text/plain"), &messages[0].content.headers(), body);
+    let mut published = messages[0].content.clone();
+    published.route = overtake_lane::Route::by("", "q");
     story.engine().publish(messages).await.expect("published");
     let shown = story.show("a").await;
     assert_eq!(*shown.content, published);

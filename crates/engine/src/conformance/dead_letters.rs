@@ -18,7 +18,7 @@ pub async fn a_rejected_message_is_kept_as_a_dead_letter<F: Fixture>(fixture: F)
     assert_eq!(story.left().await, "b · dead a");
     let shown = story.show("a").await.message;
     assert_eq!((shown.status, shown.level), (Status::Dead, Priority(7)));
-    let death = shown.death.expect("it died");
+    let death = shown.death().expect("it died");
     assert_eq!(
         (death.reason, &*death.queue, &*death.lane, death.count),
         (DeathReason::Rejected, "q", "7", 1)
@@ -49,7 +49,7 @@ pub async fn dead_letters_may_go_to_another_queue<F: Fixture>(fixture: F) {
         .browse("dead", crate::api::Browse { limit: 1, ..Default::default() })
         .await
         .expect("seen");
-    let death = page.messages[0].message.death.clone().expect("it died");
+    let death = page.messages[0].message.death().expect("it died");
     assert_eq!((&*death.queue, &*death.lane, page.messages[0].message.level), ("q", "7", Priority(7)));
 }
 

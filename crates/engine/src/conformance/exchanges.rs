@@ -101,8 +101,10 @@ pub async fn the_predeclared_exchanges_are_there<F: Fixture>(fixture: F) {
     story.publish("a,to=amq.topic/a.b").await;
     assert_eq!(story.left().await, "a");
     let exchanges = story.engine().exchanges().await.expect("listed");
-    let names: Vec<_> = exchanges.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(names, ["amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic"]);
+    let names: Vec<_> = exchanges.iter().map(|exchange| &*exchange.name).collect();
+    let expect = ["amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.rabbitmq.trace", "amq.topic"];
+    assert_eq!(names, expect);
+    assert_eq!(story.refusal("a,to=amq.rabbitmq.trace/a.b").await, Refusal::ExchangeInternal);
 }
 
 /// From then on.

@@ -125,7 +125,7 @@ pub async fn a_lease_tells_its_deadline_and_count<F: Fixture>(fixture: F) {
     let message = &leased[0].message;
     assert_eq!((&*message.id, message.key.as_deref(), message.count), ("x", Some("k"), 1));
     assert_eq!((message.priority.clone(), leased[0].content.body.as_ref()), (5.into(), b"a".as_ref()));
-    assert_eq!(leased[0].content.headers.len(), 1);
+    assert_eq!(leased[0].content.headers().len(), 1);
 }
 
 /// Not at the next tick: at once.

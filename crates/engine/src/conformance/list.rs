@@ -101,6 +101,8 @@ macro_rules! conformance_tests {
                 a_delayed_message_expires_too,
                 an_expired_message_becomes_a_dead_letter_if_asked,
                 a_lease_that_waits_is_not_served_with_what_is_over,
+                a_time_to_live_of_0_is_taken_at_once_or_over,
+                a_queue_may_let_expire_what_nobody_takes_at_once,
             ;
             delay:
                 a_delayed_message_is_not_leased_before_it_is_due,
@@ -130,6 +132,18 @@ macro_rules! conformance_tests {
                 dead_letters_count_against_no_limit,
                 a_message_that_lives_is_not_replayed,
                 a_dead_letter_is_not_replayed_while_its_id_is_pending,
+            ;
+            deaths:
+                a_message_tells_how_it_was_published,
+                a_dead_letter_goes_by_the_key_it_came_with,
+                a_dead_letter_goes_by_the_key_of_its_queue,
+                a_dead_letter_goes_by_its_headers,
+                a_message_remembers_every_death,
+                a_dead_letter_loses_its_own_time_to_live,
+                a_round_in_which_nobody_rejects_a_message_ends,
+                what_a_full_queue_evicts_is_a_dead_letter_if_asked,
+                what_a_full_queue_refuses_is_a_dead_letter_if_asked,
+                a_dead_letter_replayed_is_as_it_was_before_it_died,
             ;
             limits:
                 in_a_full_queue_the_least_urgent_message_pays,
@@ -194,6 +208,18 @@ macro_rules! conformance_tests {
                 a_binding_taken_away_routes_no_more,
                 the_bindings_of_a_deleted_queue_are_gone,
             ;
+            wiring:
+                a_message_goes_through_exchanges_bound_to_each_other,
+                an_alternate_gets_what_nothing_is_bound_for,
+                nobody_publishes_to_an_internal_exchange,
+                a_message_with_several_keys_goes_where_each_of_them_leads,
+                a_delayed_exchange_lets_messages_wait,
+                a_consistent_hash_exchange_gives_each_message_to_one_queue,
+                an_exchange_may_go_with_its_last_binding,
+                an_exchange_that_is_not_durable_ends_with_the_engine,
+                an_exchange_in_use_is_kept_if_asked,
+                arguments_are_remembered,
+            ;
             transactions:
                 a_transaction_does_all_of_it,
                 a_transaction_that_is_refused_does_none_of_it,
@@ -209,6 +235,24 @@ macro_rules! conformance_tests {
                 a_publish_of_many_is_all_or_none,
                 an_id_twice_in_a_transaction_is_one_message,
                 a_transaction_of_nothing_does_nothing,
+            ;
+            sessions:
+                publishes_are_answered_in_the_order_in_which_they_were_asked,
+                a_publish_that_is_refused_leaves_its_neighbours_alone,
+                a_publish_tells_in_how_many_queues_it_is,
+                a_message_of_a_pending_id_is_taken_and_not_stored_again,
+                a_request_without_a_token_is_done_and_not_answered,
+                a_consumer_is_answered_before_its_first_message,
+                a_session_gets_no_more_than_its_window,
+                a_consumer_that_is_cancelled_hears_no_more,
+                a_consumer_hears_that_its_queue_is_gone,
+                a_lease_that_waits_holds_up_no_answer,
+                a_lease_that_is_given_up_is_answered_with_nothing,
+                a_session_that_ends_puts_back_what_its_consumers_hold,
+                a_session_that_ends_gives_up_its_leases_that_wait,
+                a_session_that_ends_puts_back_what_it_leased_and_did_not_hear,
+                what_was_asked_before_a_session_ended_is_done,
+                each_session_hears_its_own,
             ;
             restart:
                 messages_survive,

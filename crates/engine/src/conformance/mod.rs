@@ -15,6 +15,7 @@ pub mod admin;
 pub mod browse;
 pub mod caps;
 pub mod dead_letters;
+pub mod deaths;
 pub mod delay;
 pub mod exchanges;
 mod fixture;
@@ -28,14 +29,18 @@ pub mod pickers;
 pub mod refusals;
 pub mod restart;
 pub mod retry;
+pub mod sessions;
 mod story;
+mod talk;
 pub mod transactions;
 pub mod ttl;
+pub mod wiring;
 pub mod words;
 
 pub use fixture::Fixture;
 pub use list::CASES;
 pub use story::{ENDS, End, Story, answered, binding, refused};
+pub use talk::Talk;
 pub use words::settings;
 
 #[cfg(test)]

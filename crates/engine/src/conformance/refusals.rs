@@ -1,6 +1,6 @@
 //! Every no, by name. Those of one theme stand there; here are the others.
 
-use overtake_lane::{ExchangeKind, Outcome, Refusal, Scheme, Settings, Status};
+use overtake_lane::{ExchangeKind, ExchangeSettings, HashOn, Outcome, Refusal, Scheme, Settings, Status};
 
 use super::{Fixture, Story, binding, refused, settings};
 use crate::api::{Browse, ConsumeRequest, DeleteOnly, LeaseRequest, Select};
@@ -36,9 +36,12 @@ pub async fn nothing_can_be_asked_of_an_exchange_that_is_not_there<F: Fixture>(f
     assert_eq!(story.refusal("a:5,to=nobody/key").await, Refusal::NoSuchExchange);
     let engine = story.engine();
     for refusal in [
-        refused(engine.delete_exchange("nobody").await),
+        refused(engine.delete_exchange("nobody", false).await),
         refused(engine.bind(binding("nobody", "q")).await),
         refused(engine.unbind(binding("nobody", "q")).await),
+        refused(engine.exchange("nobody").await),
+        refused(engine.bindings("nobody").await),
+        refused(engine.bind(binding("amq.topic", ">nobody #")).await),
     ] {
         assert_eq!(refusal, Refusal::NoSuchExchange);
     }
@@ -68,7 +71,7 @@ pub async fn a_name_must_be_one<F: Fixture>(fixture: F) {
     }
     for name in ["a\nb", &"x".repeat(201)] {
         assert_eq!(
-            refused(engine.declare_exchange(name, ExchangeKind::Direct).await),
+            refused(engine.declare_exchange(name, ExchangeSettings::default()).await),
             Refusal::NameInvalid,
             "{name:?}"
         );
@@ -78,19 +81,29 @@ pub async fn a_name_must_be_one<F: Fixture>(fixture: F) {
     }
 }
 
-/// Neither the broker's names nor another kind.
+/// Neither the broker's names nor anything else about it.
 pub async fn an_exchange_is_what_it_was_declared_as<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     let engine = story.engine();
+    let direct = || ExchangeSettings::new(ExchangeKind::Direct);
     story.exchange("x", ExchangeKind::Direct, &["q"]).await;
-    assert_eq!(engine.declare_exchange("x", ExchangeKind::Direct).await, Ok(()));
-    assert_eq!(refused(engine.declare_exchange("x", ExchangeKind::Topic).await), Refusal::ExchangeDiffers);
-    assert_eq!(
-        refused(engine.declare_exchange("amq.mine", ExchangeKind::Topic).await),
-        Refusal::ExchangeReserved
-    );
-    assert_eq!(refused(engine.declare_exchange("", ExchangeKind::Direct).await), Refusal::ExchangeReserved);
-    assert_eq!(refused(engine.delete_exchange("amq.topic").await), Refusal::ExchangeReserved);
+    assert_eq!(engine.declare_exchange("x", direct()).await, Ok(()));
+    for (key, other) in [
+        ("kind", ExchangeSettings::new(ExchangeKind::Topic)),
+        ("durable", ExchangeSettings { durable: false, ..direct() }),
+        ("auto_delete", ExchangeSettings { auto_delete: true, ..direct() }),
+        ("internal", ExchangeSettings { internal: true, ..direct() }),
+        ("alternate", ExchangeSettings { alternate: Some("y".into()), ..direct() }),
+        ("delayed", ExchangeSettings { delayed: true, ..direct() }),
+        ("hash_on", ExchangeSettings { hash_on: HashOn::Header("h".into()), ..direct() }),
+    ] {
+        assert_eq!(refused(engine.declare_exchange("x", other).await), Refusal::ExchangeDiffers(key));
+    }
+    for name in ["amq.mine", ""] {
+        assert_eq!(refused(engine.declare_exchange(name, direct()).await), Refusal::ExchangeReserved);
+    }
+    assert_eq!(engine.declare_exchange("amq.direct", direct()).await, Ok(()));
+    assert_eq!(refused(engine.delete_exchange("amq.topic", false).await), Refusal::ExchangeReserved);
 }
 
 /// Numbers and names, as the scheme says.

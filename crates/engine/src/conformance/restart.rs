@@ -106,11 +106,11 @@ pub async fn dead_letters_survive<F: Fixture>(fixture: F) {
     story.publish("a:5,id=a b:5").await;
     story.lease(1).await;
     story.reject("a").await;
-    let death = story.show("a").await.message.death;
+    let death = story.show("a").await.message.deaths;
     for end in ENDS {
         story.again(end).await;
         assert_eq!(story.left().await, "b · dead a", "{end:?}");
-        assert_eq!(story.show("a").await.message.death, death, "{end:?}");
+        assert_eq!(story.show("a").await.message.deaths, death, "{end:?}");
     }
     assert_eq!(story.replay("a", None).await, Ok(1));
     for end in ENDS {
@@ -220,11 +220,13 @@ pub async fn exchanges_and_bindings_survive<F: Fixture>(fixture: F) {
     story.exchange("x", ExchangeKind::Topic, &["q a.*", "r a.#", "r b"]).await;
     story.engine().unbind(binding("x", "r b")).await.expect("unbound");
     story.exchange("gone", ExchangeKind::Fanout, &["q"]).await;
-    story.engine().delete_exchange("gone").await.expect("deleted");
+    story.engine().delete_exchange("gone", false).await.expect("deleted");
     let before = story.engine().exchanges().await.expect("listed");
+    let bound = story.engine().bindings("x").await.expect("listed");
     for end in ENDS {
         story.again(end).await;
         assert_eq!(story.engine().exchanges().await.expect("listed"), before, "{end:?}");
+        assert_eq!(story.engine().bindings("x").await.expect("listed"), bound, "{end:?}");
     }
     story.publish("m,to=x/a.b n,to=x/b").await;
     assert_eq!((&*story.left().await, &*story.left_in("r").await), ("m", "m"));

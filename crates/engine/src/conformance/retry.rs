@@ -59,7 +59,8 @@ pub async fn a_message_dies_after_as_many_deliveries_as_allowed<F: Fixture>(fixt
         story.nack("a").await;
     }
     assert_eq!(story.left().await, "dead a");
-    let death = story.show("a").await.message.death.expect("it died");
+    let shown = story.show("a").await.message;
+    let death = shown.death().expect("it died");
     assert_eq!((death.reason, death.count), (DeathReason::DeliveryLimit, 3));
 }
 

@@ -5,16 +5,18 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
-    Binding, BrowseOrder, ExchangeKind, LaneView, Outcome, QueueView, Receipt, Refusal, Settings, Status,
-    UrgentCredit,
+    Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, Outcome,
+    QueueView, Receipt, Refusal, Settings, Status, UrgentCredit,
 };
 
 use super::fixture::Fixture;
-use super::words::{filter, given, message, name, name_of};
+use super::words::{filter, given, header_value, message, name, name_of};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
+    Browse, BrowsedMessage, ConsumeRequest, Content, Engine, Failure, Filter, LeaseRequest, LeasedMessage,
     NewMessage, PublishedCopy, Refused, Select,
 };
+use crate::consumer::Consumer;
+use crate::session::Delivered;
 
 /// How an engine ends before it is started again: as planned, or without warning.
 pub const ENDS: [End; 2] = [End::Planned, End::Crash];
@@ -67,9 +69,14 @@ impl<F: Fixture> Story<F> {
 
     /// Makes an exchange and binds queues to it: `q key`, `q`.
     pub async fn exchange(&self, exchange: &str, kind: ExchangeKind, bindings: &[&str]) {
-        self.engine().declare_exchange(exchange, kind).await.expect("the exchange is declared");
+        self.exchange_as(exchange, ExchangeSettings::new(kind), bindings).await;
+    }
+
+    /// Makes an exchange of these settings and binds queues and exchanges to it: `q key`, `>x key`.
+    pub async fn exchange_as(&self, exchange: &str, settings: ExchangeSettings, bindings: &[&str]) {
+        self.engine().declare_exchange(exchange, settings).await.expect("the exchange is declared");
         for text in bindings {
-            self.engine().bind(binding(exchange, text)).await.expect("the queue is bound");
+            self.engine().bind(binding(exchange, text)).await.expect("it is bound");
         }
     }
 
@@ -154,17 +161,20 @@ impl<F: Fixture> Story<F> {
 
     /// Notes the receipts of what was leased, and says what it was.
     pub fn take(&self, messages: &[LeasedMessage]) -> String {
+        let note = |leased: &LeasedMessage| self.note(leased.receipt, leased.message.count, &leased.content);
+        messages.iter().map(note).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As [`Story::take`], of one that came by itself.
+    pub fn take_delivered(&self, message: &Delivered) -> String {
+        self.note(message.receipt, message.count, &message.content)
+    }
+
+    fn note(&self, receipt: Receipt, count: u32, content: &Content) -> String {
         let mut receipts = self.receipts.lock().expect("nobody panics with the receipts in hand");
-        let mut names = Vec::new();
-        for message in messages {
-            let body = name_of(&message.content);
-            receipts.entry(body.clone()).or_default().push(message.receipt);
-            names.push(match message.message.count {
-                1 => body,
-                count => format!("{body}({count})"),
-            });
-        }
-        names.join(" ")
+        let body = name_of(content);
+        receipts.entry(body.clone()).or_default().push(receipt);
+        if count == 1 { body } else { format!("{body}({count})") }
     }
 
     /// Starts a consumer that stays.
@@ -188,7 +198,7 @@ impl<F: Fixture> Story<F> {
         let mut names = Vec::new();
         for _ in 0..count {
             let message = consumer.next().await.expect("the consumer goes on");
-            names.push(self.take(&[message]));
+            names.push(self.take_delivered(&message));
         }
         names.join(" ")
     }
@@ -383,21 +393,19 @@ impl<F: Fixture> Story<F> {
     }
 }
 
-/// A binding as a story writes it: `queue key`, `queue h.colour=red h.size=9 any`.
+/// A binding as a story writes it: `queue key`, `queue h.colour=red h.size=9 any`, `>exchange key`.
 pub fn binding(exchange: &str, text: &str) -> Binding {
     let mut words = text.split_whitespace();
-    let queue = name(words.next().expect("a binding names its queue"));
-    let mut binding = Binding {
-        exchange: name(exchange),
-        queue,
-        routing_key: String::new(),
-        headers: Vec::new(),
-        any: false,
+    let to = words.next().expect("a binding names where it leads");
+    let to = match to.strip_prefix('>') {
+        Some(exchange) => Destination::Exchange(name(exchange)),
+        None => Destination::Queue(name(to)),
     };
+    let mut binding = Binding::new(exchange, to, "");
     for word in words {
         match word.strip_prefix("h.").and_then(|header| header.split_once('=')) {
-            Some((name, value)) => binding.headers.push((name.to_owned(), value.to_owned())),
-            None if word == "any" => binding.any = true,
+            Some((name, value)) => binding.headers.push((name.to_owned(), header_value(value))),
+            None if word == "any" => binding.matching = HeadersMatch::Any,
             None => word.clone_into(&mut binding.routing_key),
         }
     }

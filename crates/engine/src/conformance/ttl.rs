@@ -62,10 +62,10 @@ pub async fn a_changed_time_to_live_touches_no_message_that_is_there<F: Fixture>
     assert_eq!(story.left().await, "before");
 }
 
-/// 0 is not "at once".
+/// Nothing said is nothing set.
 pub async fn no_time_to_live_is_for_ever<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    story.publish("a:5,id=a,ttl=0").await;
+    story.publish("a:5,id=a").await;
     assert_eq!(story.show("a").await.message.expires, None);
     story.advance(SHORT_MS).await;
     assert_eq!(story.left().await, "a");
@@ -99,7 +99,7 @@ pub async fn an_expired_message_becomes_a_dead_letter_if_asked<F: Fixture>(fixtu
     story.advance(SHORT_MS).await;
     assert_eq!(story.left().await, "dead a");
     let shown = story.show("a").await.message;
-    let death = shown.death.expect("it died");
+    let death = shown.death().expect("it died");
     assert_eq!((shown.status, death.reason, &*death.lane), (Status::Dead, DeathReason::Expired, "7"));
 }
 
@@ -113,4 +113,28 @@ pub async fn a_lease_that_waits_is_not_served_with_what_is_over<F: Fixture>(fixt
         story.publish("a:1").await;
     });
     assert_eq!(leased, "a");
+}
+
+/// 0 is "at once": whoever waits gets it, else it is over.
+pub async fn a_time_to_live_of_0_is_taken_at_once_or_over<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("gone:5,ttl=0").await;
+    assert_eq!((&*story.left().await, expired(&story, "5").await), ("", 1));
+    let (leased, ()) = tokio::join!(story.wait(600_000), async {
+        story.until_waiting(1).await;
+        story.publish("a:5,ttl=0").await;
+    });
+    assert_eq!(leased, "a");
+    story.nack("a").await;
+    assert_eq!((&*story.left().await, expired(&story, "5").await), ("", 2));
+}
+
+/// For all of its messages, and it takes no room that another needs.
+pub async fn a_queue_may_let_expire_what_nobody_takes_at_once<F: Fixture>(fixture: F) {
+    let at_once = settings(|s| (s.expire_at_once, s.dead_letter_expired) = (true, true));
+    let story = Story::of(fixture, at_once).await;
+    let mut consumer = story.consume(1).await;
+    story.publish("a b").await;
+    assert_eq!(story.next(&mut consumer, 1).await, "a");
+    assert_eq!(story.left().await, "leased a · dead b");
 }

@@ -30,7 +30,7 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
     match key {
         "id" => message.id = Some(value.to_owned()),
         "key" => message.key = Some(value.to_owned()),
-        "ttl" => message.ttl_ms = number(value),
+        "ttl" => message.ttl_ms = Some(number(value)),
         "delay" => message.delay_ms = number(value),
         "bytes" => {
             let mut body = message.content.body.to_vec();
@@ -40,7 +40,10 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
         "in" => message.to = Target::Queue(value.into()),
         "to" => {
             let (name, key) = value.split_once('/').unwrap_or((value, ""));
-            message.to = Target::Exchange { name: name.into(), routing_key: key.into(), mandatory: false };
+            let mut keys = key.split('+').map(Arc::from);
+            let routing_key = keys.next().expect("split gives one at least");
+            let (name, more_keys) = (name.into(), keys.collect());
+            message.to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
         }
         "must" => {
             let Target::Exchange { mandatory, .. } = &mut message.to else { panic!("`must` follows `to=`") };
@@ -49,13 +52,20 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
         header => {
             let name =
                 header.strip_prefix("h.").unwrap_or_else(|| panic!("`{header}` says nothing of a message"));
-            let value = match (value.parse(), value.parse()) {
-                (Ok(int), _) => HeaderValue::Int(int),
-                (_, Ok(bool)) => HeaderValue::Bool(bool),
-                _ => HeaderValue::Text(value.to_owned()),
-            };
-            message.content.headers.insert(name.to_owned(), value);
+            let content = &message.content;
+            let mut headers = content.headers();
+            headers.insert(name.to_owned(), header_value(value));
+            message.content = Content::new(content.content_type(), &headers, content.body.clone());
         }
+    }
+}
+
+/// What a header holds: a whole number, true or false, or text.
+pub fn header_value(text: &str) -> HeaderValue {
+    match (text.parse(), text.parse()) {
+        (Ok(int), _) => HeaderValue::Int(int),
+        (_, Ok(bool)) => HeaderValue::Bool(bool),
+        _ => HeaderValue::Text(text.to_owned()),
     }
 }
 

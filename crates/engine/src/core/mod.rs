@@ -38,8 +38,9 @@ use crate::api::{
 };
 use crate::contents::Contents;
 use crate::options::Options;
+use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
-use overtake_lane::{Exchange, Given, Outcome, QueueView};
+use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueView};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ pub enum Request {
         /// Then these.
         settlements: Vec<(Receipt, Outcome)>,
     },
+    /// Publishes one message, and is told no more of it than [`Answer::Count`]: in so many queues it is now.
+    PublishOne(NewMessage),
     /// Leases once. Answered when there is something or the wait is over.
     Lease {
         /// A new number for this request.
@@ -60,12 +63,12 @@ pub enum Request {
         /// What for.
         lease: LeaseRequest,
     },
-    /// The one who asked for this lease is gone.
+    /// The one who asked for this lease is gone. If it still waits it is answered, with nothing.
     GiveUp {
         /// The number of the request.
         consumer: ConsumerId,
     },
-    /// Starts a consumer that stays.
+    /// Starts a consumer that stays. Answered before its first message.
     Consume {
         /// A new number for it.
         consumer: ConsumerId,
@@ -108,6 +111,10 @@ pub enum Request {
     Queue(Arc<str>),
     /// Shows every exchange.
     Exchanges,
+    /// Shows one exchange.
+    Exchange(Arc<str>),
+    /// Shows the bindings of an exchange.
+    Bindings(Arc<str>),
     /// Shows messages.
     Browse {
         /// The queue.
@@ -144,7 +151,11 @@ pub enum Answer {
     /// A queue.
     Queue(Box<QueueView>),
     /// Exchanges.
-    Exchanges(Vec<(Arc<str>, Exchange)>),
+    Exchanges(Vec<ExchangeView>),
+    /// An exchange.
+    Exchange(Box<ExchangeView>),
+    /// The bindings of an exchange.
+    Bindings(Vec<Binding>),
     /// A page.
     Page(Page),
     /// A message.
@@ -168,7 +179,7 @@ pub enum Out<T> {
         /// Which.
         consumer: ConsumerId,
         /// The message.
-        message: Box<LeasedMessage>,
+        message: Delivered,
     },
     /// A consumer that stayed is gone with its queue.
     Ended {
@@ -189,7 +200,7 @@ struct OpenPull<T> {
 pub struct Core<T> {
     broker: Broker,
     writer: Writer,
-    contents: Contents,
+    contents: Arc<Contents>,
     shelf: Arc<dyn Shelf>,
     holds: Holds,
     /// Runs that nobody holds any more, since the step that is being kept.
@@ -219,9 +230,10 @@ impl<T> Core<T> {
                 self.give_up(now, consumer);
                 (Ok(Answer::Done), false)
             }
+            Request::Consume { consumer, consume } => return self.consume(now, consumer, consume, ticket),
             change @ (Request::Do(_)
             | Request::Publish { .. }
-            | Request::Consume { .. }
+            | Request::PublishOne(_)
             | Request::Reprioritise { .. }
             | Request::Remove { .. }
             | Request::Replay { .. }) => (self.change(now, change), true),
@@ -238,11 +250,7 @@ impl<T> Core<T> {
                 Ok(self.apply(now, command).map(answer_of)?)
             }
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
-            Request::Consume { consumer, consume } => {
-                let ConsumeRequest { queue, window, urgent, priority } = consume;
-                let consume = overtake_lane::Consume { consumer, queue, window, urgent, priority };
-                Ok(self.apply(now, Command::Consume(consume)).map(answer_of)?)
-            }
+            Request::PublishOne(message) => self.publish_one(now, message),
             Request::Reprioritise { queue, select, priority } => {
                 let which = self.choose(&queue, select)?;
                 self.change(now, Request::Do(Command::Reprioritise { queue, which, priority }))
@@ -259,6 +267,15 @@ impl<T> Core<T> {
         }
     }
 
+    /// Nothing of a consumer is durable, so its answer waits for nothing.
+    fn consume(&mut self, now: Time, consumer: ConsumerId, consume: ConsumeRequest, ticket: T) {
+        let ConsumeRequest { queue, window, urgent, priority } = consume;
+        let consume = overtake_lane::Consume { consumer, queue, window, urgent, priority };
+        let before = self.outs.len();
+        let result = self.apply(now, Command::Consume(consume)).map(answer_of).map_err(Refused::from);
+        self.outs.insert(before, Out::Answer { ticket, result, durable: false });
+    }
+
     fn lease(&mut self, now: Time, consumer: ConsumerId, lease: LeaseRequest, ticket: T) {
         let LeaseRequest { queue, max, wait_ms, visibility_ms } = lease;
         self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new() });
@@ -272,11 +289,18 @@ impl<T> Core<T> {
     }
 
     fn give_up(&mut self, now: Time, consumer: ConsumerId) {
-        if self.pulls.remove(&consumer).is_some() {
+        if self.pulls.contains_key(&consumer) {
             // It waits, so it holds nothing: a pull is answered in the step that gives it something.
             let cancelled = self.apply(now, Command::Cancel { consumer });
             assert!(cancelled.is_ok(), "a pull that is not answered is known to the broker");
+            self.serve(consumer);
         }
+    }
+
+    /// The leases that wait, of those whose ticket says so.
+    pub(crate) fn waiting(&self, is_meant: impl Fn(&T) -> bool) -> Vec<ConsumerId> {
+        let meant = self.pulls.iter().filter(|(_, pull)| is_meant(&pull.ticket));
+        meant.map(|(consumer, _)| *consumer).collect()
     }
 
     /// Lets time pass.
@@ -401,12 +425,14 @@ impl<T> Core<T> {
 
     fn deliver(&mut self, delivery: &Delivery) {
         let Delivery { consumer, receipt, place, deadline, .. } = *delivery;
-        let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
         let content = self.content(place);
-        let message = LeasedMessage { receipt, deadline: deadline.some(), message, content };
-        match self.pulls.get_mut(&consumer) {
-            Some(pull) => pull.messages.push(message),
-            None => self.outs.push(Out::Deliver { consumer, message: Box::new(message) }),
+        if let Some(pull) = self.pulls.get_mut(&consumer) {
+            let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
+            pull.messages.push(LeasedMessage { receipt, deadline: deadline.some(), message, content });
+        } else {
+            let Some(message) = self.broker.leased(&receipt) else { return };
+            let message = Delivered::of(receipt, message, content);
+            self.outs.push(Out::Deliver { consumer, message });
         }
     }
 

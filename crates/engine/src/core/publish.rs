@@ -10,7 +10,7 @@ use overtake_store::record::{self, Content as Recorded};
 use overtake_store::{Lsn, StoreError, Writer};
 
 use super::{Answer, Core, may_follow};
-use crate::api::{NewMessage, PublishedCopy, Refused, Target};
+use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
 use crate::place::Where;
 
 /// Bytes of a record beside the content of a message, at most, without its id and key.
@@ -55,10 +55,34 @@ impl<T> Core<T> {
         }
     }
 
+    /// One message of which nothing is told but whether it is taken.
+    pub(super) fn publish_one(&mut self, now: Time, message: NewMessage) -> Result<Answer, Refused> {
+        self.check_size(std::slice::from_ref(&message), 0)?;
+        let publish = self.place(message);
+        let place = publish.place;
+        let result = self.broker.apply(now, Command::PublishUntold(publish), &mut self.step);
+        self.keep(true);
+        self.hold_or_go();
+        match result {
+            Ok(Reply::Count(copies)) => Ok(Answer::Count(copies)),
+            Ok(_) => unreachable!("a publish of which nothing is told answers a count"),
+            Err(refusal) => {
+                self.release(place);
+                Err(refusal.into())
+            }
+        }
+    }
+
     fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refused> {
         let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let size = |message: &NewMessage| {
-            message.content.size() + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
+            let Content { route, .. } = &message.content;
+            let to = match &message.to {
+                Target::Queue(name) => name.len(),
+                Target::Exchange { name, routing_key, .. } => name.len() + routing_key.len(),
+            };
+            let way = to + route.size() + 2 * route.keys.len();
+            message.content.size() + way + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
         };
         let len = messages.iter().map(size).sum::<usize>() + settlements * SETTLEMENT_LEN;
         // Half of what fits: copies for several queues, and leases that follow at once, stand in the same record.
@@ -76,16 +100,21 @@ impl<T> Core<T> {
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
     fn place(&mut self, message: NewMessage) -> Publish {
-        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
+        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, mut content } = message;
+        content.ttl_ms = ttl_ms;
+        if content.route.keys.is_empty() {
+            content.route = to.route();
+        }
         let bytes = u32::try_from(content.size()).unwrap_or(u32::MAX);
+        let content = Arc::new(content);
         let to = match to {
             Target::Queue(name) => Address::Queue(name),
-            Target::Exchange { name, routing_key, mandatory } => {
-                let headers = Arc::new(content.headers.clone());
-                Address::Exchange { name, routing_key, headers, mandatory }
+            Target::Exchange { name, routing_key, more_keys, mandatory } => {
+                let marks = Arc::<Content>::clone(&content);
+                Address::Exchange { name, routing_key, more_keys, marks, mandatory }
             }
         };
-        let place = self.contents.insert(Arc::new(content), self.chunk());
+        let place = self.contents.insert(content, self.chunk());
         let (id, key) = (id.map(Into::into), key.map(Into::into));
         Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }
     }

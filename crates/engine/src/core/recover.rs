@@ -13,6 +13,7 @@ use crate::api::Content;
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::place::Where;
+use crate::post::Post;
 use crate::shelf::{Shelf, ShelfOnDisk, Spiller};
 
 /// Why a store could not be opened.
@@ -122,10 +123,11 @@ impl<T> Core<T> {
         let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN)?);
         let ids = Arc::new(IdIndex::open(Arc::clone(&segments), ID_FILTER_BYTES_MAX)?);
         let shelf = Arc::new(ShelfOnDisk::new(Arc::clone(&segments), Arc::clone(&ids)));
+        let contents = Arc::new(Contents::default());
         let broker = Broker::with_backlog(options.broker(life, writer.record_len_max()), shelf.clone());
         let mut folding = Folding {
-            broker,
-            contents: Contents::default(),
+            broker: broker.with_letters(Arc::new(Post::new(Arc::clone(&contents), shelf.clone()))),
+            contents,
             runs: Runs::new(options.on_damage),
             step: Step::default(),
             left_over: 0,
@@ -198,7 +200,7 @@ fn chunk_of(lsn: Lsn, options: &Options) -> u32 {
 /// A recovery on its way through the journal.
 struct Folding {
     broker: Broker,
-    contents: Contents,
+    contents: Arc<Contents>,
     runs: Runs,
     step: Step,
     left_over: u64,
@@ -246,7 +248,7 @@ impl Folding {
         let unfounded = self.broker.fold(fact, &mut self.step).is_err();
         for effect in self.step.effects.drain(..) {
             match effect {
-                Effect::Released(place) => release(&mut self.contents, place),
+                Effect::Released(place) => release(&self.contents, place),
                 Effect::Shared(place) => {
                     if let Where::Here { chunk, slot } = Where::of(place) {
                         self.contents.share(chunk, slot);
@@ -260,13 +262,13 @@ impl Folding {
             }
         }
         if let Some(place) = place.filter(|_| unfounded) {
-            release(&mut self.contents, place);
+            release(&self.contents, place);
         }
         self.left_over += u64::from(unfounded && counts);
     }
 }
 
-fn release(contents: &mut Contents, place: Place) {
+fn release(contents: &Contents, place: Place) {
     if let Where::Here { chunk, slot } = Where::of(place) {
         contents.release(chunk, slot);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Cursor, Exchange, HeaderValue, MessageView, Query, QueueView, Refusal, Time};
+use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time};
 
 use super::{Answer, Core, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, QueuePage};
@@ -13,7 +13,9 @@ impl<T> Core<T> {
         Ok(match request {
             Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)),
             Request::Queue(name) => Answer::Queue(Box::new(self.broker.view(now, &name)?)),
-            Request::Exchanges => Answer::Exchanges(self.exchanges()),
+            Request::Exchanges => Answer::Exchanges(self.broker.topology().views().collect()),
+            Request::Exchange(name) => Answer::Exchange(Box::new(self.broker.topology().view(&name)?)),
+            Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
             _ => unreachable!("everything else changes something"),
@@ -27,9 +29,9 @@ impl<T> Core<T> {
         QueuePage { queues, next: last.filter(|_| views.next().is_some()) }
     }
 
-    fn exchanges(&self) -> Vec<(Arc<str>, Exchange)> {
-        let all = self.broker.topology().exchanges();
-        all.map(|(name, exchange)| (Arc::clone(name), exchange.clone())).collect()
+    fn bindings(&self, exchange: &str) -> Result<Vec<Binding>, Refusal> {
+        let exchange = self.broker.topology().exchange(exchange).ok_or(Refusal::NoSuchExchange)?;
+        Ok(exchange.bindings().cloned().collect())
     }
 
     fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {
@@ -69,10 +71,10 @@ impl<T> Core<T> {
         };
         self.broker.browse(queue, &query, &mut |message| {
             let content = self.content(message.place);
-            filter
-                .headers
-                .iter()
-                .all(|(name, value)| content.headers.get(name).is_some_and(|header| says(header, value)))
+            let says = |(name, value): &(String, String)| {
+                content.header(name).is_some_and(|header| header.says(value))
+            };
+            filter.headers.iter().all(says)
         })
     }
 
@@ -91,14 +93,6 @@ fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
         bytes <= ANSWER_BYTES_MAX
     };
     sizes.map(fits).take_while(|fits| *fits).count().max(1)
-}
-
-fn says(header: &HeaderValue, text: &str) -> bool {
-    match header {
-        HeaderValue::Text(value) => value == text,
-        HeaderValue::Int(value) => text.parse() == Ok(*value),
-        HeaderValue::Bool(value) => text.parse() == Ok(*value),
-    }
 }
 
 #[cfg(test)]

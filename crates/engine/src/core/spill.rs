@@ -175,7 +175,8 @@ impl<T> Core<T> {
     /// Bytes of memory that messages take, about.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.contents.bytes() + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
+        let said = self.contents.cost() + self.broker.history_bytes();
+        said + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
     }
 
     /// Messages in memory whose content is on the shelf.
@@ -204,7 +205,7 @@ impl<T> Core<T> {
     /// What a message says.
     pub(super) fn content(&self, place: Place) -> Arc<Content> {
         match Where::of(place) {
-            Where::Here { slot, .. } => Arc::clone(self.contents.get(slot)),
+            Where::Here { slot, .. } => self.contents.get(slot),
             Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal),
         }
     }

@@ -1,20 +1,22 @@
 //! The thread that decides: one loop, one broker.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use overtake_lane::{Command, ConsumerId, Outcome, Receipt, Time};
-use tokio::sync::{mpsc, watch};
+use overtake_lane::{Command, Outcome, Receipt, Time};
+use tokio::sync::watch;
 
 use super::disk_thread::{Flush, News};
 use super::freeze::Freeze;
-use super::{Ask, Shared, Ticket};
-use crate::api::{Failure, LeasedMessage};
+use super::sessions::Sessions;
+use super::{Ask, Caller, SessionId, Shared, Ticket};
+use crate::api::Failure;
 use crate::clock::Clock;
 use crate::core::{Answer, Core, Done, Job, Out, Request};
+use crate::session::{self, Taken};
 
 /// Most requests applied before the batch is handed on.
 const TURN_MAX: usize = 1_024;
@@ -43,9 +45,9 @@ pub(super) struct BrokerThread {
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     set_down: watch::Sender<Option<Arc<str>>>,
-    consumers: BTreeMap<ConsumerId, mpsc::UnboundedSender<LeasedMessage>>,
+    sessions: Sessions,
     /// Answers that wait for what is not yet handed over.
-    answers: Vec<(Ticket, Result<Answer, Failure>)>,
+    answers: Vec<(Caller, Result<Answer, Failure>)>,
     /// Requests that wait for a file.
     parked: VecDeque<Ask>,
     in_flight: usize,
@@ -71,7 +73,7 @@ impl BrokerThread {
             clock,
             shared,
             set_down,
-            consumers: BTreeMap::new(),
+            sessions: Sessions::default(),
             answers: Vec::new(),
             parked: VecDeque::new(),
             in_flight: 0,
@@ -85,13 +87,17 @@ impl BrokerThread {
     pub(super) fn run(mut self, asks: &Receiver<Ask>) {
         loop {
             self.turn();
-            let is_done = self.answers.is_empty() && (self.core.is_stuck() || !self.core.is_behind());
+            let is_done = self.nobody_waits() && (self.core.is_stuck() || !self.core.is_behind());
             if self.closing && self.in_flight == 0 && is_done {
                 return self.say_goodbye();
             }
             let Some(ask) = self.wait(asks) else { continue };
+            let mut taken = ask.len();
             self.take(ask);
-            for ask in asks.try_iter().take(TURN_MAX) {
+            while taken <= TURN_MAX
+                && let Ok(ask) = asks.try_recv()
+            {
+                taken += ask.len();
                 self.take(ask);
             }
         }
@@ -120,9 +126,15 @@ impl BrokerThread {
             Ask::Look => {}
             Ask::Thawed => self.thaw(),
             Ask::Close => self.closing = true,
-            request if self.core.is_starved() || !self.parked.is_empty() => self.parked.push_back(request),
+            request if self.must_park() => self.parked.push_back(request),
             request => self.handle(request),
         }
+    }
+
+    /// Whether requests wait for a file, or for those that do. Once nothing can be done any more nobody need wait to hear so.
+    fn must_park(&self) -> bool {
+        let is_down = self.set_down.borrow().is_some();
+        !is_down && (self.core.is_starved() || !self.parked.is_empty())
     }
 
     fn handle(&mut self, ask: Ask) {
@@ -131,21 +143,61 @@ impl BrokerThread {
         }
         let now = self.clock.now();
         match ask {
-            Ask::Request { request, ticket, _place } => {
-                if let Request::Do(Command::Cancel { consumer }) = &request {
-                    self.consumers.remove(consumer);
-                }
-                self.core.handle(now, request, ticket);
-            }
-            Ask::Consume { request, messages, ticket } => {
-                if let Request::Consume { consumer, .. } = &request {
-                    self.consumers.insert(*consumer, messages);
-                }
-                self.core.handle(now, request, ticket);
-            }
+            Ask::Request { request, ticket, _places } => self.core.handle(now, request, ticket),
+            Ask::Begin { session, events } => self.sessions.begin(session, events),
+            Ask::Batch { session, asks, places } => self.work_off(now, session, asks, places),
+            Ask::End { session, unheard } => self.end(now, session, unheard),
             Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
         }
         self.carry_out();
+    }
+
+    /// Does what a session asks, as far as there is room; the rest is parked.
+    fn work_off(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        mut asks: std::vec::IntoIter<session::Ask>,
+        places: Taken,
+    ) {
+        while let Some(session::Ask { token, request }) = asks.next() {
+            let ticket = token.map_or(Ticket::Nobody, |token| Ticket::Session { session, token });
+            if let Request::Do(Command::Cancel { consumer }) = &request {
+                self.sessions.forget(*consumer);
+            }
+            let begins =
+                if let Request::Consume { consumer, .. } = &request { Some(*consumer) } else { None };
+            self.core.handle(now, request, ticket);
+            if let Some(consumer) = begins.filter(|consumer| self.core.broker().has_consumer(*consumer)) {
+                self.sessions.owns(session, consumer);
+            }
+            if asks.len() > 0 && self.core.is_starved() {
+                return self.parked.push_front(Ask::Batch { session, asks, places });
+            }
+        }
+    }
+
+    /// A session is over: nobody holds what it held.
+    fn end(&mut self, now: Time, session: SessionId, mut unheard: Vec<Receipt>) {
+        let (consumers, untold) = self.sessions.end(session);
+        unheard.extend(untold);
+        for consumer in consumers {
+            self.core.handle(now, Request::Do(Command::Cancel { consumer }), Ticket::Nobody);
+        }
+        let is_its =
+            |ticket: &Ticket| matches!(ticket, Ticket::Session { session: its, .. } if *its == session);
+        for consumer in self.core.waiting(is_its) {
+            self.core.handle(now, Request::GiveUp { consumer }, Ticket::Nobody);
+        }
+        self.release(unheard);
+    }
+
+    /// Puts back what was leased and never heard.
+    fn release(&mut self, receipts: Vec<Receipt>) {
+        if !receipts.is_empty() {
+            let release = Request::Do(Command::Settle { receipts, outcome: Outcome::Release });
+            self.core.handle(self.clock.now(), release, Ticket::Nobody);
+        }
     }
 
     /// What was kept for a snapshot is given back: segments now, and journal files when the disk is looked at, which is now.
@@ -157,11 +209,28 @@ impl BrokerThread {
         self.looked = Time(0);
     }
 
-    fn refuse(&self, ask: Ask) {
-        if let Ask::Request { ticket: Some(ticket), .. } | Ask::Consume { ticket: Some(ticket), .. } = ask {
-            let why = self.set_down.borrow().clone().unwrap_or_else(|| Arc::from(super::STOPPED));
-            // Whoever no longer waits need not be told.
-            let _ = ticket.send(Err(Failure::Unavailable(why)));
+    fn refuse(&mut self, ask: Ask) {
+        let why = self.set_down.borrow().clone().unwrap_or_else(|| Arc::from(super::STOPPED));
+        match ask {
+            Ask::Request { ticket, .. } => self.tell_unavailable(ticket, &why),
+            Ask::Batch { session, asks, .. } => {
+                for token in asks.filter_map(|ask| ask.token) {
+                    self.tell_unavailable(Ticket::Session { session, token }, &why);
+                }
+            }
+            // A session that never begins hears nothing, and nobody is left to give back to.
+            Ask::Begin { .. } | Ask::End { .. } => {}
+            Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
+        }
+    }
+
+    fn tell_unavailable(&mut self, ticket: Ticket, why: &Arc<str>) {
+        let failure = Err(Failure::Unavailable(Arc::clone(why)));
+        // Whoever no longer waits need not be told.
+        match ticket {
+            Ticket::Nobody => {}
+            Ticket::Caller(caller) => drop(caller.send(failure)),
+            Ticket::Session { session, token } => drop(self.sessions.answer(session, token, failure, true)),
         }
     }
 
@@ -206,31 +275,51 @@ impl BrokerThread {
         let mut undelivered: Vec<Receipt> = Vec::new();
         for out in self.core.take_outs() {
             match out {
-                Out::Answer { ticket, result, durable: true } => {
-                    self.answers.push((ticket, result.map_err(Failure::Refused)));
+                Out::Answer { ticket, result, durable } => {
+                    let result = result.map_err(Failure::Refused);
+                    undelivered.extend(self.answer(ticket, result, durable));
                 }
-                Out::Answer { ticket, result, durable: false } => {
-                    let unsent = ticket.map(|ticket| ticket.send(result.map_err(Failure::Refused)));
-                    if let Some(Err(Ok(Answer::Leased(messages)))) = unsent {
-                        undelivered.extend(messages.iter().map(|message| message.receipt));
-                    }
-                }
-                Out::Deliver { consumer, message } => {
-                    if let Some(messages) = self.consumers.get(&consumer) {
-                        // A consumer that is gone is cancelled in a moment, and gives back what it held.
-                        let _ = messages.send(*message);
-                    }
-                }
-                Out::Ended { consumer } => {
-                    self.consumers.remove(&consumer);
-                }
+                Out::Deliver { consumer, message } => self.sessions.deliver(consumer, message),
+                Out::Ended { consumer } => self.sessions.ended(consumer),
             }
         }
         if !undelivered.is_empty() {
-            let release = Command::Settle { receipts: undelivered, outcome: Outcome::Release };
-            self.core.handle(self.clock.now(), Request::Do(release), None);
+            self.release(undelivered);
             self.carry_out();
         }
+    }
+
+    /// Answers now, or once it is durable. What was leased comes back if nobody is there to have it.
+    fn answer(&mut self, ticket: Ticket, result: Result<Answer, Failure>, durable: bool) -> Vec<Receipt> {
+        let unsent = match ticket {
+            Ticket::Nobody => Some(result),
+            Ticket::Caller(caller) if durable => {
+                self.answers.push((caller, result));
+                None
+            }
+            Ticket::Caller(caller) => caller.send(result).err(),
+            Ticket::Session { session, token } => self.sessions.answer(session, token, result, durable),
+        };
+        match unsent {
+            Some(Ok(Answer::Leased(messages))) => messages.iter().map(|message| message.receipt).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sessions hear what there is, all of a turn at once.
+    fn tell_sessions(&mut self) {
+        loop {
+            let unheard = self.sessions.tell();
+            if unheard.is_empty() {
+                return;
+            }
+            self.release(unheard);
+            self.carry_out();
+        }
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.answers.is_empty() && self.sessions.is_idle()
     }
 
     /// Lets time pass, goes on with what was parked, and hands on what has gathered.
@@ -259,6 +348,7 @@ impl BrokerThread {
         }
         // Before anybody hears an answer, so that who is refused sees why.
         self.publish_health();
+        self.tell_sessions();
         for job in self.core.take_jobs() {
             // Without a spill thread the process is at its end.
             let _ = self.hands.jobs.send(job);
@@ -274,7 +364,7 @@ impl BrokerThread {
         let now = self.clock.now();
         let batch = self.core.take_batch();
         let jobs = self.core.take_late_jobs();
-        let is_idle = batch.is_none() && self.answers.is_empty() && jobs.is_empty() && !prepare;
+        let is_idle = batch.is_none() && self.nobody_waits() && jobs.is_empty() && !prepare;
         if is_idle && now < self.look_at() {
             return;
         }
@@ -285,9 +375,14 @@ impl BrokerThread {
         }
         self.preparing |= prepare;
         self.in_flight += 1;
-        let answers = std::mem::take(&mut self.answers);
+        let (answers, events) = (std::mem::take(&mut self.answers), self.sessions.take_durable());
         let drop_spares = self.core.is_short();
-        if self.hands.flushes.send(Flush { batch, answers, jobs, prepare, drop_spares, look }).is_err() {
+        if self
+            .hands
+            .flushes
+            .send(Flush { batch, answers, events, jobs, prepare, drop_spares, look })
+            .is_err()
+        {
             self.go_down("the disk thread is gone");
         }
     }
@@ -308,18 +403,17 @@ impl BrokerThread {
             down.get_or_insert_with(|| Arc::from(why));
             first
         });
-        for (ticket, _) in std::mem::take(&mut self.answers) {
-            // Whoever no longer waits need not be told.
-            let _ = ticket.map(|ticket| ticket.send(Err(Failure::Unavailable(Arc::from(why)))));
+        let why = Arc::from(why);
+        for (caller, _) in std::mem::take(&mut self.answers) {
+            self.tell_unavailable(Ticket::Caller(caller), &why);
+        }
+        for ticket in self.core.abandon() {
+            self.tell_unavailable(ticket, &why);
         }
         for ask in std::mem::take(&mut self.parked) {
             self.refuse(ask);
         }
-        for ticket in self.core.abandon() {
-            // Whoever no longer waits need not be told.
-            let _ = ticket.map(|ticket| ticket.send(Err(Failure::Unavailable(Arc::from(why)))));
-        }
-        self.consumers.clear();
+        self.sessions.go_down(&why);
     }
 
     /// The last batch proves the one before it; then nobody is left waiting.

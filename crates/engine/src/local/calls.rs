@@ -1,19 +1,18 @@
 //! [`Engine`] for [`LocalEngine`]: each call is one request.
 
-use std::sync::Arc;
-
 use overtake_lane::{
-    Binding, Command, ConsumerId, Exchange, ExchangeKind, Given, Outcome, QueueView, Receipt, Refusal,
-    Settings, Status,
+    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt,
+    Refusal, Settings, Status,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::{Ask, Door, LocalEngine};
+use super::{Door, LocalEngine, line};
 use crate::api::{
-    Browse, BrowsedMessage, ConsumeRequest, Consumer, Declared, DeleteOnly, EndOfConsumer, Engine, Failure,
-    Health, LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    Browse, BrowsedMessage, Declared, DeleteOnly, Engine, Failure, Health, LeaseRequest, LeasedMessage,
+    NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
+use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 
 impl LocalEngine {
@@ -68,17 +67,29 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn declare_exchange(&self, name: &str, kind: ExchangeKind) -> Pending<()> {
-        self.do_it(Command::DeclareExchange { name: name.into(), kind })
+    fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()> {
+        self.do_it(Command::DeclareExchange { name: name.into(), settings: Box::new(settings) })
     }
 
-    fn delete_exchange(&self, name: &str) -> Pending<()> {
-        self.do_it(Command::DeleteExchange { name: name.into() })
+    fn delete_exchange(&self, name: &str, if_unused: bool) -> Pending<()> {
+        self.do_it(Command::DeleteExchange { name: name.into(), if_unused })
     }
 
-    fn exchanges(&self) -> Pending<Vec<(Arc<str>, Exchange)>> {
+    fn exchanges(&self) -> Pending<Vec<ExchangeView>> {
         self.ask(Request::Exchanges, |answer| {
             if let Answer::Exchanges(exchanges) = answer { Some(exchanges) } else { None }
+        })
+    }
+
+    fn exchange(&self, name: &str) -> Pending<ExchangeView> {
+        self.ask(Request::Exchange(name.into()), |answer| {
+            if let Answer::Exchange(exchange) = answer { Some(*exchange) } else { None }
+        })
+    }
+
+    fn bindings(&self, exchange: &str) -> Pending<Vec<Binding>> {
+        self.ask(Request::Bindings(exchange.into()), |answer| {
+            if let Answer::Bindings(bindings) = answer { Some(bindings) } else { None }
         })
     }
 
@@ -107,9 +118,9 @@ impl Engine for LocalEngine {
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let door = self.door.clone();
         Box::pin(async move {
-            let (ticket, answer) = oneshot::channel();
+            let (caller, answer) = oneshot::channel();
             let consumer = door.next_consumer();
-            door.send(Request::Lease { consumer, lease }, Some(ticket)).await?;
+            door.send(Request::Lease { consumer, lease }, caller).await?;
             let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
             let answer = open.answer.as_mut().expect("nobody has waited yet").await;
             open.answer = None;
@@ -120,23 +131,8 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn consume(&self, consume: ConsumeRequest) -> Pending<Consumer> {
-        let door = self.door.clone();
-        Box::pin(async move {
-            let (ticket, answer) = oneshot::channel();
-            #[expect(clippy::disallowed_methods, reason = "a consumer's window bounds it")]
-            let (to, messages) = mpsc::unbounded_channel();
-            let consumer = door.next_consumer();
-            let end = door.clone();
-            let cancel = move || end.post(Request::Do(Command::Cancel { consumer }));
-            let held_open = EndOfConsumer(Some(Box::new(cancel)));
-            let request = Request::Consume { consumer, consume };
-            door.inbox
-                .send(Ask::Consume { request, messages: to, ticket: Some(ticket) })
-                .map_err(|_| door.unavailable())?;
-            answer.await.unwrap_or_else(|_| Err(door.unavailable()))?;
-            Ok(Consumer { messages, _end: held_open })
-        })
+    fn session(&self) -> Session {
+        line::open(&self.door)
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {

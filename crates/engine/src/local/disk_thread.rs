@@ -5,11 +5,16 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
+use tokio::sync::mpsc;
 
 use super::freeze::{Freeze, SHORT};
-use super::{Ask, Shared, Ticket};
+use super::{Ask, Caller, Shared};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
+use crate::session::Event;
+
+/// Events, and where they go.
+pub(super) type Told = (mpsc::UnboundedSender<Vec<Event>>, Vec<Event>);
 
 /// What the broker thread hands over: in order, each at most once.
 #[derive(Default)]
@@ -17,7 +22,9 @@ pub(super) struct Flush {
     /// What to make durable.
     pub(super) batch: Option<Batch>,
     /// What to tell once everything handed over before and this batch is durable.
-    pub(super) answers: Vec<(Ticket, Result<Answer, Failure>)>,
+    pub(super) answers: Vec<(Caller, Result<Answer, Failure>)>,
+    /// The same, for sessions: answers and nothing else.
+    pub(super) events: Vec<Told>,
     /// What may be done once this batch is durable.
     pub(super) jobs: Vec<Job>,
     /// A file is wanted.
@@ -70,7 +77,7 @@ pub(super) fn run<D: Disk>(
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return freeze.close(super::STOPPED),
         };
-        if let Some(Flush { batch, answers, jobs: late, prepare, drop_spares, look: asked }) = flush {
+        if let Some(Flush { batch, answers, events, jobs: late, prepare, drop_spares, look: asked }) = flush {
             preparing |= prepare;
             let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
             if drop_spares {
@@ -85,14 +92,17 @@ pub(super) fn run<D: Disk>(
             if asked || done.as_ref().is_ok_and(|gone| *gone > 0) {
                 look(&committer);
             }
-            let poison = done.err().map(|error| Arc::from(error.to_string().as_str()));
-            for (ticket, result) in answers {
-                let result = match &poison {
-                    Some(why) => Err(Failure::Unavailable(Arc::clone(why))),
-                    None => result,
-                };
+            let poison: Option<Arc<str>> = done.err().map(|error| Arc::from(error.to_string().as_str()));
+            for (caller, result) in answers {
                 // Whoever no longer waits need not be told.
-                let _ = ticket.map(|ticket| ticket.send(result));
+                let _ = caller.send(poison.clone().map_or(result, |why| Err(Failure::Unavailable(why))));
+            }
+            for (to, mut events) in events {
+                if let Some(why) = &poison {
+                    events.iter_mut().for_each(|event| event.fail(why));
+                }
+                // A session that is gone has nothing to give back of what changed something.
+                let _ = to.send(events);
             }
             if poison.is_none() {
                 // The thread that does them outlives this one.

@@ -16,6 +16,8 @@ mod broker_thread;
 mod calls;
 mod disk_thread;
 mod freeze;
+mod line;
+mod sessions;
 mod snapshots;
 mod spill_thread;
 
@@ -26,15 +28,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use overtake_lane::ConsumerId;
+use overtake_lane::{ConsumerId, Receipt};
 use overtake_store::{Disk, RealDisk};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use self::freeze::Freeze;
-use crate::api::{Failure, Health, LeasedMessage, MemoryHealth};
+use crate::api::{Failure, Health, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
+use crate::session::{self, Event, Places, Taken};
 use crate::watermarks::{DiskHealth, Full};
 
 /// A broker in this process, on a directory of its own.
@@ -59,7 +62,7 @@ pub struct LocalEngine {
 #[derive(Clone)]
 pub(crate) struct Door {
     inbox: Sender<Ask>,
-    places: Arc<Semaphore>,
+    places: Places,
     shared: Arc<Shared>,
     down: watch::Receiver<Option<Arc<str>>>,
 }
@@ -74,28 +77,57 @@ struct Shared {
     syncs: AtomicU64,
     unsynced: AtomicU64,
     consumers: AtomicU64,
+    sessions: AtomicU64,
 }
 
-/// Who waits for an answer, if anybody does.
-type Ticket = Option<oneshot::Sender<Result<Answer, Failure>>>;
+/// Who waits for an answer.
+#[derive(Debug)]
+enum Ticket {
+    Nobody,
+    Caller(Caller),
+    Session { session: SessionId, token: u64 },
+}
+
+/// A call of the engine.
+type Caller = oneshot::Sender<Result<Answer, Failure>>;
+
+/// Names a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SessionId(u64);
 
 /// What comes in at the door.
+#[expect(clippy::large_enum_variant, reason = "nearly all are requests, and they are not kept")]
 enum Ask {
     Request {
         request: Request,
         ticket: Ticket,
-        _place: Option<OwnedSemaphorePermit>,
+        _places: Option<Taken>,
     },
-    Consume {
-        request: Request,
-        messages: mpsc::UnboundedSender<LeasedMessage>,
-        ticket: Ticket,
+    Begin {
+        session: SessionId,
+        events: mpsc::UnboundedSender<Vec<Event>>,
+    },
+    Batch {
+        session: SessionId,
+        asks: std::vec::IntoIter<session::Ask>,
+        places: Taken,
+    },
+    End {
+        session: SessionId,
+        unheard: Vec<Receipt>,
     },
     News(disk_thread::News),
     Look,
     /// A snapshot is over.
     Thawed,
     Close,
+}
+
+impl Ask {
+    /// Requests in it, or as much work as one.
+    fn len(&self) -> usize {
+        if let Self::Batch { asks, .. } = self { asks.len().max(1) } else { 1 }
+    }
 }
 
 impl LocalEngine {
@@ -159,7 +191,7 @@ impl LocalEngine {
             let hands = broker_thread::Hands { flushes, jobs, freeze };
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
-        let door = Door { inbox, places: Arc::new(Semaphore::new(options.inbox.max(1))), shared, down };
+        let door = Door { inbox, places: Places::new(options.inbox), shared, down };
         Ok(Self { door, recovered, snapshots, threads: Mutex::new(vec![broker, disk, spill]) })
     }
 
@@ -216,21 +248,25 @@ impl Door {
     }
 
     /// Puts a request into the inbox as soon as there is a place.
-    async fn send(&self, request: Request, ticket: Ticket) -> Result<(), Failure> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.unavailable())?;
-        let ask = Ask::Request { request, ticket, _place: Some(place) };
+    async fn send(&self, request: Request, caller: Caller) -> Result<(), Failure> {
+        let places = self.places.take(1).await;
+        let ask = Ask::Request { request, ticket: Ticket::Caller(caller), _places: Some(places) };
         self.inbox.send(ask).map_err(|_| self.unavailable())
     }
 
     /// Puts a request that nobody waits for into the inbox at once.
     fn post(&self, request: Request) {
+        self.tell(Ask::Request { request, ticket: Ticket::Nobody, _places: None });
+    }
+
+    fn tell(&self, ask: Ask) {
         // Where nobody listens any more there is nothing left to do.
-        let _ = self.inbox.send(Ask::Request { request, ticket: None, _place: None });
+        let _ = self.inbox.send(ask);
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, Failure> {
-        let (ticket, answer) = oneshot::channel();
-        self.send(request, Some(ticket)).await?;
+        let (caller, answer) = oneshot::channel();
+        self.send(request, caller).await?;
         answer.await.unwrap_or_else(|_| Err(self.unavailable()))
     }
 

@@ -9,6 +9,7 @@ mod load;
 mod low;
 mod opening;
 mod poison;
+mod session;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use overtake_engine::{
     Browse, ConsumeRequest, DeleteOnly, Engine, Failure, Filter, LeaseRequest, LocalEngine, Select,
 };
-use overtake_lane::{Binding, ExchangeKind, Outcome, Settings};
+use overtake_lane::{Binding, Destination, ExchangeSettings, Outcome, Settings};
 use overtake_store::{Fault, MemoryDisk, OperationKind};
 
 use crate::support::{bodies, clock, message, open_disk, pull};
@@ -28,22 +28,18 @@ async fn after_a_failed_sync_every_call_is_answered_unavailable() {
     assert_eq!(engine.health().down, Some(why.clone()));
     let waiting = LeaseRequest { wait_ms: 600_000, ..pull("q", 1) };
     let consume = ConsumeRequest { queue: "q".into(), window: None, urgent: None, priority: 0 };
-    let binding = || Binding {
-        exchange: "amq.topic".into(),
-        queue: "q".into(),
-        routing_key: "#".into(),
-        headers: Vec::new(),
-        any: false,
-    };
+    let binding = || Binding::new("amq.topic", Destination::Queue("q".into()), "#");
     let all = || Select::Matching(Filter::default());
     let answers = [
         engine.declare_queue("r", Settings::default()).await.err(),
         engine.delete_queue("q", DeleteOnly::default()).await.err(),
         engine.queues(None, 9).await.err(),
         engine.queue("q").await.err(),
-        engine.declare_exchange("x", ExchangeKind::Topic).await.err(),
-        engine.delete_exchange("x").await.err(),
+        engine.declare_exchange("x", ExchangeSettings::default()).await.err(),
+        engine.delete_exchange("x", false).await.err(),
         engine.exchanges().await.err(),
+        engine.exchange("x").await.err(),
+        engine.bindings("x").await.err(),
         engine.bind(binding()).await.err(),
         engine.unbind(binding()).await.err(),
         engine.publish(vec![message("a", 5)]).await.err(),

@@ -22,10 +22,13 @@ const HEADER_TEXT_LEN_MAX: usize = 8_192;
 /// Longest media type and routing key, bytes: what AMQP's short strings hold.
 const SHORT_TEXT_LEN_MAX: usize = 255;
 
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+
+/// Further routing keys of one message.
+pub(crate) type MoreKeys = Bounded<String, 100>;
 
 /// What every published message may say, and before it what only some may.
 macro_rules! message {
@@ -69,14 +72,15 @@ macro_rules! message {
             /// 422 or 413 for the first thing that cannot be.
             pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
                 let body = body(self.body, self.body_base64)?;
+                check_content(self.content_type.as_deref(), &self.headers.0)?;
                 let message = NewMessage {
                     to,
                     priority: self.priority.0,
                     id: self.id,
                     key: self.key,
-                    ttl_ms: self.ttl_ms.map_or(0, |ms| ms.0),
+                    ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
-                    content: Content { headers: self.headers.0, content_type: self.content_type, body },
+                    content: Content::new(self.content_type.as_deref(), &self.headers.0, body),
                 };
                 limits.check(&message)?;
                 Ok(message)
@@ -105,6 +109,9 @@ message! {
         /// By which the exchange chooses queues. At most 255 bytes.
         #[serde(default)]
         routing_key: String,
+        /// Up to 100 further routing keys: it goes wherever one of all leads, once to each queue.
+        #[schema(value_type = Option<Vec<String>>)]
+        more_keys: Option<MoreKeys>,
         /// Refuse it when no queue gets it, instead of dropping it.
         #[serde(default)]
         mandatory: bool,
@@ -120,6 +127,9 @@ message! {
         /// By which the exchange chooses queues. At most 255 bytes.
         #[serde(default)]
         routing_key: String,
+        /// Up to 100 further routing keys: it goes wherever one of all leads, once to each queue.
+        #[schema(value_type = Option<Vec<String>>)]
+        more_keys: Option<MoreKeys>,
         /// Refuse it when no queue gets it, instead of dropping it.
         #[serde(default)]
         mandatory: bool,
@@ -135,6 +145,9 @@ message! {
         exchange: Option<String>,
         /// By which the exchange chooses queues. At most 255 bytes.
         routing_key: Option<String>,
+        /// Up to 100 further routing keys: it goes wherever one of all leads, once to each queue.
+        #[schema(value_type = Option<Vec<String>>)]
+        more_keys: Option<MoreKeys>,
         /// Refuse the transaction when no queue gets the message.
         #[serde(default)]
         mandatory: bool,
@@ -171,12 +184,14 @@ impl ExchangePublishIn {
         limits: Limits,
     ) -> Result<Vec<NewMessage>, Problem> {
         let Some(Bounded(many)) = self.messages.take() else {
-            let to = to_exchange(Arc::clone(exchange), &self.routing_key, self.mandatory)?;
+            let more = self.more_keys.take();
+            let to = to_exchange(Arc::clone(exchange), &self.routing_key, more, self.mandatory)?;
             return Ok(vec![self.into_message(to, limits)?]);
         };
         alone(self == Self::default())?;
-        each(many, "messages", |message| {
-            let to = to_exchange(Arc::clone(exchange), &message.routing_key, message.mandatory)?;
+        each(many, "messages", |mut message| {
+            let more = message.more_keys.take();
+            let to = to_exchange(Arc::clone(exchange), &message.routing_key, more, message.mandatory)?;
             message.into_message(to, limits)
         })
     }
@@ -187,19 +202,21 @@ impl TransactionMessageIn {
     ///
     /// # Errors
     /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_new(self, limits: Limits) -> Result<NewMessage, Problem> {
+    pub(crate) fn into_new(mut self, limits: Limits) -> Result<NewMessage, Problem> {
+        let more = self.more_keys.take();
+        let is_plain = self.routing_key.is_none() && more.is_none() && !self.mandatory;
         let to = match (&self.queue, &self.exchange) {
-            (Some(queue), None) if self.routing_key.is_none() && !self.mandatory => {
+            (Some(queue), None) if is_plain => {
                 Target::Queue(Arc::from(crate::path::checked(queue, "queue")?))
             }
             (None, Some(exchange)) => {
                 let exchange = Arc::from(crate::path::checked(exchange, "exchange")?);
-                to_exchange(exchange, self.routing_key.as_deref().unwrap_or_default(), self.mandatory)?
+                to_exchange(exchange, self.routing_key.as_deref().unwrap_or_default(), more, self.mandatory)?
             }
             (Some(_), None) => {
                 return Err(Problem::bad_value(
                     "routing_key",
-                    "`routing_key` and `mandatory` go with an exchange",
+                    "`routing_key`, `more_keys` and `mandatory` go with an exchange",
                 ));
             }
             _ => return Err(Problem::bad_value("queue", "give one of `queue` and `exchange`")),
@@ -209,9 +226,17 @@ impl TransactionMessageIn {
 }
 
 /// The target of a message for an exchange.
-pub(crate) fn to_exchange(name: Arc<str>, routing_key: &str, mandatory: bool) -> Result<Target, Problem> {
+pub(crate) fn to_exchange(
+    name: Arc<str>,
+    routing_key: &str,
+    more: Option<MoreKeys>,
+    mandatory: bool,
+) -> Result<Target, Problem> {
     check_short("routing_key", routing_key)?;
-    Ok(Target::Exchange { name, routing_key: Arc::from(routing_key), mandatory })
+    let more = more.map_or_else(Vec::new, |more| more.0);
+    more.iter().try_for_each(|key| check_short("more_keys", key))?;
+    let more_keys = more.into_iter().map(Arc::from).collect();
+    Ok(Target::Exchange { name, routing_key: Arc::from(routing_key), more_keys, mandatory })
 }
 
 /// Each in turn; a problem says in which one it is.
@@ -252,7 +277,7 @@ impl Limits {
     /// Whether the message fits.
     ///
     /// # Errors
-    /// 413 for the body, 422 for the rest.
+    /// 413.
     pub(crate) fn check(self, message: &NewMessage) -> Result<(), Problem> {
         if message.content.body.len() as u64 > self.max_message_bytes {
             return Err(Problem::too_large(
@@ -263,11 +288,19 @@ impl Limits {
             )
             .key("body"));
         }
-        if let Some(media_type) = &message.content.content_type {
-            check_short("content_type", media_type)?;
-        }
-        check_headers(&message.content.headers)
+        Ok(())
     }
+}
+
+/// Whether what a message says about itself can be kept.
+///
+/// # Errors
+/// 422 for what is too long, too many, or has control characters.
+pub(crate) fn check_content(content_type: Option<&str>, headers: &Headers) -> Result<(), Problem> {
+    if let Some(media_type) = content_type {
+        check_short("content_type", media_type)?;
+    }
+    check_headers(headers)
 }
 
 pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {

@@ -202,7 +202,7 @@ fn a_transaction_goes_to_queues_and_exchanges() {
     );
     check(
         r#"{"publish":[{"exchange":"x","routing_key":"k","mandatory":true,"body":""}]}"#,
-        r#"([Exchange { name: "x", routing_key: "k", mandatory: true }], 0)"#,
+        r#"([Exchange { name: "x", routing_key: "k", more_keys: [], mandatory: true }], 0)"#,
     );
     check(r#"{"publish":[{"body":""}]}"#, "422 value-invalid publish[0].queue");
     check(r#"{"publish":[{"queue":"a","exchange":"b","body":""}]}"#, "422 value-invalid publish[0].queue");

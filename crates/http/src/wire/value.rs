@@ -82,24 +82,24 @@ impl<'de> Deserialize<'de> for GivenIn {
     }
 }
 
-/// Headers: an object of texts, whole numbers and booleans.
+/// Headers: an object of texts, whole numbers and booleans, and where `NULLS` says so of nulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeadersIn(pub(crate) Headers);
+pub(crate) struct HeadersIn<const NULLS: bool = false>(pub(crate) Headers);
 
-impl<'de> Deserialize<'de> for HeadersIn {
+impl<'de, const NULLS: bool> Deserialize<'de> for HeadersIn<NULLS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = HeadersIn;
+        struct Object<const NULLS: bool>;
+        impl<'de, const NULLS: bool> Visitor<'de> for Object<NULLS> {
+            type Value = HeadersIn<NULLS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "an object of at most {HEADERS_MAX} texts, whole numbers and booleans")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<HeadersIn, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
                 let mut headers = Headers::new();
                 while let Some(name) = object.next_key::<String>()? {
-                    let OneHeader(value) = object.next_value()?;
+                    let OneHeader::<NULLS>(value) = object.next_value()?;
                     if headers.contains_key(&name) {
                         return Err(A::Error::custom(format_args!("the header `{name}` is there twice")));
                     }
@@ -111,57 +111,58 @@ impl<'de> Deserialize<'de> for HeadersIn {
                 Ok(HeadersIn(headers))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(Object::<NULLS>)
     }
 }
 
 impl HeadersIn {
-    /// As filters and bindings compare: by name, as text.
+    /// As filters compare: by name, as text.
     pub(crate) fn into_texts(self) -> Vec<(String, String)> {
-        let text = |value| match value {
-            HeaderValue::Bool(bool) => bool.to_string(),
-            HeaderValue::Int(number) => number.to_string(),
-            HeaderValue::Text(text) => text,
-        };
+        let text = |value: HeaderValue| value.text().unwrap_or_default().into_owned();
         self.0.into_iter().map(|(name, value)| (name, text(value))).collect()
     }
 }
 
-struct OneHeader(HeaderValue);
+struct OneHeader<const NULLS: bool>(HeaderValue);
 
-impl<'de> Deserialize<'de> for OneHeader {
+impl<'de, const NULLS: bool> Deserialize<'de> for OneHeader<NULLS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Scalar;
-        impl Visitor<'_> for Scalar {
-            type Value = OneHeader;
+        struct Scalar<const NULLS: bool>;
+        impl<const NULLS: bool> Visitor<'_> for Scalar<NULLS> {
+            type Value = OneHeader<NULLS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text, a whole number of 64 bits or a boolean")
             }
 
-            fn visit_bool<E: Error>(self, bool: bool) -> Result<OneHeader, E> {
+            fn visit_bool<E: Error>(self, bool: bool) -> Result<Self::Value, E> {
                 Ok(OneHeader(HeaderValue::Bool(bool)))
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<OneHeader, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
                 Ok(OneHeader(HeaderValue::Int(number)))
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<OneHeader, E> {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
                 i64::try_from(number)
                     .map(|number| OneHeader(HeaderValue::Int(number)))
                     .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<OneHeader, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(OneHeader(HeaderValue::Text(text.to_owned())))
             }
 
-            fn visit_string<E: Error>(self, text: String) -> Result<OneHeader, E> {
+            fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
                 Ok(OneHeader(HeaderValue::Text(text)))
             }
+
+            fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+                let nothing = || E::invalid_type(Unexpected::Unit, &self);
+                NULLS.then_some(OneHeader(HeaderValue::Void)).ok_or_else(nothing)
+            }
         }
-        deserializer.deserialize_any(Scalar)
+        deserializer.deserialize_any(Scalar::<NULLS>)
     }
 }
 

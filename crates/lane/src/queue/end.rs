@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Queue;
 use crate::command::{Effect, Step};
-use crate::entries::{Entry, Slot};
+use crate::deaths::Deaths;
+use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::Time;
-use crate::message::{Death, DeathReason, Message, Settled, State};
+use crate::message::{Message, Settled, State};
 use crate::priority::{Given, Original, Priority};
 use crate::refusal::Refusal;
 
@@ -20,35 +21,30 @@ impl Queue {
         step.effects.push(Effect::Released(message.place));
     }
 
-    /// Where, why and when it dies.
-    pub(crate) fn death(&self, now: Time, slot: Slot, reason: DeathReason) -> Death {
-        let Entry { message, lane, .. } = &self.entries[slot];
-        Death {
-            reason,
-            queue: Arc::clone(&self.name),
-            lane: Arc::clone(&self.lanes.lane(*lane).name),
-            at: now,
-            count: message.count,
-        }
-    }
-
     /// The message stays here as a dead letter. It does not expire any more.
-    pub(crate) fn bury(&mut self, slot: Slot, death: Death, step: &mut Step) {
+    pub(crate) fn bury(&mut self, slot: Slot, deaths: Arc<Deaths>, step: &mut Step) {
         let Message { seq, count, .. } = self.entries[slot].message;
         self.lanes.lane_mut(self.entries[slot].lane).stats.dead_lettered += 1;
-        step.facts.push(Fact::Died { queue: self.id, seq, count, death: Box::new(death.clone()) });
-        self.lay_out(slot, death);
+        step.facts.push(Fact::Died { queue: self.id, seq, count, deaths: deaths.clone() });
+        self.lay_out(slot, Some(deaths));
     }
 
-    pub(super) fn lay_out(&mut self, slot: Slot, death: Death) {
+    /// Out of the lanes, dead. Without a history it is still to be decided what becomes of it, in the same step.
+    pub(super) fn lay_out(&mut self, slot: Slot, deaths: Option<Arc<Deaths>>) {
         if self.settings.last_value.is_some() {
             self.by_key.forget(&self.entries, slot);
+        }
+        if let Some(after) = deaths.as_deref() {
+            let before = self.entries[slot].message.deaths().map_or(0, Deaths::size);
+            self.history_bytes = self.history_bytes - before + after.size();
         }
         self.change_state(slot, |entry| {
             entry.holder = None;
             entry.outdated = false;
             entry.message.state = State::Dead;
-            entry.message.extras.get_or_insert_default().death = Some(death);
+            if deaths.is_some() {
+                entry.message.extras.get_or_insert_default().deaths = deaths;
+            }
         });
     }
 

@@ -3,10 +3,11 @@
 use super::Queue;
 use crate::bitmap::Bitmap;
 use crate::command::{Delivery, Effect, Step};
+use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
-use crate::message::{DeathReason, Message, PutBack, Settled, State};
+use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
 use crate::priority::Priority;
 use crate::refusal::Refusal;

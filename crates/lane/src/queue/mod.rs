@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::alarms::Alarms;
 use crate::broker::Totals;
+use crate::deaths::Deaths;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::ids::{QueueId, Seq, Time};
 use crate::index::{SeqIndex, TextIndex};
@@ -29,7 +30,7 @@ use crate::settings::{LastValue, Order, Settings};
 
 use rewrite::Rewrite;
 
-pub(crate) use publish::{Admission, Admitted};
+pub(crate) use publish::{Admission, Admitted, Copied};
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -57,6 +58,10 @@ pub(crate) struct Queue {
     spilling: BTreeMap<RunId, Vec<Seq>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
+    /// Bytes of the histories of the messages in memory that ever died.
+    pub(crate) history_bytes: u64,
+    /// Evicted in this step, to be dead-lettered before it ends.
+    pub(crate) payers: Vec<Seq>,
     /// Runs that are being written anew.
     rewriting: BTreeMap<RunId, Rewrite>,
     /// Leased to pulls.
@@ -94,6 +99,8 @@ impl Queue {
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
+            history_bytes: 0,
+            payers: Vec::new(),
             rewriting: BTreeMap::new(),
             id,
             name,
@@ -176,15 +183,16 @@ impl Queue {
         let entries = &mut self.entries;
         let Entry { message, lane: index, holder, .. } = &entries[slot];
         let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
             State::Ready => {
-                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
                 self.lanes.push_ready(entries, slot);
             }
             State::Delayed { .. } => {
-                (self.waiting, self.waiting_bytes) = (self.waiting + 1, self.waiting_bytes + bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
                 lane.delayed += 1;
                 self.delayed.push_back(entries, slot);
@@ -218,15 +226,16 @@ impl Queue {
         self.alarms.clear(entries, slot);
         let Entry { message, lane: index, holder, .. } = &entries[slot];
         let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
             State::Ready => {
-                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
                 self.lanes.take_ready(entries, slot);
             }
             State::Delayed { .. } => {
-                (self.waiting, self.waiting_bytes) = (self.waiting - 1, self.waiting_bytes - bytes);
+                (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
                 lane.delayed -= 1;
                 self.delayed.remove(entries, slot);
@@ -273,12 +282,18 @@ impl Queue {
         let seq = message.seq;
         self.next_seq = self.next_seq.max(seq.next());
         let lane = self.open_lane(message.priority);
-        let slot = self.entries.insert(message, lane);
+        let slot = self.enter(message, lane);
         self.lanes.lane_mut(lane).stats.published += 1;
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
         self.attach(slot);
         slot
+    }
+
+    /// Gives a message a slot.
+    fn enter(&mut self, message: Message, lane: u16) -> Slot {
+        self.history_bytes += message.deaths().map_or(0, Deaths::size);
+        self.entries.insert(message, lane)
     }
 
     /// Makes a message found by its id and counted as the value of its key. A dead letter does neither where something
@@ -315,6 +330,7 @@ impl Queue {
             self.by_key.forget(&self.entries, slot);
         }
         self.by_seq.remove(self.entries[slot].message.seq);
+        self.history_bytes -= self.entries[slot].message.deaths().map_or(0, Deaths::size);
         self.entries.remove(slot)
     }
 
@@ -397,6 +413,11 @@ impl Queue {
         }
         Ok(())
     }
+}
+
+/// Messages and bytes that count against the limits of the queue while it waits.
+fn room_of(message: &Message) -> (u64, u64) {
+    if message.is_at_once() { (0, 0) } else { (1, u64::from(message.bytes)) }
 }
 
 /// What a last-value queue keeps the newest of: the text of the key, which for the whole queue is always the same.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Queue;
+use super::{Queue, room_of};
 use crate::command::{Publish, Published, Step};
 use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
@@ -10,7 +10,7 @@ use crate::ids::{Seq, Time};
 use crate::message::{Extras, Message, Settled, State, seq_of_public_id};
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
-use crate::settings::{LastValue, Overflow};
+use crate::settings::{DeadLetterTo, LastValue, Overflow, Settings};
 
 impl Queue {
     /// The priority a given one means here.
@@ -37,7 +37,7 @@ impl Queue {
         let priority = self.map_priority(&publish.priority)?;
         check_texts(publish)?;
         if let Some(pending) = self.pending_of(publish.id.as_deref()) {
-            return Ok(Admission { priority, pending: Some(pending) });
+            return Ok(Admission { priority, pending: Some(pending), at_once: false });
         }
         if self.settings.last_value == Some(LastValue::Key) && publish.key.is_none() {
             return Err(Refusal::KeyMissing);
@@ -47,9 +47,12 @@ impl Queue {
             return Err(Refusal::MessageTooLarge);
         }
         self.lanes.check(priority)?;
-        let replaced = self.replaced_by(publish.key.as_deref());
-        self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
-        Ok(Admission { priority, pending: None })
+        let at_once = publish.ttl_ms == Some(0) || self.settings.expire_at_once;
+        if !at_once {
+            let replaced = self.replaced_by(publish.key.as_deref());
+            self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
+        }
+        Ok(Admission { priority, pending: None, at_once })
     }
 
     /// Whether one more fits, counted as if `replaced` had gone already.
@@ -60,9 +63,9 @@ impl Queue {
         before: Admitted,
         replaced: Option<Slot>,
     ) -> Result<(), Refusal> {
-        let freed = replaced.map_or(0, |slot| u64::from(self.entries[slot].message.bytes));
-        let waiting = self.waiting + before.messages - u64::from(replaced.is_some());
-        let waiting_bytes = self.waiting_bytes + before.bytes + bytes - freed;
+        let freed = replaced.map_or((0, 0), |slot| room_of(&self.entries[slot].message));
+        let waiting = self.waiting + before.messages - freed.0;
+        let waiting_bytes = self.waiting_bytes + before.bytes + bytes - freed.1;
         if let Some(reject) = &self.settings.reject_below
             && waiting >= reject.depth
             && self.settings.scheme.map(&reject.priority).is_ok_and(|least| priority < least)
@@ -92,19 +95,23 @@ impl Queue {
             && message.state == State::Ready
             && self.lanes.rank_of(*lane) >= rank
         {
-            messages += 1;
-            bytes += u64::from(message.bytes);
+            let room = room_of(message);
+            (messages, bytes) = (messages + room.0, bytes + room.1);
         }
         for payer in self.lanes.ready().iter().filter(|payer| *payer >= rank) {
             let lane = self.lanes.at_rank(payer);
-            messages -= lane.ready;
-            bytes -= lane.ready_bytes;
+            // Those that are over at once stand there in this step and are not counted.
+            messages = messages.saturating_sub(lane.ready);
+            bytes = bytes.saturating_sub(lane.ready_bytes);
         }
         !self.is_over(messages, bytes)
     }
 
     /// Whether a message of its priority is taken without being refused for the queue's limits.
     pub(crate) fn has_room_for(&self, message: &Message) -> bool {
+        if self.settings.expire_at_once {
+            return true;
+        }
         let replaced = self.replaced_by(message.key());
         self.admit_depth(message.priority, u64::from(message.bytes), Admitted::default(), replaced).is_ok()
     }
@@ -121,6 +128,11 @@ impl Queue {
             LastValue::Key => key.unwrap_or(""),
         };
         self.by_key.get(&self.entries, text)
+    }
+
+    /// Whether one more message of so many bytes fits without anybody paying for it.
+    pub(crate) fn has_free_room(&self, bytes: u32) -> bool {
+        !self.is_over(self.waiting + 1, self.waiting_bytes + u64::from(bytes))
     }
 
     fn is_over(&self, messages: u64, bytes: u64) -> bool {
@@ -153,13 +165,44 @@ impl Queue {
         default_ttl_ms: u64,
         step: &mut Step,
     ) -> Copied {
-        let extras = (publish.id.is_some() || publish.key.is_some())
-            .then(|| Box::new(Extras { id: publish.id.clone(), key: publish.key.clone(), death: None }));
         let state = match publish.delay_ms {
             0 => State::Ready,
             delay => State::Delayed { due: now.after(delay) },
         };
-        let message = Message {
+        let message = self.compose(now, publish, priority, default_ttl_ms, state);
+        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
+        let seq = message.seq;
+        Copied { seq, priority, slot: self.arrive(message, step), duplicate: false }
+    }
+
+    /// Puts in what is refused, out of the lanes. It is still to be decided what becomes of it, in the same step.
+    pub(crate) fn lay_down(
+        &mut self,
+        now: Time,
+        publish: &Publish,
+        priority: Priority,
+        default_ttl_ms: u64,
+        step: &mut Step,
+    ) -> Seq {
+        let message = self.compose(now, publish, priority, default_ttl_ms, State::Dead);
+        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
+        let seq = message.seq;
+        self.insert(message);
+        seq
+    }
+
+    /// The message that a publish makes here.
+    fn compose(
+        &self,
+        now: Time,
+        publish: &Publish,
+        priority: Priority,
+        default_ttl_ms: u64,
+        state: State,
+    ) -> Message {
+        let has_texts = publish.id.is_some() || publish.key.is_some();
+        let texts = || Extras { id: publish.id.clone(), key: publish.key.clone(), deaths: None };
+        Message {
             seq: self.next_seq,
             priority,
             original: publish.priority.original(),
@@ -169,18 +212,17 @@ impl Queue {
             count: 0,
             place: publish.place,
             state,
-            extras,
-        };
-        step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
-        let seq = message.seq;
-        Copied { seq, priority, slot: self.arrive(message, step), duplicate: false }
+            extras: has_texts.then(|| Box::new(texts())),
+        }
     }
 
     /// When a message that is published now expires: the least of its own time to live, the queue's (else the global
     /// one) and the queue's longest.
-    pub(crate) fn expiry(&self, now: Time, own_ms: u64, default_ms: u64) -> Time {
-        let base = if self.settings.ttl_ms > 0 { self.settings.ttl_ms } else { default_ms };
-        let least = [base, own_ms, self.settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0).min();
+    pub(crate) fn expiry(&self, now: Time, own_ms: Option<u64>, default_ms: u64) -> Time {
+        let Settings { ttl_ms, max_ttl_ms, expire_at_once, .. } = *self.settings;
+        let base = if ttl_ms > 0 { ttl_ms } else { default_ms };
+        let set = [base, max_ttl_ms].into_iter().filter(|ms| *ms > 0);
+        let least = set.chain(own_ms).chain(expire_at_once.then_some(0)).min();
         least.map_or(Time::NEVER, |ms| now.after(ms))
     }
 
@@ -191,7 +233,8 @@ impl Queue {
         if let Some(older) = replaced {
             self.settle(older, Settled::Replaced, step);
         }
-        self.evict(slot, step).then_some(slot)
+        let stays = self.entries[slot].message.is_at_once() || self.evict(slot, step);
+        stays.then_some(slot)
     }
 
     pub(super) fn is_waiting(&self, slot: Slot) -> bool {
@@ -209,12 +252,21 @@ impl Queue {
                 self.lanes.at_rank(least).iter(&self.entries).find(|slot| *slot != newcomer)
             });
             let victim = victim.unwrap_or(newcomer);
-            self.settle(victim, Settled::Evicted, step);
+            self.let_pay(victim, step);
             if victim == newcomer {
                 return false;
             }
         }
         true
+    }
+
+    /// Dropped, or out of the lanes and to be dead-lettered in this step: when all that comes in it has its room.
+    fn let_pay(&mut self, victim: Slot, step: &mut Step) {
+        if !self.settings.dead_letter_evicted || self.settings.dead_letter == DeadLetterTo::Drop {
+            return self.settle(victim, Settled::Evicted, step);
+        }
+        self.payers.push(self.entries[victim].message.seq);
+        self.lay_out(victim, None);
     }
 
     /// What to answer for a copy.
@@ -241,6 +293,8 @@ pub(crate) struct Admission {
     pub(crate) priority: Priority,
     /// A pending message has its id: nothing is to be done.
     pub(crate) pending: Option<Copied>,
+    /// It is taken at once or over, and needs no room.
+    pub(crate) at_once: bool,
 }
 
 /// What became of one copy of a publish.

@@ -1,10 +1,13 @@
 //! What a recovery does to a queue, fact by fact. Nothing is decided here.
 
+use std::sync::Arc;
+
 use super::Queue;
 use crate::command::{Effect, Step};
+use crate::deaths::Deaths;
 use crate::entries::Slot;
 use crate::ids::{LeaseId, Place, Seq, Time};
-use crate::message::{Death, Message, Settled, State};
+use crate::message::{Message, Settled, State};
 use crate::ordinals::Ordinals;
 use crate::run::{Reader, Rewritten, Run, RunId, RunRecord};
 
@@ -35,9 +38,9 @@ impl Queue {
         self.wait(slot, due);
     }
 
-    pub(crate) fn fold_died(&mut self, slot: Slot, count: u32, death: Death) {
+    pub(crate) fn fold_died(&mut self, slot: Slot, count: u32, deaths: Arc<Deaths>) {
         self.entries[slot].message.count = count;
-        self.lay_out(slot, death);
+        self.lay_out(slot, Some(deaths));
     }
 
     /// Whether the bytes of the messages that a record counts can be counted here.

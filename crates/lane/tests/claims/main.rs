@@ -5,8 +5,12 @@ mod story;
 #[path = "../watch/mod.rs"]
 mod watch;
 
+mod at_once;
 mod dead_letters;
+mod deaths;
+mod exchanges;
 mod limits;
+mod overflow;
 mod pickers;
 mod priority;
 mod routing;

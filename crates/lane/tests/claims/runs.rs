@@ -41,7 +41,7 @@ impl Stage {
     fn publish(&mut self, priorities: &[i64]) {
         for priority in priorities {
             let (to, priority) = (Address::Queue("q".into()), Given::from(*priority));
-            let (id, key, ttl_ms, delay_ms, bytes, place) = (None, None, 0, 0, 10, Place(7));
+            let (id, key, ttl_ms, delay_ms, bytes, place) = (None, None, None, 0, 10, Place(7));
             self.ask(Command::Publish(Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }));
         }
     }

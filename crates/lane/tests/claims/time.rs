@@ -288,7 +288,7 @@ fn time_never_goes_back_when_the_clock_does() {
         priority: 5.into(),
         id: Some("a".into()),
         key: None,
-        ttl_ms: 0,
+        ttl_ms: None,
         delay_ms: 0,
         bytes: 1,
         place: Place(1),

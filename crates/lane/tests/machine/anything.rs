@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, Backoff, Band, Binding, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Delivery,
-    Effect, Fact, LaneSettings, LastValue, MessageView, Options, Order, Outcome, Overflow, PickerKind, Place,
-    Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq, Settings, Status, Step,
-    Time, UrgentCredit, Which,
+    Destination, Effect, Fact, Headers, LaneSettings, LastValue, MessageView, Options, Order, Outcome,
+    Overflow, PickerKind, Place, Priority, Publish, Pull, QueueId, Receipt, Refusal, RejectBelow, Reply, Seq,
+    Settings, Status, Step, Time, UrgentCredit, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -49,7 +49,7 @@ struct Message {
     priority: i64,
     id: Option<u8>,
     key: Option<u8>,
-    ttl_ms: u64,
+    ttl_ms: Option<u64>,
     delay_ms: u64,
     bytes: u32,
 }
@@ -65,6 +65,10 @@ enum Chosen {
 
 fn ms() -> impl Strategy<Value = u64> {
     prop_oneof![4 => Just(0), 3 => 1..50_u64, 2 => 50..2_000_u64, 1 => 2_000..500_000_u64]
+}
+
+fn ttl() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some(0)), 6 => ms().prop_map(|ms| Some(ms).filter(|ms| *ms > 0))]
 }
 
 fn queue() -> impl Strategy<Value = usize> {
@@ -87,7 +91,7 @@ fn priority() -> impl Strategy<Value = i64> {
 
 fn message() -> impl Strategy<Value = Message> {
     let what = (priority(), prop::option::weighted(0.3, 0..4_u8), prop::option::weighted(0.6, 0..3_u8));
-    (prop::option::weighted(0.8, queue()), route(), what, ms(), ms(), 0..40_u32).prop_map(
+    (prop::option::weighted(0.8, queue()), route(), what, ttl(), ms(), 0..40_u32).prop_map(
         |(queue, key_route, (priority, id, key), ttl_ms, delay_ms, bytes)| Message {
             queue,
             key_route,
@@ -135,27 +139,38 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterTo> {
         Just(DeadLetterTo::Drop),
         queue().prop_map(|queue| DeadLetterTo::Queue(QUEUES[queue].into())),
         Just(DeadLetterTo::Exchange { name: "amq.fanout".into(), routing_key: None }),
+        Just(DeadLetterTo::Exchange { name: "amq.topic".into(), routing_key: None }),
+        queue().prop_map(|queue| DeadLetterTo::Exchange {
+            name: String::new(),
+            routing_key: Some(QUEUES[queue].into())
+        }),
     ]
 }
 
 fn settings() -> impl Strategy<Value = Box<Settings>> {
     let lanes = (order(), 0..4_u32, prop::option::of((0..3_usize, 1..4_u32)), 1..4_u32);
     let picker = prop_oneof![3 => Just(0_u8), 1 => Just(1), 1 => Just(2)];
-    let limits = (prop_oneof![Just(0_u64), 1..12_u64], prop_oneof![Just(0_u64), 20..200_u64], any::<bool>());
+    let overflow = prop_oneof![
+        3 => Just(Overflow::Evict),
+        2 => Just(Overflow::Reject),
+        1 => Just(Overflow::RejectDeadLetter)
+    ];
+    let limits = (prop_oneof![Just(0_u64), 1..12_u64], prop_oneof![Just(0_u64), 20..200_u64], overflow);
     let refusals =
         (prop::option::weighted(0.2, (1..8_u64, 0..10_i64)), prop_oneof![3 => Just(0_u64), 1 => 5..40_u64]);
     let times = (ms(), ms(), prop_oneof![Just(0_u64), 1..40_000_u64], ms());
-    let deaths = (0..4_u32, dead_letter(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
+    let deaths = (0..4_u32, dead_letter(), flags);
     let last_value =
         prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
     (lanes, picker, limits, refusals, times, deaths, last_value).prop_map(
         |(
             (order, max_active, lane, weight),
             picker,
-            (max_length, max_bytes, rejects),
+            (max_length, max_bytes, overflow),
             (reject_below, max_message_bytes),
             (ttl_ms, max_ttl_ms, visibility_timeout_ms, initial_ms),
-            (delivery_limit, dead_letter, dead_letter_expired),
+            (delivery_limit, dead_letter, (dead_letter_expired, dead_letter_evicted, expire_at_once)),
             last_value,
         )| {
             let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
@@ -173,7 +188,7 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
                 max_active,
                 max_length,
                 max_bytes,
-                overflow: if rejects { Overflow::Reject } else { Overflow::Evict },
+                overflow,
                 reject_below: reject_below
                     .map(|(depth, priority)| RejectBelow { depth, priority: priority.into() }),
                 max_message_bytes,
@@ -184,6 +199,8 @@ fn settings() -> impl Strategy<Value = Box<Settings>> {
                 backoff: Backoff { initial_ms: initial_ms.min(10_000), ..Backoff::default() },
                 dead_letter,
                 dead_letter_expired,
+                dead_letter_evicted,
+                expire_at_once,
                 last_value,
                 max_unacked: 3,
                 ..Settings::default()
@@ -231,6 +248,7 @@ fn op() -> impl Strategy<Value = Op> {
 /// A message that can be spilled.
 fn plain() -> impl Strategy<Value = Message> {
     let ttl_ms = prop_oneof![5 => Just(0), 1 => ms()];
+    let ttl_ms = ttl_ms.prop_map(|ms| Some(ms).filter(|ms| *ms > 0));
     (0..2_usize, 0..2_i64, ttl_ms, 0..30_u32).prop_map(|(queue, priority, ttl_ms, bytes)| Message {
         queue: Some(queue),
         key_route: "k",
@@ -247,7 +265,15 @@ fn plain() -> impl Strategy<Value = Message> {
 fn deep_settings() -> impl Strategy<Value = Box<Settings>> {
     settings().prop_map(|settings| {
         let (last_value, reject_below) = (None, None);
-        Box::new(Settings { last_value, reject_below, max_length: 0, max_bytes: 0, ttl_ms: 0, ..*settings })
+        Box::new(Settings {
+            last_value,
+            reject_below,
+            max_length: 0,
+            max_bytes: 0,
+            ttl_ms: 0,
+            expire_at_once: false,
+            ..*settings
+        })
     })
 }
 
@@ -351,9 +377,11 @@ impl World {
 
     fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
         let before = self.snapshot();
+        let is_publish = matches!(command, Command::Publish(_));
         let (reply, step) = self.watch.apply(command);
         self.told = format!("{reply:?}");
-        if reply.is_err() {
+        let may_die = is_publish && reply == Err(Refusal::QueueFull);
+        if reply.is_err() && !(may_die && self.dead_letters_what_it_refuses()) {
             assert!(
                 step.facts.is_empty() && step.effects.is_empty(),
                 "refused, but something happened: {step:?}"
@@ -361,6 +389,11 @@ impl World {
         }
         self.judge(&before, &step, licence);
         reply
+    }
+
+    fn dead_letters_what_it_refuses(&self) -> bool {
+        let mut views = self.watch.broker.views(self.watch.now, None);
+        views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
     }
 
     fn act(&mut self, op: &Op) {
@@ -530,7 +563,8 @@ impl World {
             None => Address::Exchange {
                 name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
                 routing_key: message.key_route.into(),
-                headers: Arc::default(),
+                more_keys: Vec::new(),
+                marks: Arc::new(Headers::new()),
                 mandatory: message.bytes.is_multiple_of(2),
             },
         };
@@ -644,10 +678,10 @@ impl World {
             }
             (Status::Delayed, Status::Delayed) => true,
             (Status::Ready, Status::Leased) => delivered,
-            (Status::Ready, Status::Dead) => expired,
+            (Status::Ready, Status::Dead) => expired || crowded,
             (Status::Delayed, Status::Ready) => due,
             (Status::Delayed, Status::Leased) => due && delivered,
-            (Status::Delayed, Status::Dead) => expired,
+            (Status::Delayed, Status::Dead) => expired || (due && crowded),
             (Status::Leased, Status::Ready | Status::Delayed | Status::Dead) => ended,
             (Status::Leased, Status::Leased) => ended && delivered,
             (Status::Dead, Status::Ready) => licence.replays,
@@ -783,13 +817,7 @@ impl World {
 }
 
 fn binding(queue: usize, key: &str) -> Box<Binding> {
-    Box::new(Binding {
-        exchange: "amq.topic".into(),
-        queue: QUEUES[queue].into(),
-        routing_key: key.to_owned(),
-        headers: Vec::new(),
-        any: false,
-    })
+    Box::new(Binding::new("amq.topic", Destination::Queue(QUEUES[queue].into()), key))
 }
 
 fn fanout(queue: usize) -> Box<Binding> {

@@ -9,3 +9,4 @@ mod watch;
 
 mod anything;
 mod one_queue;
+mod routes;

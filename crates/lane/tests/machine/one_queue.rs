@@ -11,7 +11,7 @@ use crate::twin::Twin;
 /// One thing to do; indices choose among what is there.
 #[derive(Clone, Debug)]
 enum Op {
-    Publish { priority: i32, ttl_ms: u64, delay_ms: u64 },
+    Publish { priority: i32, ttl_ms: Option<u64>, delay_ms: u64 },
     Consume { id: u64, window: usize, urgent: Option<(i32, usize)>, first: i32 },
     Cancel { id: u64 },
     Pull { max: usize, visibility_ms: u64, wait_ms: u64 },
@@ -28,6 +28,10 @@ enum Op {
 
 fn ms() -> impl Strategy<Value = u64> {
     prop_oneof![3 => Just(0), 3 => 1..50_u64, 2 => 50..2_000_u64, 1 => 2_000..500_000_u64, 1 => Just(1 << 40)]
+}
+
+fn ttl() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some(0)), 6 => ms().prop_map(|ms| Some(ms).filter(|ms| *ms > 0))]
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
@@ -51,8 +55,8 @@ fn lane_cap() -> impl Strategy<Value = Option<(i32, usize)>> {
 fn op() -> impl Strategy<Value = Op> {
     let (index, priority) = (any::<prop::sample::Index>().prop_map(|index| index.index(1_000)), 0..10_i32);
     prop_oneof![
-        12 => (priority.clone(), ms(), ms()).prop_map(|(priority, ttl_ms, delay_ms)| Op::Publish { priority, ttl_ms, delay_ms }),
-        12 => priority.clone().prop_map(|priority| Op::Publish { priority, ttl_ms: 0, delay_ms: 0 }),
+        12 => (priority.clone(), ttl(), ms()).prop_map(|(priority, ttl_ms, delay_ms)| Op::Publish { priority, ttl_ms, delay_ms }),
+        12 => priority.clone().prop_map(|priority| Op::Publish { priority, ttl_ms: None, delay_ms: 0 }),
         2 => (0..4_u64, 1..5_usize, urgent(), 0..2).prop_map(|(id, window, urgent, first)| Op::Consume { id, window, urgent, first }),
         1 => (0..4_u64).prop_map(|id| Op::Cancel { id }),
         6 => (1..4_usize, ms(), ms()).prop_map(|(max, visibility_ms, wait_ms)| Op::Pull { max, visibility_ms, wait_ms }),
@@ -71,22 +75,27 @@ fn op() -> impl Strategy<Value = Op> {
 fn rules() -> impl Strategy<Value = Rules> {
     let limits = (0..6_usize, lane_cap(), prop_oneof![Just(0_usize), 1..20_usize], any::<bool>());
     let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), ms());
-    (prop::option::of(1..3_000_u64), limits, deaths).prop_map(
+    let pays = (prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.1));
+    (prop::option::of(1..3_000_u64), limits, deaths, pays).prop_map(
         |(
             aging_ms,
             (max_active, lane, max_length, rejects),
             (delivery_limit, wait, drops_dead, dead_letter_expired, ttl),
+            (rejects_dead, dead_letter_evicted, at_once),
         )| Rules {
             aging_ms,
             max_active,
             lane_caps: lane.into_iter().collect(),
             max_length,
             rejects,
+            rejects_dead,
+            dead_letter_evicted,
             delivery_limit,
             backoff: Backoff { initial_ms: wait.min(10_000), multiplier: 3, max_ms: 100_000 },
             drops_dead,
             dead_letter_expired,
             ttl_ms: ttl % 100_000,
+            at_once,
         },
     )
 }

@@ -14,11 +14,15 @@ pub(crate) struct Rules {
     pub(crate) lane_caps: BTreeMap<i32, usize>,
     pub(crate) max_length: usize,
     pub(crate) rejects: bool,
+    /// What is refused because the queue is full is a dead letter.
+    pub(crate) rejects_dead: bool,
+    pub(crate) dead_letter_evicted: bool,
     pub(crate) delivery_limit: u32,
     pub(crate) backoff: Backoff,
     pub(crate) drops_dead: bool,
     pub(crate) dead_letter_expired: bool,
     pub(crate) ttl_ms: u64,
+    pub(crate) at_once: bool,
 }
 
 impl Rules {
@@ -33,12 +37,18 @@ impl Rules {
             lanes: lanes.collect(),
             max_active: self.max_active as u32,
             max_length: self.max_length as u64,
-            overflow: if self.rejects { Overflow::Reject } else { Overflow::Evict },
+            overflow: match (self.rejects, self.rejects_dead) {
+                (_, true) => Overflow::RejectDeadLetter,
+                (true, false) => Overflow::Reject,
+                (false, false) => Overflow::Evict,
+            },
             delivery_limit: self.delivery_limit,
             backoff: self.backoff,
             dead_letter: if self.drops_dead { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
             dead_letter_expired: self.dead_letter_expired,
+            dead_letter_evicted: self.dead_letter_evicted,
             ttl_ms: self.ttl_ms,
+            expire_at_once: self.at_once,
             ..Settings::default()
         };
         settings.validate().expect("rules are sound");
@@ -139,24 +149,36 @@ impl Model {
     // ---- what is asked ----
 
     /// True if it was taken.
-    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: u64, delay_ms: u64) -> bool {
-        if !self.make_room(priority) {
+    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: Option<u64>, delay_ms: u64) -> bool {
+        let at_once = ttl_ms == Some(0) || self.rules.at_once;
+        let fits = at_once || self.make_room(priority);
+        if !fits && (!self.rules.rejects_dead || self.rules.drops_dead) {
             return false;
         }
         self.next_seq += 1;
-        let ttl = [ttl_ms, self.rules.ttl_ms].into_iter().filter(|ms| *ms > 0).min();
+        let seq = self.next_seq;
+        let base = Some(self.rules.ttl_ms).filter(|ms| *ms > 0);
+        let ttl = base.into_iter().chain(ttl_ms).chain(at_once.then_some(0)).min();
         self.messages.push(Message {
             priority,
-            seq: self.next_seq,
+            seq,
             since: self.now,
             expires: ttl.map_or(Time::NEVER, |ms| self.now.after(ms)),
             count: 0,
-            stand: if delay_ms > 0 { Stand::Delayed(self.now.after(delay_ms)) } else { Stand::Ready },
+            stand: match delay_ms {
+                _ if !fits => Stand::Dead,
+                0 => Stand::Ready,
+                delay => Stand::Delayed(self.now.after(delay)),
+            },
         });
         self.sort();
         self.tally(priority).published += 1;
         self.dispatch();
-        true
+        let waits = |m: &Message| m.seq == seq && matches!(m.stand, Stand::Ready | Stand::Delayed(_));
+        if at_once && self.messages.iter().any(waits) {
+            self.expire(seq);
+        }
+        fits
     }
 
     /// Drops what is ready and no more urgent than this, the least urgent first and of those the oldest, until one more
@@ -167,8 +189,13 @@ impl Model {
         let ready = self.messages.iter().filter(|m| m.stand == Stand::Ready && m.priority <= priority);
         let mut payers: Vec<(i32, u64)> = ready.map(|m| (m.priority, m.seq)).collect();
         payers.sort_unstable();
-        let pays = over == 0 || (!self.rules.rejects && payers.len() >= over);
+        let rejects = self.rules.rejects || self.rules.rejects_dead;
+        let pays = over == 0 || (!rejects && payers.len() >= over);
         for (priority, seq) in payers.into_iter().take(if pays { over } else { 0 }) {
+            if self.rules.dead_letter_evicted && !self.rules.drops_dead {
+                self.bury(seq);
+                continue;
+            }
             self.messages.retain(|m| m.seq != seq);
             self.tally(priority).evicted += 1;
         }

@@ -109,7 +109,7 @@ impl Twin {
 
     // ---- asking both ----
 
-    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: u64, delay_ms: u64) {
+    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: Option<u64>, delay_ms: u64) {
         let taken = self.model.publish(priority, ttl_ms, delay_ms);
         let publish = Publish {
             to: Address::Queue("q".into()),

@@ -18,9 +18,9 @@
 //! | `reprioritise a 9` · `remove a` · `purge dead` · `replay a to=9` | `all` for all that can be |
 //! | `[publish a ; ack b]` | one transaction |
 //! | `declare r {…}` · `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
-//! | `exchange x fanout` · `bind x r key` | topology |
+//! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
-//! | `left` · `lanes` · `order` · `show a` · `position a` | what is to be seen |
+//! | `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,9 +28,10 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use overtake_lane::{
-    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Effect, ExchangeKind, Given, HeaderValue,
-    Headers, MessageView, Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt,
-    Refusal, Reply, Seq, Settings, Status, Step, Time, UrgentCredit, Which,
+    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
+    ExchangeSettings, Given, HeaderValue, Headers, MessageView, Options, Outcome, Place, Priority, Publish,
+    Published, Pull, QueueId, Receipt, Refusal, Reply, Route, Seq, Settings, Status, Step, Time,
+    UrgentCredit, Which,
 };
 
 use crate::watch::{Watch, browse};
@@ -192,8 +193,13 @@ impl Stage {
             }),
             "in" => self.queue = rest.into(),
             "exchange" => {
-                self.run(Command::DeclareExchange { name: words.plain[0].into(), kind: kind(words.plain[1]) })
+                let settings = Box::new(exchange(&words));
+                self.run(Command::DeclareExchange { name: words.plain[0].into(), settings })
             }
+            "drop" => self.run(Command::DeleteExchange {
+                name: words.plain[0].into(),
+                if_unused: words.plain.contains(&"if-unused"),
+            }),
             "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
             "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
             "hold" | "go" => {
@@ -211,6 +217,7 @@ impl Stage {
             "published" => self.say_order(BrowseOrder::Published),
             "position" => self.say_position(words.plain[0]),
             "show" => self.show(words.plain[0]),
+            "deaths" => self.say_deaths(words.plain[0]),
             other => panic!("no such step: {other}"),
         }
     }
@@ -249,16 +256,17 @@ impl Stage {
         let to = match words.keys.get("to") {
             None => Address::Queue(Arc::clone(&self.queue)),
             Some(to) => {
-                let (exchange, routing_key) = to.split_once('/').unwrap_or((to, ""));
-                let headers: Headers = words
-                    .keys
-                    .get("header")
-                    .map(|h| ((*h).to_owned(), HeaderValue::Bool(true)))
-                    .into_iter()
-                    .collect();
+                let (exchange, keys) = to.split_once('/').unwrap_or((to, ""));
+                let mut keys = keys.split('+').map(Arc::from);
+                let header =
+                    words.keys.get("header").map(|name| ((*name).to_owned(), HeaderValue::Bool(true)));
+                let delay = words.number("x-delay");
+                let delay = delay.map(|ms| ("x-delay".to_owned(), HeaderValue::Int(ms as i64)));
+                let marks: Headers = header.into_iter().chain(delay).collect();
                 let mandatory = words.plain.contains(&"mandatory");
-                let (name, routing_key) = (exchange.into(), routing_key.into());
-                Address::Exchange { name, routing_key, headers: Arc::new(headers), mandatory }
+                let (name, routing_key) = (exchange.into(), keys.next().expect("split gives one at least"));
+                let (more_keys, marks) = (keys.collect(), Arc::new(marks));
+                Address::Exchange { name, routing_key, more_keys, marks, mandatory }
             }
         };
         let publish = Publish {
@@ -266,7 +274,7 @@ impl Stage {
             priority: priority.parse().expect("never fails"),
             id: words.keys.get("id").map(|id| (*id).into()),
             key: words.keys.get("key").map(|key| (*key).into()),
-            ttl_ms: words.number("ttl").unwrap_or(0),
+            ttl_ms: words.number("ttl"),
             delay_ms: words.number("delay").unwrap_or(0),
             bytes: words.number("bytes").unwrap_or(1) as u32,
             place,
@@ -470,7 +478,7 @@ impl Stage {
                 write!(text, ", {word} in {}ms", time.since(self.watch.now)).expect("a string takes all");
             }
         }
-        if let Some(death) = view.death {
+        if let Some(death) = view.death() {
             let ago = self.watch.now.since(death.at);
             write!(
                 text,
@@ -479,6 +487,31 @@ impl Stage {
             )
             .expect("a string takes all");
         }
+        self.said.push(text);
+    }
+
+    /// Every death, the newest first, then the way it came: `s expired x/k · q rejected twice x/k,l ttl 5, came by y/m`.
+    fn say_deaths(&mut self, name: &str) {
+        let Some(view) = self.find(name) else { return self.said.push(format!("no {name}")) };
+        let Some(deaths) = view.deaths else { return self.said.push(format!("{name} never died")) };
+        let way = |route: &Route| format!("{}/{}", route.exchange, route.keys.join(","));
+        let died = deaths.iter().enumerate().map(|(at, death)| {
+            let mut text =
+                format!("{} {:?} by {}", death.queue, death.reason, way(&death.route)).to_lowercase();
+            if death.times > 1 {
+                write!(text, " {}x", death.times).expect("a string takes all");
+            }
+            if let Some(ttl_ms) = death.ttl_ms {
+                write!(text, " ttl {ttl_ms}").expect("a string takes all");
+            }
+            if at == deaths.first_at() {
+                text.push_str(" first");
+            }
+            text
+        });
+        let mut text = died.collect::<Vec<_>>().join(", ");
+        write!(text, ", last by {}, now by {}", way(deaths.from()), way(deaths.route()))
+            .expect("a string takes all");
         self.said.push(text);
     }
 }
@@ -522,27 +555,37 @@ fn status(word: &str) -> Status {
     }
 }
 
+fn exchange(words: &Words<'_>) -> ExchangeSettings {
+    ExchangeSettings {
+        durable: !words.plain.contains(&"transient"),
+        auto_delete: words.plain.contains(&"auto-delete"),
+        internal: words.plain.contains(&"internal"),
+        delayed: words.plain.contains(&"delayed"),
+        alternate: words.keys.get("alternate").map(|name| (*name).into()),
+        ..ExchangeSettings::new(kind(words.plain[1]))
+    }
+}
+
 fn kind(word: &str) -> ExchangeKind {
     match word {
         "direct" => ExchangeKind::Direct,
         "fanout" => ExchangeKind::Fanout,
         "topic" => ExchangeKind::Topic,
         "headers" => ExchangeKind::Headers,
+        "hash" => ExchangeKind::ConsistentHash,
         other => panic!("no kind of exchange: {other}"),
     }
 }
 
 fn binding(words: &Words<'_>) -> Binding {
+    let to = words.plain[1];
+    let to = match to.strip_prefix('>') {
+        Some(exchange) => Destination::Exchange(exchange.into()),
+        None => Destination::Queue(to.into()),
+    };
+    let header = words.keys.get("header").map(|name| ((*name).to_owned(), HeaderValue::Bool(true)));
     Binding {
-        exchange: words.plain[0].into(),
-        queue: words.plain[1].into(),
-        routing_key: words.plain.get(2).copied().unwrap_or("").to_owned(),
-        headers: words
-            .keys
-            .get("header")
-            .map(|name| ((*name).to_owned(), "true".to_owned()))
-            .into_iter()
-            .collect(),
-        any: words.plain.contains(&"any"),
+        headers: header.into_iter().collect(),
+        ..Binding::new(words.plain[0], to, words.plain.get(2).copied().unwrap_or(""))
     }
 }

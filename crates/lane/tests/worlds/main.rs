@@ -47,7 +47,7 @@ const MESSAGES_MAX: usize = 3;
 fn publish(twin: &mut Twin, priority: i32, ttl_ms: u64, delay_ms: u64) -> bool {
     let room = alive(twin) < MESSAGES_MAX;
     if room {
-        twin.publish(priority, ttl_ms, delay_ms);
+        twin.publish(priority, Some(ttl_ms).filter(|ms| *ms > 0), delay_ms);
     }
     room
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use overtake_lane::{LaneView, LastValue, QueueView, State};
+use overtake_lane::{DEATHS_MAX, LaneView, LastValue, QueueView, State};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
@@ -50,6 +50,23 @@ pub(crate) fn check_once(book: &Book, audit: &Audit) -> Checked {
                 format!("two messages of key {key:?} wait in {}", seen.name)
             })?;
         }
+    }
+    Ok(())
+}
+
+/// Of each message the deaths are told apart, and a dead one has died.
+pub(crate) fn check_deaths(audit: &Audit) -> Checked {
+    for (queue, message) in audit.messages() {
+        let Some(deaths) = message.deaths() else {
+            hold(message.state != State::Dead, Promise::Conserved, || {
+                format!("message {} of queue {} is dead and never died", message.seq.0, queue.0)
+            })?;
+            continue;
+        };
+        let told: BTreeSet<_> = deaths.iter().map(|death| (&death.queue, death.reason as u8)).collect();
+        hold(told.len() == deaths.iter().len() && told.len() <= DEATHS_MAX, Promise::Conserved, || {
+            format!("message {} of queue {} remembers {deaths:?}", message.seq.0, queue.0)
+        })?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ impl Denied {
     }
 
     pub(crate) fn check_lent(&self, message: &LeasedMessage) -> Checked {
-        let mark = mark_of(message.content.content_type.as_deref());
+        let mark = mark_of(message.content.content_type());
         hold(mark.is_none_or(|mark| !self.marks.contains(&mark)), Promise::Denied, || {
             format!("{} delivers {mark:?}, which a recovery did not show", message.receipt)
         })

@@ -14,7 +14,10 @@ use crate::round::Lent;
 pub(crate) fn check_lent(step: &Step<'_>, lent: &Lent) -> Checked {
     let message = &lent.message.message;
     let receipt = lent.message.receipt;
-    hold(message.expires.is_none_or(|expires| expires > step.now), Promise::Expiry, || {
+    // What is taken in the step in which it comes may be over in it.
+    let is_new = |expires: Time| expires == step.now && message.since == step.now;
+    let is_in_time = message.expires.is_none_or(|expires| expires > step.now || is_new(expires));
+    hold(is_in_time, Promise::Expiry, || {
         format!("{receipt} is delivered at {} though it expired at {:?}", step.now.0, message.expires)
     })?;
     let due = match step.before.find(receipt.queue, receipt.seq).map(|message| message.state) {
@@ -50,6 +53,7 @@ pub(crate) fn check_standing(book: &Book, now: Time, audit: &Audit) -> Checked {
 /// When a message that is published now expires.
 pub(crate) fn expected(now: Time, settings: &Settings, default_ttl_ms: u64, message: &NewMessage) -> Time {
     let base = if settings.ttl_ms > 0 { settings.ttl_ms } else { default_ttl_ms };
-    let set = [base, message.ttl_ms, settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0);
+    let set = [base, settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0);
+    let set = set.chain(message.ttl_ms).chain(settings.expire_at_once.then_some(0));
     set.min().map_or(Time::NEVER, |ms| now.after(ms))
 }

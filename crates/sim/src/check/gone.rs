@@ -46,7 +46,7 @@ impl Gone {
     }
 
     pub(crate) fn check_lent(&self, message: &LeasedMessage) -> Checked {
-        let Some(mark) = mark_of(message.content.content_type.as_deref()) else { return Ok(()) };
+        let Some(mark) = mark_of(message.content.content_type()) else { return Ok(()) };
         let name = (message.receipt.queue, message.receipt.seq, mark);
         hold(!self.settled.contains(&name), Promise::Gone, || {
             format!("{} is delivered again after its settlement was confirmed", message.receipt)

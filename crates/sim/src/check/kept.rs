@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{PublishedCopy, Target};
-use overtake_lane::{Broker, Command, DeadLetterTo, Message, Outcome, QueueId, Receipt, Seq, State};
+use overtake_lane::{
+    Broker, Command, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
+};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Seen};
 use crate::book::{Book, lane_of};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, broken, hold};
@@ -32,7 +34,7 @@ impl Kept {
             let queue = broker.id_of(&copy.queue).ok()?;
             let of = if is_single { 0 } else { at };
             let known = (is_single || is_direct) && !copy.duplicate;
-            let mark = if known { mark_of(messages[of].content.content_type.as_deref()) } else { None };
+            let mark = if known { mark_of(messages[of].content.content_type()) } else { None };
             Some(((queue, copy.seq), mark))
         });
         self.answered.insert(ticket, named.collect());
@@ -93,8 +95,24 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             }
             check_payer(book, step, (*queue, &seen.name), message)?;
         }
+        for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
+            let settings = &book.settings[queue];
+            let came_back =
+                matches!(step.request, Some(Request::Replay { queue, .. }) if **queue == *seen.name);
+            hold(settings.dead_letter_evicted && (has_arrivals || came_back), Promise::Kept, || {
+                format!("message {message:?} of {} paid for nobody", seen.name)
+            })?;
+            check_payer(book, step, (*queue, &seen.name), message)?;
+        }
     }
     Ok(())
+}
+
+/// Whether a message is a dead letter since this step, because its queue was full.
+fn is_evicted(message: &Message, after: &Seen) -> bool {
+    let dead =
+        after.find(message.seq).filter(|after| after.state == State::Dead && after.state != message.state);
+    dead.and_then(Message::death).is_some_and(|death| death.reason == DeathReason::Maxlen)
 }
 
 /// When a queue is full the least urgent pays, and of its lane the oldest: what stayed ready all the time must not be

@@ -12,6 +12,7 @@ pub(crate) mod one_holder;
 pub(crate) mod order;
 pub(crate) mod pick;
 pub(crate) mod refold;
+pub(crate) mod route;
 
 use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{Browse, Filter, Select};
-use overtake_lane::{Binding, BrowseOrder, Command, Given, Status};
+use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, Status};
 
 use crate::draw;
 use crate::world::World;
@@ -74,6 +74,9 @@ impl World {
         } else {
             draw::vary(&mut self.chance.workload, &mut settings, &names.queues, &names.exchanges);
         }
+        if self.plan.is_deadly {
+            draw::dying(&mut self.chance.deaths, &mut settings, &names.exchanges);
+        }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
@@ -84,13 +87,10 @@ impl World {
         let exchanges = self.names.exchanges.clone();
         let exchange = exchanges.first()?.clone();
         let rng = self.rng();
-        let binding = Box::new(Binding {
-            exchange,
-            queue,
-            routing_key: draw::pattern(rng),
-            headers: vec![("n".to_owned(), rng.below(3).to_string())],
-            any: false,
-        });
+        let routing_key = draw::pattern(rng);
+        let headers = vec![("n".to_owned(), HeaderValue::Int(rng.below(3) as i64))];
+        let binding = Binding { headers, ..Binding::new(&exchange, Destination::Queue(queue), &routing_key) };
+        let binding = Box::new(binding);
         Some(Request::Do(if rng.once_in(2) { Command::Bind(binding) } else { Command::Unbind(binding) }))
     }
 

@@ -3,12 +3,15 @@
 mod admin;
 mod publisher;
 mod taker;
+mod wirer;
 
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, Refused};
-use overtake_lane::{Binding, Command, ConsumerId, ExchangeKind, Receipt, Settings};
+use overtake_lane::{
+    Binding, Command, ConsumerId, Destination, ExchangeKind, ExchangeSettings, HeaderValue, Receipt, Settings,
+};
 
 use crate::draw;
 use crate::plan::Plan;
@@ -144,7 +147,7 @@ impl World {
         self.acts += 1;
         let after = self.chance.schedule.heavy(self.plan.pace_us);
         self.at(after, Event::Act(at));
-        if self.makes_queue(at) {
+        if self.makes_queue(at) || self.wires(at) {
             return;
         }
         match self.clients[at].role {
@@ -175,6 +178,9 @@ impl World {
         let name = self.rng().one_of(&missing);
         let names = &self.names;
         let mut settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);
+        if self.plan.is_deadly {
+            draw::dying(&mut self.chance.deaths, &mut settings, &names.exchanges);
+        }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
@@ -184,8 +190,8 @@ impl World {
         );
         let exchanges = self.names.exchanges.clone();
         for exchange in exchanges {
-            let kind = self.kind_of(&exchange);
-            self.asks(at, Request::Do(Command::DeclareExchange { name: Arc::clone(&exchange), kind }));
+            let settings = Box::new(ExchangeSettings::new(self.kind_of(&exchange)));
+            self.asks(at, Request::Do(Command::DeclareExchange { name: Arc::clone(&exchange), settings }));
             self.binds(at, exchange, Arc::clone(&name));
         }
         true
@@ -198,8 +204,8 @@ impl World {
 
     fn binds(&mut self, at: usize, exchange: Arc<str>, queue: Arc<str>) {
         let routing_key = draw::pattern(self.rng());
-        let headers = vec![("n".to_owned(), self.rng().below(3).to_string())];
-        let binding = Binding { exchange, queue, routing_key, headers, any: false };
+        let headers = vec![("n".to_owned(), HeaderValue::Int(self.rng().below(3) as i64))];
+        let binding = Binding { headers, ..Binding::new(&exchange, Destination::Queue(queue), &routing_key) };
         self.asks(at, Request::Do(Command::Bind(Box::new(binding))));
     }
 

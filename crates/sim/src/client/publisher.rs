@@ -30,7 +30,8 @@ impl World {
             let name = self.rng().one_of(&exchanges);
             let routing_key = draw::routing_key(self.rng()).into();
             let mandatory = self.rng().once_in(2);
-            return vec![self.new_message(Target::Exchange { name, routing_key, mandatory })];
+            let more_keys = Vec::new();
+            return vec![self.new_message(Target::Exchange { name, routing_key, more_keys, mandatory })];
         }
         let count = if self.rng().once_in(4) { self.rng().within(2, 6) } else { 1 };
         (0..count)
@@ -41,7 +42,7 @@ impl World {
             .collect()
     }
 
-    fn new_message(&mut self, to: Target) -> NewMessage {
+    pub(super) fn new_message(&mut self, to: Target) -> NewMessage {
         let scheme = match &to {
             Target::Queue(name) => self.settings_of(name).map(|settings| settings.scheme).unwrap_or_default(),
             Target::Exchange { .. } => overtake_lane::Scheme::TenLevel,
@@ -68,17 +69,26 @@ impl World {
             priority,
             id,
             key,
-            ttl_ms: if rng.once_in(6) { rng.one_of(&[1, 30, 200, 2_000]) } else { 0 },
+            ttl_ms: rng.once_in(6).then(|| rng.one_of(&[1, 30, 200, 2_000])),
             delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
-            content: Content { headers, content_type: None, body: Bytes::from(vec![fill; len as usize]) },
+            content: Content::new(None, &headers, Bytes::from(vec![fill; len as usize])),
         };
-        self.stamp(message)
+        let is_at_once = self.plan.is_deadly && self.chance.deaths.once_in(12);
+        self.stamp(NewMessage { ttl_ms: if is_at_once { Some(0) } else { message.ttl_ms }, ..message })
+    }
+
+    /// The letter of the last mark says this.
+    pub(super) fn remember(&mut self, message: &NewMessage) {
+        let letter = self.book.letters.last_mut().expect("a stamped message has a letter");
+        letter.message = message.clone();
     }
 
     /// Gives a message a mark of its own.
     fn stamp(&mut self, mut message: NewMessage) -> NewMessage {
         let mark = self.book.letters.len();
-        message.content.content_type = Some(format!("m/{mark}"));
+        let Content { ref body, .. } = message.content;
+        let mark = format!("m/{mark}");
+        message.content = Content::new(Some(&mark), &message.content.headers(), body.clone());
         self.book.letters.push(Letter { message: message.clone() });
         message
     }

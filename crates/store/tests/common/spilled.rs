@@ -1,7 +1,9 @@
 //! Messages to put into segments, and what comes back.
 
+use std::sync::Arc;
+
 use overtake_lane::{
-    Death, DeathReason, Extras, Message, Original, Place, Priority, QueueId, Seq, State, Time,
+    Death, DeathReason, Deaths, Extras, Message, Original, Place, Priority, QueueId, Route, Seq, State, Time,
 };
 use overtake_store::{Disk, Segment, SegmentInfo, Segments, StoreError};
 
@@ -40,15 +42,32 @@ pub fn rich_pair(seq: u64, content: &[u8]) -> Pair {
     message.extras = Some(Box::new(Extras {
         id: Some(format!("order-{seq}").into()),
         key: Some("kéy".into()),
-        death: Some(Death {
-            reason: DeathReason::DeliveryLimit,
-            queue: "elsewhere".into(),
-            lane: "high".into(),
-            at: Time(1_650_000_000_000),
-            count: 9,
-        }),
+        deaths: Some(deaths()),
     }));
     (message, content)
+}
+
+/// A history with everything that one can have.
+pub fn deaths() -> Arc<Deaths> {
+    let at = |queue: &str, reason, times, ttl_ms| Death {
+        reason,
+        queue: queue.into(),
+        lane: "high".into(),
+        first_at: Time(1_640_000_000_000),
+        at: Time(1_650_000_000_000),
+        times,
+        count: 9,
+        route: Route { exchange: "orders".into(), keys: ["a.b", "c"].map(Arc::from).into_iter().collect() },
+        ttl_ms,
+    };
+    let list = vec![
+        at("elsewhere", DeathReason::DeliveryLimit, 1, None),
+        at("here", DeathReason::Maxlen, 70_000, None),
+        at("before", DeathReason::Expired, 1, Some(0)),
+        at("before", DeathReason::Rejected, 2, Some(60_000)),
+    ];
+    let (from, route) = (Route::by("again", "retry"), Route::by("", "q"));
+    Arc::new(Deaths::new(list, 2, from, route).expect("a history"))
 }
 
 /// The segments of a directory.

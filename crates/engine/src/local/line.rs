@@ -1,0 +1,47 @@
+//! The line from a session to the broker thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use overtake_lane::{ConsumerId, Receipt};
+use tokio::sync::mpsc;
+
+use super::{Ask, Door, SessionId};
+use crate::api::Failure;
+use crate::session::{self, Line, Places, Session, Taken};
+
+struct Wire {
+    door: Door,
+    session: SessionId,
+}
+
+/// A new session.
+#[expect(clippy::disallowed_methods, reason = "windows and what is unheard bound it")]
+pub(super) fn open(door: &Door) -> Session {
+    let session = SessionId(door.shared.sessions.fetch_add(1, Ordering::Relaxed));
+    let (to, events) = mpsc::unbounded_channel();
+    door.tell(Ask::Begin { session, events: to });
+    Session::new(Arc::new(Wire { door: door.clone(), session }), events)
+}
+
+impl Line for Wire {
+    fn places(&self) -> &Places {
+        &self.door.places
+    }
+
+    fn next_consumer(&self) -> ConsumerId {
+        self.door.next_consumer()
+    }
+
+    fn unavailable(&self) -> Failure {
+        self.door.unavailable()
+    }
+
+    fn ask(&self, asks: Vec<session::Ask>, places: Taken) {
+        self.door.tell(Ask::Batch { session: self.session, asks: asks.into_iter(), places });
+    }
+
+    fn end(&self, unheard: Vec<Receipt>) {
+        self.door.tell(Ask::End { session: self.session, unheard });
+    }
+}

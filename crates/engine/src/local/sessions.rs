@@ -1,0 +1,135 @@
+//! The sessions as the broker thread knows them: what each is to hear, gathered so that it wakes up once a turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_lane::{ConsumerId, Receipt};
+use tokio::sync::mpsc;
+
+use super::SessionId;
+use super::disk_thread::Told;
+use crate::api::Failure;
+use crate::core::Answer;
+use crate::session::{Delivered, Event, leased};
+
+/// Every session that has begun and has not ended.
+#[derive(Default)]
+pub(super) struct Sessions {
+    all: BTreeMap<SessionId, Side>,
+    consumers: BTreeMap<ConsumerId, SessionId>,
+    /// Those with something to hear now.
+    stirred: Vec<SessionId>,
+    /// Those with something to hear once it is durable.
+    waiting: Vec<SessionId>,
+}
+
+/// The engine's side of a session.
+struct Side {
+    to: mpsc::UnboundedSender<Vec<Event>>,
+    now: Vec<Event>,
+    durable: Vec<Event>,
+}
+
+impl Sessions {
+    pub(super) fn begin(&mut self, session: SessionId, to: mpsc::UnboundedSender<Vec<Event>>) {
+        self.all.insert(session, Side { to, now: Vec::new(), durable: Vec::new() });
+    }
+
+    /// Forgets it. Answers the consumers that it leaves behind, and what was leased and would have been heard this turn.
+    pub(super) fn end(&mut self, session: SessionId) -> (Vec<ConsumerId>, Vec<Receipt>) {
+        let side = self.all.remove(&session);
+        let unheard = side.iter().flat_map(|side| &side.now).flat_map(leased).collect();
+        let its = self.consumers.extract_if(.., |_, owner| *owner == session);
+        (its.map(|(consumer, _)| consumer).collect(), unheard)
+    }
+
+    /// A consumer is there; nobody's but this session's.
+    pub(super) fn owns(&mut self, session: SessionId, consumer: ConsumerId) {
+        self.consumers.entry(consumer).or_insert(session);
+    }
+
+    /// A consumer is no more.
+    pub(super) fn forget(&mut self, consumer: ConsumerId) {
+        self.consumers.remove(&consumer);
+    }
+
+    /// An answer, to be heard now or once it is durable. It comes back if nobody is there to hear it.
+    pub(super) fn answer(
+        &mut self,
+        session: SessionId,
+        token: u64,
+        result: Result<Answer, Failure>,
+        durable: bool,
+    ) -> Option<Result<Answer, Failure>> {
+        let Some(side) = self.all.get_mut(&session) else { return Some(result) };
+        let (events, marked) =
+            if durable { (&mut side.durable, &mut self.waiting) } else { (&mut side.now, &mut self.stirred) };
+        if events.is_empty() {
+            marked.push(session);
+        }
+        events.push(Event::Answer { token, result });
+        None
+    }
+
+    /// A message for a consumer. One that is gone is cancelled in a moment, and gives it back.
+    pub(super) fn deliver(&mut self, consumer: ConsumerId, message: Delivered) {
+        if let Some(session) = self.consumers.get(&consumer) {
+            self.hear(*session, Event::Deliver { consumer, message });
+        }
+    }
+
+    /// A consumer is gone with its queue.
+    pub(super) fn ended(&mut self, consumer: ConsumerId) {
+        if let Some(session) = self.consumers.remove(&consumer) {
+            self.hear(session, Event::Ended { consumer });
+        }
+    }
+
+    fn hear(&mut self, session: SessionId, event: Event) {
+        if let Some(side) = self.all.get_mut(&session) {
+            if side.now.is_empty() {
+                self.stirred.push(session);
+            }
+            side.now.push(event);
+        }
+    }
+
+    /// Hands out what is to be heard now. Answers what was leased and not heard.
+    pub(super) fn tell(&mut self) -> Vec<Receipt> {
+        let mut unheard = Vec::new();
+        for session in self.stirred.drain(..) {
+            let Some(side) = self.all.get_mut(&session) else { continue };
+            if let Err(mpsc::error::SendError(events)) = side.to.send(std::mem::take(&mut side.now)) {
+                unheard.extend(events.iter().flat_map(leased));
+            }
+        }
+        unheard
+    }
+
+    /// What is to be heard once it is durable.
+    pub(super) fn take_durable(&mut self) -> Vec<Told> {
+        let mut all = Vec::with_capacity(self.waiting.len());
+        for session in self.waiting.drain(..) {
+            if let Some(side) = self.all.get_mut(&session) {
+                all.push((side.to.clone(), std::mem::take(&mut side.durable)));
+            }
+        }
+        all
+    }
+
+    /// Whether nobody waits for anything to be durable.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Nothing can be made durable any more: everybody hears so, and then nothing.
+    pub(super) fn go_down(&mut self, why: &Arc<str>) {
+        for (_, Side { to, now, mut durable }) in std::mem::take(self).all {
+            durable.iter_mut().for_each(|event| event.fail(why));
+            for events in [now, durable].into_iter().filter(|events| !events.is_empty()) {
+                // Whoever no longer hears need not be told.
+                let _ = to.send(events);
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The half of a session that hears.
+
+use std::sync::Arc;
+
+use overtake_lane::{ConsumerId, Receipt};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::{Delivered, Line};
+use crate::api::Failure;
+use crate::core::Answer;
+
+/// What a session hears.
+#[derive(Debug)]
+pub enum Event {
+    /// A request is answered.
+    Answer {
+        /// What it was called.
+        token: u64,
+        /// The answer.
+        result: Result<Answer, Failure>,
+    },
+    /// A message for a consumer.
+    Deliver {
+        /// Which.
+        consumer: ConsumerId,
+        /// The message.
+        message: Delivered,
+    },
+    /// A consumer is gone with its queue.
+    Ended {
+        /// Which.
+        consumer: ConsumerId,
+    },
+}
+
+/// Where a session hears. Dropping it ends the session.
+pub struct Events {
+    line: Arc<dyn Line>,
+    events: mpsc::UnboundedReceiver<Vec<Event>>,
+    unheard: Arc<Semaphore>,
+}
+
+impl Events {
+    pub(super) fn new(
+        line: Arc<dyn Line>,
+        events: mpsc::UnboundedReceiver<Vec<Event>>,
+        unheard: Arc<Semaphore>,
+    ) -> Self {
+        Self { line, events, unheard }
+    }
+
+    /// As many as have gathered, one at least, as soon as there are; `None` when the engine is gone. Given up at any moment it
+    /// loses nothing.
+    pub async fn next(&mut self) -> Option<Vec<Event>> {
+        let events = self.events.recv().await?;
+        let answers = events.iter().filter(|event| matches!(event, Event::Answer { .. })).count();
+        self.unheard.add_permits(answers);
+        Some(events)
+    }
+
+    /// Why nothing comes, after [`Events::next`] answered `None`.
+    #[must_use]
+    pub fn unavailable(&self) -> Failure {
+        self.line.unavailable()
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.events.close();
+        let mut unheard = Vec::new();
+        while let Ok(events) = self.events.try_recv() {
+            unheard.extend(events.iter().flat_map(leased));
+        }
+        self.line.end(unheard);
+    }
+}
+
+impl Event {
+    /// An answer that can no longer be given.
+    pub(crate) fn fail(&mut self, why: &Arc<str>) {
+        if let Self::Answer { result, .. } = self {
+            *result = Err(Failure::Unavailable(Arc::clone(why)));
+        }
+    }
+}
+
+/// What was leased with this, but for what a consumer holds.
+pub(crate) fn leased(event: &Event) -> impl Iterator<Item = Receipt> + '_ {
+    let messages = match event {
+        Event::Answer { result: Ok(Answer::Leased(messages)), .. } => &messages[..],
+        _ => &[],
+    };
+    messages.iter().map(|message| message.receipt)
+}

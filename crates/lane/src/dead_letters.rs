@@ -1,0 +1,220 @@
+//! What becomes of a message that may not go on: it stays, dead, or moves, or is gone.
+//!
+//! It ends: each time a message dies unrejected it goes to a queue where it has not died since it was last rejected, and not more
+//! often than it remembers; and one that was evicted evicts only what is then dropped.
+
+use std::sync::Arc;
+
+use crate::broker::Broker;
+use crate::command::{Effect, Publish, Step};
+use crate::deaths::{Death, DeathReason, Deaths};
+use crate::entries::{Entry, Slot};
+use crate::fact::Fact;
+use crate::ids::{QueueId, Seq};
+use crate::letters::{Letter, Route};
+use crate::message::{Located, Message, Settled, State};
+use crate::queue::Queue;
+use crate::refusal::Refusal;
+use crate::settings::{DeadLetterTo, LastValue, Overflow};
+use crate::topology::Envelope;
+
+/// What becomes of a message that dies.
+enum Fate {
+    /// It is gone.
+    Gone,
+    /// It stays where it is, dead.
+    Stays(Arc<Deaths>),
+    /// It moves to these queues.
+    Moves(Vec<QueueId>, Arc<Deaths>),
+}
+
+impl Broker {
+    pub(crate) fn dead_letter_all(&mut self, id: QueueId, dying: Vec<(Seq, DeathReason)>, step: &mut Step) {
+        for (seq, reason) in dying {
+            // One that came here in the same moment may have evicted or replaced it.
+            if self.queues.get(&id).is_some_and(|queue| queue.by_seq.get(seq).is_some()) {
+                self.dead_letter(id, seq, reason, step);
+            }
+        }
+    }
+
+    /// Does with what was evicted here in this step what the queue says.
+    pub(crate) fn dead_letter_payers(&mut self, id: QueueId, step: &mut Step) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let payers = std::mem::take(&mut queue.payers).into_iter();
+        self.dead_letter_all(id, payers.map(|seq| (seq, DeathReason::Maxlen)).collect(), step);
+    }
+
+    /// Does with the message of a refused publish what its queue says. Answers the refusal.
+    pub(crate) fn refuse(
+        &mut self,
+        id: QueueId,
+        publish: &Publish,
+        refusal: Refusal,
+        step: &mut Step,
+    ) -> Refusal {
+        let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
+        let queue = self.queue_mut(id);
+        let settings = &queue.settings;
+        let is_dead_lettered =
+            settings.overflow == Overflow::RejectDeadLetter && settings.dead_letter != DeadLetterTo::Drop;
+        if refusal == Refusal::QueueFull && is_dead_lettered {
+            let priority = queue.map_priority(&publish.priority).expect("a full queue has understood it");
+            // The publisher lets go of the content when it sees the refusal.
+            step.effects.push(Effect::Shared(publish.place));
+            let seq = queue.lay_down(now, publish, priority, default_ttl_ms, step);
+            self.dead_letter(id, seq, DeathReason::Maxlen, step);
+        }
+        refusal
+    }
+
+    /// Does with a message that may not go on what its queue says. If that cannot be done it stays, as a dead letter.
+    /// Where it goes nothing is leased yet: more may come in the same step, and more urgent.
+    pub(crate) fn dead_letter(&mut self, id: QueueId, seq: Seq, reason: DeathReason, step: &mut Step) {
+        let slot = self.queue_ref(id).by_seq.get(seq).expect("a dying message is there");
+        match self.fate(id, slot, reason) {
+            Fate::Gone => self.queue_mut(id).settle(slot, gone_by(reason), step),
+            Fate::Stays(deaths) => self.queue_mut(id).bury(slot, deaths, step),
+            Fate::Moves(targets, deaths) => {
+                let mut message = self.queue_mut(id).move_away(slot, true);
+                message.extras.get_or_insert_default().deaths = Some(deaths);
+                self.stirred.extend(&targets);
+                self.arrive(id, targets, message, step);
+            }
+        }
+    }
+
+    fn fate(&self, id: QueueId, slot: Slot, reason: DeathReason) -> Fate {
+        let queue = self.queue_ref(id);
+        let to = &queue.settings.dead_letter;
+        if *to == DeadLetterTo::Drop {
+            return Fate::Gone;
+        }
+        let mut deaths = self.deaths_of(queue, slot, reason);
+        let Some(route) = route_of(to, &deaths).filter(|_| !deaths.is_spent()) else {
+            return Fate::Stays(deaths.into());
+        };
+        let message = &queue.entries[slot].message;
+        let bound = self.queues_bound(&route, message);
+        // A queue that is its own dead-letter queue keeps them.
+        let others =
+            bound.into_iter().filter(|target| !matches!(to, DeadLetterTo::Queue(_)) || *target != id);
+        let is_round = |target: &QueueId| {
+            reason != DeathReason::Rejected && deaths.comes_round_to(&self.queue_ref(*target).name)
+        };
+        let (rounds, open): (Vec<QueueId>, Vec<QueueId>) = others.partition(is_round);
+        if open.is_empty() && !rounds.is_empty() {
+            return Fate::Gone;
+        }
+        let takes = |target: &QueueId| self.queue_ref(*target).can_take(message, *target == id, reason);
+        let targets: Vec<QueueId> = open.into_iter().filter(takes).collect();
+        if targets.is_empty() {
+            return Fate::Stays(deaths.into());
+        }
+        deaths.goes_by(route);
+        Fate::Moves(targets, deaths.into())
+    }
+
+    /// The history of a message with this death.
+    fn deaths_of(&self, queue: &Queue, slot: Slot, reason: DeathReason) -> Deaths {
+        let Entry { message, lane, .. } = &queue.entries[slot];
+        let before = message.deaths();
+        let (from, ttl_ms) = match before {
+            Some(before) => (before.route().clone(), None),
+            None => {
+                let letter = self.letters.read(message.place);
+                let has_key = !letter.route.keys.is_empty();
+                (if has_key { letter.route } else { Route::by("", Arc::clone(&queue.name)) }, letter.ttl_ms)
+            }
+        };
+        let death = Death {
+            reason,
+            queue: Arc::clone(&queue.name),
+            lane: Arc::clone(&queue.lanes.lane(*lane).name),
+            first_at: self.now,
+            at: self.now,
+            times: 1,
+            count: message.count,
+            route: from.clone().bounded(),
+            ttl_ms,
+        };
+        Deaths::another(before, death, from)
+    }
+
+    /// The queues that a route leads to, by name.
+    fn queues_bound(&self, route: &Route, message: &Message) -> Vec<QueueId> {
+        let is_direct = route.exchange.is_empty();
+        let letter = if is_direct { Letter::default() } else { self.letters.read(message.place) };
+        let keys: Vec<&str> = route.keys.iter().map(|key| &**key).collect();
+        let envelope = Envelope { keys: &keys, marks: &*letter.marks };
+        let routed = self.topology.route(&route.exchange, &envelope).unwrap_or_default();
+        routed.queues.iter().filter_map(|name| self.id_of(name).ok()).collect()
+    }
+
+    /// Puts a message that left one queue into others, as new there but for what it is.
+    pub(crate) fn arrive(&mut self, from: QueueId, targets: Vec<QueueId>, gone: Message, step: &mut Step) {
+        let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
+        let at = step.facts.len();
+        let mut to = Vec::new();
+        // Shared before the first copy is in: that one may be gone again before the next comes.
+        step.effects.extend((1..targets.len()).map(|_| Effect::Shared(gone.place)));
+        for target in targets {
+            let queue = self.queue_mut(target);
+            let message = Message {
+                seq: queue.next_seq,
+                since: now,
+                expires: queue.expiry(now, None, default_ttl_ms),
+                count: 0,
+                state: State::Ready,
+                extras: gone.extras.clone(),
+                ..gone
+            };
+            to.push(Located { queue: target, message: message.clone() });
+            queue.arrive(message, step);
+        }
+        // One fact for the whole move, before what it brought about.
+        step.facts.insert(at, Fact::Moved { from, seq: gone.seq, to });
+    }
+}
+
+impl Queue {
+    /// Whether a dead letter can be written here, which `is_of_here` or not.
+    fn can_take(&self, message: &Message, is_of_here: bool, reason: DeathReason) -> bool {
+        let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
+        // Else what one eviction begins might go round through all queues.
+        let others_may_pay = reason != DeathReason::Maxlen || !self.settings.dead_letter_evicted;
+        keyed
+            && self.fits(message)
+            && (is_of_here || self.check_return(message.id()).is_ok())
+            && self.lanes.check(message.priority).is_ok()
+            && self.has_room_for(message)
+            && (others_may_pay || self.has_free_room(message.bytes))
+    }
+
+    /// Whether it is small enough for this queue.
+    pub(crate) fn fits(&self, message: &Message) -> bool {
+        let most = [self.settings.max_message_bytes, self.settings.max_bytes];
+        most.iter().all(|most| *most == 0 || u64::from(message.bytes) <= *most)
+    }
+}
+
+/// The way that dead letters go on; `None`: they stay.
+fn route_of(to: &DeadLetterTo, deaths: &Deaths) -> Option<Route> {
+    match to {
+        DeadLetterTo::Keep | DeadLetterTo::Drop => None,
+        DeadLetterTo::Queue(name) => Some(Route::by("", &**name)),
+        DeadLetterTo::Exchange { name, routing_key: Some(key) } => Some(Route::by(&**name, &**key)),
+        DeadLetterTo::Exchange { name, routing_key: None } => {
+            Some(Route { exchange: name.as_str().into(), keys: deaths.from().keys.clone() })
+        }
+    }
+}
+
+/// How a message is counted that is gone where dead letters are dropped.
+fn gone_by(reason: DeathReason) -> Settled {
+    match reason {
+        DeathReason::Expired => Settled::Expired,
+        DeathReason::Maxlen => Settled::Evicted,
+        DeathReason::Rejected | DeathReason::DeliveryLimit => Settled::Dropped,
+    }
+}

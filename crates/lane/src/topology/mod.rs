@@ -1,0 +1,232 @@
+//! Exchanges and bindings: which queues get a copy.
+//!
+//! Kinds and matching as in AMQP 0-9-1, section 3.1.3, and RabbitMQ's extensions: bindings between exchanges, alternates,
+//! headers, consistent hashing, delayed exchanges. The exchange of the empty name is every queue by its name.
+
+mod binding;
+mod exchange;
+mod hash;
+mod header;
+mod route;
+mod settings;
+mod trie;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
+pub use exchange::{Exchange, ExchangeView};
+pub use header::{HEADER_DEPTH_MAX, HeaderValue, Headers, Marks, Property};
+pub use route::{Envelope, Routed};
+pub use settings::{ExchangeKind, ExchangeSettings, HashOn};
+pub use trie::topic_matches;
+
+use self::binding::Bindings;
+use crate::refusal::Refusal;
+
+/// All exchanges of a broker.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    exchanges: BTreeMap<Arc<str>, Exchange>,
+    /// Every binding once more, by where it leads.
+    into: BTreeMap<Destination, Bindings>,
+}
+
+/// Those whose last binding may have gone.
+pub(crate) type Losers = BTreeSet<Arc<str>>;
+
+const PREDECLARED: [(&str, ExchangeKind, bool); 6] = [
+    ("amq.direct", ExchangeKind::Direct, false),
+    ("amq.fanout", ExchangeKind::Fanout, false),
+    ("amq.headers", ExchangeKind::Headers, false),
+    ("amq.match", ExchangeKind::Headers, false),
+    ("amq.rabbitmq.trace", ExchangeKind::Topic, true),
+    ("amq.topic", ExchangeKind::Topic, false),
+];
+
+impl Default for Topology {
+    fn default() -> Self {
+        let exchange =
+            |kind, internal| Exchange::new(ExchangeSettings { internal, ..ExchangeSettings::new(kind) });
+        let predeclared =
+            PREDECLARED.iter().map(|(name, kind, internal)| (Arc::from(*name), exchange(*kind, *internal)));
+        Self { exchanges: predeclared.collect(), into: BTreeMap::new() }
+    }
+}
+
+impl Topology {
+    // ---- seeing ----
+
+    /// Every exchange by name, without the one of the empty name.
+    pub fn exchanges(&self) -> impl Iterator<Item = (&Arc<str>, &Exchange)> {
+        self.exchanges.iter()
+    }
+
+    /// The exchange of that name.
+    #[must_use]
+    pub fn exchange(&self, name: &str) -> Option<&Exchange> {
+        self.exchanges.get(name)
+    }
+
+    /// Every exchange as it is now, by name.
+    pub fn views(&self) -> impl Iterator<Item = ExchangeView> {
+        self.exchanges.iter().map(view)
+    }
+
+    /// One exchange as it is now.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchExchange`].
+    pub fn view(&self, name: &str) -> Result<ExchangeView, Refusal> {
+        self.exchanges.get_key_value(name).map(view).ok_or(Refusal::NoSuchExchange)
+    }
+
+    /// The bindings that lead to a queue or an exchange.
+    pub fn bindings_to(&self, to: &Destination) -> impl Iterator<Item = &Binding> {
+        self.into.get(to).into_iter().flatten().map(|binding| &**binding)
+    }
+
+    /// How much the records of exchanges and bindings take, in KiB, about.
+    pub(crate) fn cost(&self) -> usize {
+        self.exchanges.values().map(|exchange| exchange.cost).sum()
+    }
+
+    // ---- exchanges ----
+
+    /// Whether declaring would make a new exchange.
+    ///
+    /// # Errors
+    /// [`Refusal::ExchangeReserved`], [`Refusal::ExchangeDiffers`], [`Refusal::NameInvalid`], [`Refusal::ArgumentsInvalid`].
+    pub(crate) fn check_declare(&self, name: &str, settings: &ExchangeSettings) -> Result<bool, Refusal> {
+        match self.exchanges.get(name) {
+            Some(there) => there.check_same(settings).map(|()| false),
+            None if is_reserved(name) => Err(Refusal::ExchangeReserved),
+            None => crate::check_name(name).and_then(|()| settings.check()).map(|()| true),
+        }
+    }
+
+    /// An exchange is there, and is so.
+    pub(crate) fn store(&mut self, name: Arc<str>, settings: ExchangeSettings) {
+        match self.exchanges.get_mut(&name) {
+            Some(there) if there.settings == settings => {}
+            Some(there) => there.set(settings),
+            None => {
+                self.exchanges.insert(name, Exchange::new(settings));
+            }
+        }
+    }
+
+    /// Whether an exchange may be deleted.
+    ///
+    /// # Errors
+    /// [`Refusal::ExchangeReserved`], [`Refusal::NoSuchExchange`], [`Refusal::ExchangeInUse`].
+    pub(crate) fn check_delete(&self, name: &str, if_unused: bool) -> Result<(), Refusal> {
+        if is_reserved(name) {
+            return Err(Refusal::ExchangeReserved);
+        }
+        let exchange = self.exchanges.get(name).ok_or(Refusal::NoSuchExchange)?;
+        let is_used = !exchange.shared().is_empty();
+        if if_unused && is_used { Err(Refusal::ExchangeInUse) } else { Ok(()) }
+    }
+
+    /// Deletes an exchange with the bindings of it and to it.
+    pub(crate) fn delete(&mut self, name: &str) -> Losers {
+        if let Some(exchange) = self.exchanges.remove(name) {
+            for binding in exchange.shared() {
+                self.leads_no_more(binding);
+            }
+        }
+        self.forget(&Destination::Exchange(name.into()))
+    }
+
+    /// Whether an exchange that lost a binding goes with it.
+    pub(crate) fn goes(&self, name: &str) -> bool {
+        let exchange = self.exchanges.get(name);
+        exchange.is_some_and(|exchange| exchange.settings.auto_delete && exchange.shared().is_empty())
+    }
+
+    /// Those that a restart does not leave.
+    pub(crate) fn transient(&self) -> impl Iterator<Item = &Arc<str>> {
+        let transient = |(name, exchange): (_, &Exchange)| (!exchange.settings.durable).then_some(name);
+        self.exchanges.iter().filter_map(transient)
+    }
+
+    // ---- bindings ----
+
+    /// Whether what a binding says of exchanges is so.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchExchange`], [`Refusal::ExchangeReserved`], [`Refusal::WeightInvalid`], [`Refusal::ArgumentsInvalid`].
+    pub(crate) fn check_binding(&self, binding: &Binding) -> Result<(), Refusal> {
+        let exchange = self.named(&binding.exchange)?;
+        if let Destination::Exchange(to) = &binding.to {
+            self.named(to)?;
+        }
+        if exchange.settings.kind == ExchangeKind::ConsistentHash {
+            binding.weight()?;
+        }
+        binding.check()
+    }
+
+    /// An exchange that can have bindings.
+    pub(crate) fn named(&self, name: &str) -> Result<&Exchange, Refusal> {
+        if name.is_empty() {
+            return Err(Refusal::ExchangeReserved);
+        }
+        self.exchanges.get(name).ok_or(Refusal::NoSuchExchange)
+    }
+
+    /// False: it was there, or one of its exchanges is not.
+    pub(crate) fn bind(&mut self, binding: Binding) -> bool {
+        if let Destination::Exchange(to) = &binding.to
+            && !self.exchanges.contains_key(to)
+        {
+            return false;
+        }
+        let Some(exchange) = self.exchanges.get_mut(&binding.exchange) else { return false };
+        let binding = Arc::new(binding);
+        let is_new = exchange.insert(Arc::clone(&binding));
+        if is_new {
+            self.into.entry(binding.to.clone()).or_default().insert(binding);
+        }
+        is_new
+    }
+
+    /// False: it was not there.
+    pub(crate) fn unbind(&mut self, binding: &Binding) -> bool {
+        let exchange = self.exchanges.get_mut(&binding.exchange);
+        let was_there = exchange.is_some_and(|exchange| exchange.remove(binding));
+        if was_there {
+            self.leads_no_more(binding);
+        }
+        was_there
+    }
+
+    /// Takes away the bindings that lead to a queue or exchange. Answers the exchanges they were of.
+    pub(crate) fn forget(&mut self, to: &Destination) -> Losers {
+        let bindings = self.into.remove(to).unwrap_or_default();
+        for binding in &bindings {
+            if let Some(exchange) = self.exchanges.get_mut(&binding.exchange) {
+                exchange.remove(binding);
+            }
+        }
+        bindings.iter().map(|binding| Arc::clone(&binding.exchange)).collect()
+    }
+
+    fn leads_no_more(&mut self, binding: &Binding) {
+        let Some(into) = self.into.get_mut(&binding.to) else { return };
+        into.remove(binding);
+        if into.is_empty() {
+            self.into.remove(&binding.to);
+        }
+    }
+}
+
+fn view((name, exchange): (&Arc<str>, &Exchange)) -> ExchangeView {
+    let bindings = exchange.shared().len();
+    ExchangeView { name: Arc::clone(name), settings: exchange.settings.clone(), bindings }
+}
+
+fn is_reserved(name: &str) -> bool {
+    name.is_empty() || name.starts_with("amq.")
+}

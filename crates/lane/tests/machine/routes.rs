@@ -1,0 +1,269 @@
+//! Exchanges of all kinds that look at each binding for itself, bound at random: what the indices find is what looking at every binding finds, a recovery finds the
+//! same, and nothing is left of what is deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use overtake_lane::{
+    Binding, Broker, Command, Destination, Envelope, ExchangeKind, ExchangeSettings, Fact, HeaderValue,
+    Headers, HeadersMatch, Options, Refusal, Step, Time, Topology, topic_matches,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const EXCHANGES: [&str; 5] = ["v", "w", "x", "y", "z"];
+const QUEUES: [&str; 3] = ["a", "b", "c"];
+
+#[derive(Clone, Debug)]
+enum Op {
+    Declare(&'static str, Box<ExchangeSettings>),
+    Delete(&'static str, bool),
+    DeleteQueue(&'static str),
+    DeclareQueue(&'static str),
+    Bind(Box<Binding>),
+    Unbind(prop::sample::Index),
+    Restart,
+}
+
+fn settings() -> impl Strategy<Value = Box<ExchangeSettings>> {
+    let kinds =
+        select(vec![ExchangeKind::Direct, ExchangeKind::Fanout, ExchangeKind::Topic, ExchangeKind::Headers]);
+    let alternate = prop_oneof![3 => Just(None), 1 => select(&EXCHANGES[..]).prop_map(Some)];
+    let rarely = || prop::bool::weighted(0.2);
+    (kinds, rarely(), rarely(), rarely(), alternate).prop_map(
+        |(kind, delayed, transient, auto_delete, alternate)| {
+            Box::new(ExchangeSettings {
+                delayed,
+                durable: !transient,
+                auto_delete,
+                alternate: alternate.map(Arc::from),
+                ..ExchangeSettings::new(kind)
+            })
+        },
+    )
+}
+
+fn headers() -> impl Strategy<Value = Headers> {
+    let values = prop_oneof![Just(HeaderValue::Void), (0..2_i64).prop_map(HeaderValue::Int)];
+    prop::collection::btree_map(select(vec!["h", "i", "x-j"]).prop_map(str::to_owned), values, 0..3)
+}
+
+fn bindings() -> impl Strategy<Value = Box<Binding>> {
+    let to = prop_oneof![
+        select(&QUEUES[..]).prop_map(|name| Destination::Queue(name.into())),
+        select(&EXCHANGES[..]).prop_map(|name| Destination::Exchange(name.into())),
+    ];
+    let keys = select(vec!["", "k", "k.l", "k.*", "#", "#.l", "1", "3"]);
+    let matching =
+        select(vec![HeadersMatch::All, HeadersMatch::Any, HeadersMatch::AllWithX, HeadersMatch::AnyWithX]);
+    (select(&EXCHANGES[..]), to, keys, headers(), matching, prop::collection::vec(0..2_u8, 0..2)).prop_map(
+        |(exchange, to, key, headers, matching, arguments)| {
+            let headers = headers.into_iter().collect();
+            Box::new(Binding { headers, matching, arguments, ..Binding::new(exchange, to, key) })
+        },
+    )
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let exchange = || select(&EXCHANGES[..]);
+    let queue = || select(&QUEUES[..]);
+    prop_oneof![
+        4 => (exchange(), settings()).prop_map(|(name, settings)| Op::Declare(name, settings)),
+        1 => (exchange(), any::<bool>()).prop_map(|(name, if_unused)| Op::Delete(name, if_unused)),
+        1 => queue().prop_map(Op::DeleteQueue),
+        2 => queue().prop_map(Op::DeclareQueue),
+        12 => bindings().prop_map(Op::Bind),
+        2 => any::<prop::sample::Index>().prop_map(Op::Unbind),
+        1 => Just(Op::Restart),
+    ]
+}
+
+/// The exchanges as anybody would write them down.
+#[derive(Default)]
+struct Plain {
+    exchanges: BTreeMap<String, (ExchangeSettings, BTreeSet<Binding>)>,
+}
+
+impl Plain {
+    fn of(topology: &Topology) -> Self {
+        let one = |(name, exchange): (&Arc<str>, &overtake_lane::Exchange)| {
+            (name.to_string(), (exchange.settings.clone(), exchange.bindings().cloned().collect()))
+        };
+        Self { exchanges: topology.exchanges().map(one).collect() }
+    }
+
+    /// All queues that are reached without waiting, and all that are reached at all.
+    fn route(&self, from: &str, letter: &Envelope<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
+        let mut reached = BTreeMap::from([(from.to_owned(), self.exchanges[from].0.delayed)]);
+        let (mut now, mut ever) = (BTreeSet::new(), BTreeSet::new());
+        // Until nothing changes.
+        for _ in 0..=2 * self.exchanges.len() {
+            for (name, is_late) in reached.clone() {
+                for to in self.chosen(&name, letter) {
+                    match to {
+                        Destination::Queue(queue) => {
+                            ever.insert(queue.to_string());
+                            if !is_late {
+                                now.insert(queue.to_string());
+                            }
+                        }
+                        Destination::Exchange(next) => {
+                            if let Some((settings, _)) = self.exchanges.get(&*next) {
+                                let late = is_late || settings.delayed;
+                                let known = reached.entry(next.to_string()).or_insert(late);
+                                *known = *known && late;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (now, ever)
+    }
+
+    fn chosen(&self, name: &str, letter: &Envelope<'_>) -> Vec<Destination> {
+        let (settings, bindings) = &self.exchanges[name];
+        let takes = |binding: &&Binding| match settings.kind {
+            ExchangeKind::Direct => letter.keys.contains(&&*binding.routing_key),
+            ExchangeKind::Fanout => true,
+            ExchangeKind::Topic => letter.keys.iter().any(|key| topic_matches(&binding.routing_key, key)),
+            ExchangeKind::Headers => has(binding, letter),
+            ExchangeKind::ConsistentHash => {
+                unreachable!("which one it chooses is the matter of its own tests")
+            }
+        };
+        let chosen: Vec<_> = bindings.iter().filter(takes).map(|binding| binding.to.clone()).collect();
+        match &settings.alternate {
+            Some(alternate) if chosen.is_empty() => vec![Destination::Exchange(Arc::clone(alternate))],
+            _ => chosen,
+        }
+    }
+}
+
+fn has(binding: &Binding, letter: &Envelope<'_>) -> bool {
+    let with_x = matches!(binding.matching, HeadersMatch::AllWithX | HeadersMatch::AnyWithX);
+    let wanted: Vec<_> =
+        binding.headers.iter().filter(|(name, _)| with_x || !name.starts_with("x-")).collect();
+    let met = wanted.iter().filter(|(name, value)| {
+        letter.marks.header(name).is_some_and(|there| *value == HeaderValue::Void || *there == *value)
+    });
+    match binding.matching {
+        HeadersMatch::All | HeadersMatch::AllWithX => met.count() == wanted.len(),
+        HeadersMatch::Any | HeadersMatch::AnyWithX => met.count() > 0,
+    }
+}
+
+struct World {
+    broker: Broker,
+    /// Made of nothing but facts.
+    folded: Broker,
+}
+
+impl World {
+    fn ask(&mut self, command: Command) -> Result<(), Refusal> {
+        let mut step = Step::default();
+        let result = self.broker.apply(Time(0), command, &mut step).map(|_| ());
+        self.fold(&step.facts);
+        result
+    }
+
+    fn fold(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            self.folded
+                .fold(fact.clone(), &mut Step::default())
+                .expect("what is said is about what is there");
+        }
+        assert_eq!(self.folded.topology_facts(), self.broker.topology_facts());
+    }
+
+    fn run(&mut self, op: Op) {
+        let _ = match op {
+            Op::Declare(name, settings) => self.ask(Command::DeclareExchange { name: name.into(), settings }),
+            Op::Delete(name, if_unused) => self.ask(Command::DeleteExchange { name: name.into(), if_unused }),
+            Op::DeclareQueue(name) => {
+                self.ask(Command::DeclareQueue { name: name.into(), settings: Box::default() })
+            }
+            Op::DeleteQueue(name) => {
+                self.ask(Command::DeleteQueue { name: name.into(), if_empty: false, if_unused: false })
+            }
+            Op::Bind(binding) => self.ask(Command::Bind(binding)),
+            Op::Unbind(index) => {
+                let bound = self.broker.topology().exchanges().flat_map(|(_, exchange)| exchange.bindings());
+                let bound: Vec<Binding> = bound.cloned().collect();
+                if bound.is_empty() {
+                    Ok(())
+                } else {
+                    self.ask(Command::Unbind(Box::new(index.get(&bound).clone())))
+                }
+            }
+            Op::Restart => {
+                self.restart();
+                Ok(())
+            }
+        };
+    }
+
+    fn restart(&mut self) {
+        let mut step = Step::default();
+        self.broker = self.folded.clone();
+        self.broker.wake(Time(0), &mut step);
+        self.fold(&step.facts);
+        let durable = self.broker.topology().exchanges().all(|(_, exchange)| exchange.settings.durable);
+        assert!(durable, "only what is durable is there after a restart");
+    }
+
+    fn check_bindings(&self) {
+        let topology = self.broker.topology();
+        let mut bound: Vec<&Binding> =
+            topology.exchanges().flat_map(|(_, exchange)| exchange.bindings()).collect();
+        for binding in &bound {
+            match &binding.to {
+                Destination::Queue(queue) => assert!(self.broker.id_of(queue).is_ok(), "{binding:?}"),
+                Destination::Exchange(exchange) => {
+                    assert!(topology.exchange(exchange).is_some(), "{binding:?}")
+                }
+            }
+        }
+        let queues = QUEUES.map(|name| Destination::Queue(name.into())).into_iter();
+        let ends = queues.chain(EXCHANGES.map(|name| Destination::Exchange(name.into())));
+        let ends: Vec<Destination> = ends.collect();
+        let mut led: Vec<&Binding> = ends.iter().flat_map(|to| topology.bindings_to(to)).collect();
+        bound.sort_unstable();
+        led.sort_unstable();
+        assert_eq!(bound, led, "what leads somewhere is what is bound");
+    }
+
+    fn check_routes(&self, letter: &Envelope<'_>) {
+        let topology = self.broker.topology();
+        let plain = Plain::of(topology);
+        for name in EXCHANGES {
+            let Ok(route) = topology.route(name, letter) else {
+                assert!(!plain.exchanges.contains_key(name), "{name}");
+                continue;
+            };
+            let (now, ever) = plain.route(name, letter);
+            let names = |queues: &BTreeSet<Arc<str>>| queues.iter().map(ToString::to_string).collect();
+            assert_eq!(ever, names(&route.queues), "{name} {letter:?}");
+            assert_eq!(&ever - &now, names(&route.delayed), "{name} {letter:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #[test]
+    fn indices_find_what_looking_at_every_binding_finds(
+        ops in prop::collection::vec(ops(), 1..60),
+        letters in prop::collection::vec((prop::collection::vec(select(vec!["", "k", "k.l", "l", "k.k.l"]), 1..3), headers()), 1..4),
+    ) {
+        let new = || Broker::new(Options::default());
+        let mut world = World { broker: new(), folded: new() };
+        for op in QUEUES.map(Op::DeclareQueue).into_iter().chain(ops) {
+            world.run(op);
+            world.check_bindings();
+            for (keys, headers) in &letters {
+                world.check_routes(&Envelope { keys, marks: headers });
+            }
+        }
+    }
+}
