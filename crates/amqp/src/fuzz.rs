@@ -4,11 +4,14 @@
 //! comes, whole or in pieces, the frames are the same; what was understood goes out again with the same meaning and is not
 //! longer; and no panic.
 
-use overtake_properties::Limits;
+use bytes::BytesMut;
+use overtake_lane::{ConsumerId, LeaseId, QueueId, Receipt, Refusal, Seq, Time};
+use overtake_properties::{Limits, Properties};
 
+use crate::connection::{Answer, Ask, Connection, Delivery, Operation, Options, Refused};
 use crate::content::ContentHeader;
 use crate::error::WireError;
-use crate::frame::{Frame, FrameKind};
+use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER};
 use crate::method::Method;
 use crate::writer::FrameWriter;
 
@@ -78,18 +81,143 @@ fn header(payload: &[u8], anew: &mut Vec<u8>) -> Result<(), WireError> {
     Ok(())
 }
 
+/// Reads the bytes as all that a client says on a connection: from the very beginning, or where the highest bit of the first
+/// byte is set, with channel 1 open. A broker answers everything, and gives each consumer a message.
+///
+/// # Panics
+/// When something other than whole frames goes out, or the connection goes on after its end.
+pub fn connection(bytes: &[u8]) {
+    let Some((&how, stream)) = bytes.split_first() else { return };
+    let mut peer = Peer::new();
+    if how & 0x80 != 0 {
+        peer.hear(OPENING);
+    }
+    for piece in stream.chunks(usize::from(how & 0x7f) + 1) {
+        peer.hear(piece);
+    }
+}
+
+/// Protocol header, `start-ok` as guest, `tune-ok`, `open`, and `channel.open` on channel 1.
+const OPENING: &[u8] = b"AMQP\0\0\x09\x01\
+    \x01\0\0\0\0\0\x24\0\x0a\0\x0b\0\0\0\0\x05PLAIN\0\0\0\x0c\0guest\0guest\x05en_US\xce\
+    \x01\0\0\0\0\0\x0c\0\x0a\0\x1f\0\0\0\x02\0\0\0\0\xce\
+    \x01\0\0\0\0\0\x08\0\x0a\0\x28\x01/\0\0\xce\
+    \x01\0\x01\0\0\0\x05\0\x14\0\x0a\0\xce";
+
+/// A connection, and a broker that does whatever it is asked.
+struct Peer {
+    connection: Connection,
+    input: BytesMut,
+    consumers: u64,
+}
+
+impl Peer {
+    fn new() -> Self {
+        Self {
+            connection: Connection::new(Time(0), Options::default()),
+            input: BytesMut::new(),
+            consumers: 0,
+        }
+    }
+
+    fn hear(&mut self, piece: &[u8]) {
+        self.input.extend_from_slice(piece);
+        // What waited for an answer is looked at again.
+        for _ in 0..=piece.len() {
+            self.connection.receive(Time(1), &mut self.input);
+            let asks = self.connection.take_asks();
+            let is_quiet = asks.is_empty();
+            asks.into_iter().for_each(|ask| self.answer(ask));
+            if is_quiet {
+                break;
+            }
+        }
+        let was_over = self.connection.is_over();
+        let out = std::mem::take(self.connection.output());
+        if out != PROTOCOL_HEADER {
+            check_frames(&out);
+        }
+        self.connection.written(Time(1));
+        assert!(!was_over || self.input.is_empty() || !self.connection.wants_bytes());
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        let (receipt, empty) =
+            (Receipt { queue: QueueId(0), seq: Seq(1), lease: LeaseId(1) }, Properties::EMPTY);
+        let (exchange, routing_key, body) = (&b"x"[..], &b"k"[..], &b"body"[..]);
+        let delivery =
+            Delivery { receipt, redelivered: false, exchange, routing_key, properties: empty.view(), body };
+        match ask {
+            Ask::Login(_) => self.connection.logged_in(true),
+            Ask::Open { .. } => self.connection.opened(Ok(())),
+            Ask::Publish { token, publish } => {
+                let is_even = publish.body.len() % 2 == 0;
+                self.connection.published(token, if is_even { Ok(1) } else { Err(Refusal::Unroutable) });
+            }
+            Ask::Settle { .. } | Ask::Leave { .. } => {}
+            Ask::Do { token, operation } => match operation {
+                Operation::Get { .. } => self.connection.got(token, Ok(Some((delivery, 3)))),
+                Operation::Consume(_) => {
+                    self.consumers += 1;
+                    let consumer = ConsumerId(self.consumers);
+                    self.connection.answer(token, Ok(Answer::Consuming(consumer)));
+                    self.connection.deliver(consumer, &delivery);
+                }
+                operation => self.connection.answer(token, reply(operation)),
+            },
+        }
+    }
+}
+
+/// What the broker answers; some names are never there.
+fn reply(operation: Operation) -> Result<Answer, Refused> {
+    match operation {
+        Operation::DeclareQueue(queue) if queue.name.len() > 8 => Err(Refusal::NameInvalid.into()),
+        Operation::DeclareQueue(queue) => Ok(Answer::Queue { name: queue.name, messages: 1, consumers: 0 }),
+        Operation::DeleteQueue { .. } | Operation::PurgeQueue { .. } => Ok(Answer::Count(1)),
+        Operation::Transact { .. } => Ok(Answer::Committed { unrouted: vec![0] }),
+        Operation::Bind(_) => Err(Refusal::NoSuchExchange.into()),
+        _ => Ok(Answer::Done),
+    }
+}
+
+fn check_frames(mut out: &[u8]) {
+    while !out.is_empty() {
+        let frame = Frame::parse(out, 0).expect("frames go out").expect("whole ones");
+        understand(&frame).expect("a client understands them");
+        out = &out[frame.len()..];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    #[test]
-    fn no_input_of_the_corpus_panics() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/amqp_codec");
+    fn check(target: &str, property: impl Fn(&[u8])) {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
         let mut read = 0;
         for input in std::fs::read_dir(corpus).expect("the corpus is there") {
-            super::codec(&std::fs::read(input.expect("an entry").path()).expect("a file"));
+            property(&std::fs::read(input.expect("an entry").path()).expect("a file"));
             read += 1;
         }
         assert!(read > 0, "the corpus is empty");
+    }
+
+    #[test]
+    fn no_input_of_the_corpora_panics() {
+        check("amqp_codec", super::codec);
+        check("amqp_connection", super::connection);
+    }
+
+    #[test]
+    fn the_opening_opens_a_channel() {
+        let mut peer = super::Peer::new();
+        peer.hear(super::OPENING);
+        // basic.qos of 1
+        peer.hear(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a\0\0\0\0\0\x01\0\xce");
+        assert!(!peer.connection.is_over());
+        peer.input.extend_from_slice(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a\0\0\0\0\0\x01\0\xce");
+        peer.connection.receive(super::Time(1), &mut peer.input);
+        assert_eq!(peer.connection.output()[7..11], *b"\0\x3c\0\x0b", "basic.qos-ok");
     }
 }

@@ -218,8 +218,7 @@ pub struct DeleteOnly {
 pub struct Content {
     /// What it says about itself, in the bytes in which AMQP has it: whichever way it came, nothing is lost on the next.
     pub properties: Properties,
-    /// Where it was published to, for whoever gets it. Without a routing key the engine says it of the [`Target`]; a front end
-    /// whose messages have several routing keys says it itself.
+    /// Where it was published to, for whoever gets it. Without a routing key the engine says it of the [`Target`].
     pub route: Route,
     /// Its own time to live, ms, for whoever gets it. The engine says it of the [`NewMessage`].
     pub ttl_ms: Option<u64>,

@@ -492,6 +492,12 @@ impl Broker {
         self.totals.spilled
     }
 
+    /// Bytes, about, of the histories of the messages in memory that ever died, in all queues. As of the last command.
+    #[must_use]
+    pub fn history_bytes(&self) -> u64 {
+        self.totals.history_bytes
+    }
+
     /// The latest time seen.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -534,18 +540,22 @@ pub(crate) struct Totals {
     outstanding: u64,
     /// Those that wait in runs.
     spilled: u64,
+    /// Bytes of histories.
+    history_bytes: u64,
 }
 
 impl Totals {
     pub(crate) fn change(&mut self, before: Self, now: Self) {
         self.outstanding = self.outstanding - before.outstanding + now.outstanding;
         self.spilled = self.spilled - before.spilled + now.spilled;
+        self.history_bytes = self.history_bytes - before.history_bytes + now.history_bytes;
     }
 }
 
 /// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
 fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
-    let now = Totals { outstanding: queue.outstanding(), spilled: queue.spilled };
+    let (outstanding, spilled) = (queue.outstanding(), queue.spilled);
+    let now = Totals { outstanding, spilled, history_bytes: queue.history_bytes };
     totals.change(std::mem::replace(&mut queue.noted, now), now);
     let next = queue.next_deadline();
     if queue.scheduled == next {

@@ -145,6 +145,13 @@ impl Deaths {
         &self.route
     }
 
+    /// Bytes that it takes in a record, about: each name once, and the rest of each entry.
+    pub(crate) fn size(&self) -> u64 {
+        const ENTRY_LEN: usize = 40;
+        let names = |death: &Death| death.queue.len() + death.lane.len() + death.route.size() + ENTRY_LEN;
+        (self.route.size() + self.list.iter().map(names).sum::<usize>()) as u64
+    }
+
     /// It goes on by another way.
     pub(crate) fn goes_by(&mut self, route: Route) {
         self.route = route.bounded();

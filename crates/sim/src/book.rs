@@ -24,8 +24,9 @@ impl Letter {
         let NewMessage { to, ttl_ms, content, .. } = &self.message;
         let route = match to {
             Target::Queue(name) => Route::by("", Arc::clone(name)),
-            Target::Exchange { name, routing_key, .. } => {
-                Route::by(Arc::clone(name), Arc::clone(routing_key))
+            Target::Exchange { name, routing_key, more_keys, .. } => {
+                let keys = [routing_key].into_iter().chain(more_keys).cloned().collect();
+                Route { exchange: Arc::clone(name), keys }
             }
         };
         Content { route, ttl_ms: *ttl_ms, ..content.clone() }

@@ -20,6 +20,7 @@ const BITES_MAX: u32 = 60;
 
 /// What the engine is made to do.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub(crate) enum Act {
     /// Time passes.
     Tick,

@@ -169,7 +169,8 @@ impl Connection {
 
     // ---- bytes in ----
 
-    /// Takes what can be taken of these bytes; what is left belongs before what comes next.
+    /// Takes what can be taken of these bytes; what is left belongs before what comes next. Where that is more than a frame may
+    /// be, a channel waits for an answer: read no more until there is one.
     pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
         if !bytes.is_empty() {
             self.pulse.hear(now);
@@ -376,6 +377,10 @@ impl Connection {
 
     /// Lets time pass.
     pub fn tick(&mut self, now: Time) {
+        if !self.wants_bytes() {
+            // Whoever is not listened to cannot be heard.
+            self.pulse.hear(now);
+        }
         match self.stage {
             Stage::Over => {}
             Stage::Running => match self.pulse.beat(now) {

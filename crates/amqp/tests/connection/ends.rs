@@ -136,3 +136,17 @@ fn heartbeats_go_both_ways() {
     peer.connection.tick(Time(at.0 + 120_000));
     assert!(peer.connection.is_over());
 }
+
+#[test]
+fn a_publisher_that_is_not_listened_to_is_not_dead() {
+    let mut peer = Peer::open();
+    peer.publish(1, "q", false, b"hi");
+    peer.connection.block(Some("low on disk"));
+    let long_after = Time(peer.now.0 + 1_000_000);
+    peer.connection.tick(long_after);
+    peer.connection.block(None);
+    peer.connection.tick(Time(long_after.0 + 119_999));
+    assert!(!peer.connection.is_over());
+    peer.connection.tick(Time(long_after.0 + 120_000));
+    assert!(peer.connection.is_over());
+}

@@ -198,7 +198,11 @@ impl<T> Core<T> {
     fn live_bytes(&self) -> u64 {
         let queues = self.broker.topology_len() as u64;
         let messages = self.contents.messages();
-        self.contents.cost() + messages * MESSAGE_COST + queues * QUEUE_COST + self.holds.record_bytes()
+        self.contents.cost()
+            + self.broker.history_bytes()
+            + messages * MESSAGE_COST
+            + queues * QUEUE_COST
+            + self.holds.record_bytes()
     }
 
     /// Whether cleaning is worth what it writes: as much as it keeps, and on a full disk four times as much.

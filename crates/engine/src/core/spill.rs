@@ -175,7 +175,8 @@ impl<T> Core<T> {
     /// Bytes of memory that messages take, about.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.contents.cost() + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
+        let said = self.contents.cost() + self.broker.history_bytes();
+        said + (self.contents.messages() + self.fetched()) * ENTRY_BYTES
     }
 
     /// Messages in memory whose content is on the shelf.

@@ -34,6 +34,10 @@ impl Queue {
         if self.settings.last_value.is_some() {
             self.by_key.forget(&self.entries, slot);
         }
+        if let Some(after) = deaths.as_deref() {
+            let before = self.entries[slot].message.deaths().map_or(0, Deaths::size);
+            self.history_bytes = self.history_bytes - before + after.size();
+        }
         self.change_state(slot, |entry| {
             entry.holder = None;
             entry.outdated = false;

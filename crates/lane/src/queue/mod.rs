@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::alarms::Alarms;
 use crate::broker::Totals;
+use crate::deaths::Deaths;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::identity::Identity;
 use crate::ids::{QueueId, Seq, SessionId, Time};
@@ -65,6 +66,8 @@ pub(crate) struct Queue {
     spilling: BTreeMap<RunId, Vec<Seq>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
+    /// Bytes of the histories of the messages in memory that ever died.
+    pub(crate) history_bytes: u64,
     /// Evicted in this step, to be dead-lettered before it ends.
     pub(crate) payers: Vec<Seq>,
     /// Runs that are being written anew.
@@ -111,6 +114,7 @@ impl Queue {
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
+            history_bytes: 0,
             payers: Vec::new(),
             rewriting: BTreeMap::new(),
             id,
@@ -305,12 +309,18 @@ impl Queue {
         let seq = message.seq;
         self.next_seq = self.next_seq.max(seq.next());
         let lane = self.open_lane(message.priority);
-        let slot = self.entries.insert(message, lane);
+        let slot = self.enter(message, lane);
         self.lanes.lane_mut(lane).stats.published += 1;
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
         self.attach(slot);
         slot
+    }
+
+    /// Gives a message a slot.
+    fn enter(&mut self, message: Message, lane: u16) -> Slot {
+        self.history_bytes += message.deaths().map_or(0, Deaths::size);
+        self.entries.insert(message, lane)
     }
 
     /// Makes a message found by its id and counted as the value of its key. A dead letter does neither where something
@@ -347,6 +357,7 @@ impl Queue {
             self.by_key.forget(&self.entries, slot);
         }
         self.by_seq.remove(self.entries[slot].message.seq);
+        self.history_bytes -= self.entries[slot].message.deaths().map_or(0, Deaths::size);
         self.entries.remove(slot)
     }
 

@@ -225,7 +225,7 @@ impl Queue {
         if let Some(left) = left {
             self.lanes.count_moved(&left, own);
         }
-        let slot = self.entries.insert(message, own);
+        let slot = self.enter(message, own);
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
         self.attach(slot);

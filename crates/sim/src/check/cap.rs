@@ -21,7 +21,9 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>) -> Checked {
         let waits = |audit: &Audit| {
             let waiting =
                 audit.queues.get(queue).into_iter().flat_map(|seen| &seen.messages).filter(|message| {
+                    // What is over at once was taken at once, and takes no room.
                     matches!(message.state, State::Ready | State::Delayed { .. })
+                        && !message.is_at_once()
                         && !book.holds.contains_key(&(*queue, message.seq))
                 });
             waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))

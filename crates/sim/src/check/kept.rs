@@ -98,7 +98,9 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         }
         for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
             let settings = &book.settings[queue];
-            hold(settings.dead_letter_evicted && has_arrivals, Promise::Kept, || {
+            let came_back =
+                matches!(step.request, Some(Request::Replay { queue, .. }) if **queue == *seen.name);
+            hold(settings.dead_letter_evicted && (has_arrivals || came_back), Promise::Kept, || {
                 format!("message {message:?} of {} paid for nobody", seen.name)
             })?;
             check_payer(book, step, (*queue, &seen.name), message)?;
