@@ -5,6 +5,7 @@ use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 use overtake_properties::{Properties, PropertiesRef, Table};
 
 use super::sasl::Credentials;
+use crate::reply::ReplyCode;
 
 /// What an answer is called. Answers to publishes come in the order of their tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,20 @@ pub enum Ask {
     Leave {
         /// Which.
         consumer: ConsumerId,
+    },
+    /// So many messages of a consumer without acknowledgements are on their way to the client. Nobody waits for an answer.
+    Took {
+        /// Which.
+        consumer: ConsumerId,
+        /// How many.
+        messages: u32,
+    },
+    /// The consumers of a channel that share a window hold so many messages together at most. Nobody waits for an answer.
+    Share {
+        /// The channel, by whose number the window is known.
+        channel: u16,
+        /// At most so many; 0: no limit.
+        messages: u16,
     },
 }
 
@@ -91,6 +106,8 @@ pub enum Operation {
     Get {
         /// The queue.
         queue: String,
+        /// It is settled as it is given.
+        no_ack: bool,
     },
     /// All or nothing. Answered [`Answer::Committed`].
     Transact {
@@ -166,9 +183,9 @@ pub struct Consume {
     pub queue: String,
     /// Most messages it holds unacknowledged; 0: no limit.
     pub prefetch: u16,
-    /// Most messages the consumers of its channel hold together, and which channel; `None`: no limit.
-    pub shared: Option<(u16, u16)>,
-    /// Messages are settled as they are sent.
+    /// The channel whose shared window ([`Ask::Share`]) holds for it, too.
+    pub shared: Option<u16>,
+    /// Messages are settled as they are given.
     pub no_ack: bool,
     /// Nobody else may consume.
     pub exclusive: bool,
@@ -220,16 +237,29 @@ pub enum Answer {
 
 /// What was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Why.
-    pub refusal: Refusal,
-    /// The reply text that clients know, where the refusal alone does not tell enough.
-    pub text: Option<String>,
+pub enum Refused {
+    /// By the broker. Code and text are those that clients know.
+    Declined(Refusal),
+    /// Before the broker was asked, or with a text that tells more.
+    Because {
+        /// The reply code.
+        code: ReplyCode,
+        /// What is said behind the name of the code.
+        text: String,
+    },
+}
+
+impl Refused {
+    /// With a text of its own.
+    #[must_use]
+    pub fn because(code: ReplyCode, text: impl Into<String>) -> Self {
+        Self::Because { code, text: text.into() }
+    }
 }
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, text: None }
+        Self::Declined(refusal)
     }
 }
 

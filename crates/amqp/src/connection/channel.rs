@@ -26,8 +26,8 @@ pub(super) struct Channel {
     pub(super) waits: Option<Token>,
     /// For consumers to come.
     pub(super) prefetch: u16,
-    /// For all of them together; 0: no limit.
-    pub(super) shared_prefetch: u16,
+    /// Consumers to come share a window.
+    pub(super) is_shared: bool,
     /// The queue declared last, which an empty name means.
     pub(super) last_queue: String,
     pub(super) consumers: BTreeMap<String, Consumer>,
@@ -64,7 +64,7 @@ impl Channel {
             is_closing: false,
             waits: None,
             prefetch: 0,
-            shared_prefetch: 0,
+            is_shared: false,
             last_queue: String::new(),
             consumers: BTreeMap::new(),
             incoming: None,
@@ -181,7 +181,7 @@ pub(super) fn set_qos(channel: &mut Channel, qos: &basic::Qos) -> Result<(), Vio
         return Err(Violation::of(ReplyCode::NotImplemented, text));
     }
     match qos.global {
-        true => channel.shared_prefetch = qos.prefetch_count,
+        true => channel.is_shared = true,
         false => channel.prefetch = qos.prefetch_count,
     }
     Ok(())

@@ -9,6 +9,7 @@ use super::asks::{
 use super::channel::{Channel, Consumer, set_qos};
 use super::incoming::{Incoming, unexpected};
 use super::outgoing::InFlight;
+use super::refusal::Subject;
 use super::unacked::Held;
 use super::violation::Violation;
 use super::{Connection, Stage};
@@ -25,6 +26,7 @@ pub(super) struct Expect {
     /// The client does not wait.
     pub(super) no_wait: bool,
     pub(super) wants: Wants,
+    pub(super) subject: Subject,
 }
 
 /// What a client waits for.
@@ -183,10 +185,14 @@ impl Connection {
             Method::BasicGet(get) => {
                 let queue = self.channel(number).queue(&get.queue)?;
                 let wants = if get.no_ack { Wants::OneSettled } else { Wants::One };
-                self.ask(number, basic::Get::ID, false, wants, Operation::Get { queue });
+                let operation = Operation::Get { queue, no_ack: get.no_ack };
+                self.ask(number, basic::Get::ID, false, wants, operation);
             }
             Method::BasicQos(qos) => {
                 set_qos(self.channel(number), qos)?;
+                if qos.global {
+                    self.asks.push(Ask::Share { channel: number, messages: qos.prefetch_count });
+                }
                 self.say(number, basic::QosOk {});
             }
             Method::BasicRecover(recover) => {
@@ -301,7 +307,15 @@ impl Connection {
         let confirm = channel.confirms.as_mut().map(super::confirms::Confirms::publish);
         let life = channel.life;
         let mandatory = publish.mandatory.then(|| Box::new(publish.clone()));
-        self.in_flight.push_back(InFlight { token, channel: number, life, number: confirm, mandatory });
+        let exchange = publish.exchange.clone();
+        self.in_flight.push_back(InFlight {
+            token,
+            channel: number,
+            life,
+            number: confirm,
+            mandatory,
+            exchange,
+        });
         // What was acknowledged before is asked for before.
         self.gather_settlements();
         self.asks.push(Ask::Publish { token, publish });
@@ -315,7 +329,7 @@ impl Connection {
         let queue = channel.queue(&consume.queue)?;
         let tag = channel.consumer_tag(&consume.consumer_tag, prefix)?;
         channel.consumers.insert(tag.clone(), Consumer::Asked);
-        let shared = (channel.shared_prefetch > 0).then_some((number, channel.shared_prefetch));
+        let shared = channel.is_shared.then_some(number);
         let operation = Operation::Consume(Consume {
             queue,
             prefetch: channel.prefetch,
@@ -391,7 +405,8 @@ impl Connection {
         let channel = self.channel(number);
         channel.waits = Some(token);
         let life = channel.life;
-        self.expected.insert(token, Expect { channel: number, life, method, no_wait, wants });
+        let subject = Subject::of(&operation);
+        self.expected.insert(token, Expect { channel: number, life, method, no_wait, wants, subject });
         self.asks.push(Ask::Do { token, operation });
     }
 }

@@ -125,8 +125,8 @@ pub struct Connection {
     in_flight: VecDeque<InFlight>,
     /// Channels with confirms to tell.
     to_confirm: Vec<u16>,
-    /// What is settled once it is sent.
-    settled_when_sent: Vec<Receipt>,
+    /// What consumers without acknowledgements were given since the last write.
+    taken: BTreeMap<ConsumerId, u32>,
     /// What was settled and is not handed on yet, and how.
     settling: (Vec<Receipt>, Outcome),
     next_token: u64,
@@ -157,7 +157,7 @@ impl Connection {
             expected: BTreeMap::new(),
             in_flight: VecDeque::new(),
             to_confirm: Vec::new(),
-            settled_when_sent: Vec::new(),
+            taken: BTreeMap::new(),
             settling: (Vec::new(), Outcome::Ack),
             next_token: 0,
             is_publisher: false,
@@ -414,9 +414,10 @@ impl Connection {
     /// All that was put out is on its way.
     pub fn written(&mut self, now: Time) {
         self.pulse.say(now);
-        let receipts = std::mem::take(&mut self.settled_when_sent);
-        if !receipts.is_empty() {
-            self.asks.push(Ask::Settle { receipts, outcome: Outcome::Ack });
+        for (consumer, messages) in std::mem::take(&mut self.taken) {
+            if self.feeds.contains_key(&consumer) {
+                self.asks.push(Ask::Took { consumer, messages });
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the broker tells, on its way to the client: answers, confirms, deliveries.
 
+use bytes::Bytes;
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::{Short, ShortText};
 
@@ -7,7 +8,8 @@ use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
 use super::channel::Consumer;
 use super::methods::{Expect, Wants};
 use super::violation::Violation;
-use super::{Connection, refusal};
+use super::refusal::{self, Subject};
+use super::Connection;
 use crate::method::{basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
 use crate::writer::FrameWriter;
@@ -17,7 +19,7 @@ use crate::writer::FrameWriter;
 pub(super) struct Feed {
     pub(super) channel: u16,
     pub(super) tag: Box<str>,
-    /// They are settled as they are sent.
+    /// They are settled as they are given.
     pub(super) no_ack: bool,
 }
 
@@ -31,6 +33,8 @@ pub(super) struct InFlight {
     pub(super) number: Option<u64>,
     /// What is returned when no queue gets it.
     pub(super) mandatory: Option<Box<Publish>>,
+    /// Where it was published to.
+    pub(super) exchange: Bytes,
 }
 
 impl Connection {
@@ -44,7 +48,7 @@ impl Connection {
             return self.drop_late(&expect, result);
         }
         self.channel(number).waits = None;
-        let outcome = result.map_err(refusal::violation);
+        let outcome = result.map_err(|refused| refusal::violation(refused, &expect.subject, &self.vhost));
         if let Err(violation) = outcome.and_then(|answer| self.tell(&expect, answer)) {
             self.undo(number, &expect.wants);
             self.violated(number, violation.by(expect.method));
@@ -125,25 +129,27 @@ impl Connection {
     // ---- publishes ----
 
     /// What came of an [`Ask::Publish`]: in so many queues it is now, or why it is not.
-    pub fn published(&mut self, token: Token, result: Result<u64, Refusal>) {
+    pub fn published(&mut self, token: Token, result: Result<u64, Refused>) {
         let Some(publish) = self.in_flight.pop_front() else { return };
         assert_eq!(publish.token, token, "publishes are answered in the order in which they were asked");
-        let InFlight { channel: number, life, number: confirm, mandatory, .. } = publish;
+        let InFlight { channel: number, life, number: confirm, mandatory, exchange, .. } = publish;
         if !self.is_live(number, life) {
             return;
         }
         let is_taken = match result {
-            Ok(0) | Err(Refusal::Unroutable) => {
+            Ok(0) | Err(Refused::Declined(Refusal::Unroutable)) => {
                 if let Some(publish) = mandatory {
                     self.give_back(number, &publish);
                 }
                 true
             }
             Ok(_) => true,
-            Err(refused) if refusal::is_for_now(refused) => false,
+            Err(Refused::Declined(refusal)) if refusal::is_for_now(refusal) => false,
             Err(refused) => {
-                let violation = refusal::violation(refused.into()).by(basic::Publish::ID);
-                return self.violated(number, violation);
+                let exchange = String::from_utf8_lossy(&exchange).into_owned();
+                let subject = Subject { exchange, ..Subject::default() };
+                let violation = refusal::violation(refused, &subject, &self.vhost);
+                return self.violated(number, violation.by(basic::Publish::ID));
             }
         };
         if let Some(confirm) = confirm {
@@ -200,7 +206,7 @@ impl Connection {
         let number = feed.channel;
         let channel = self.channels.get_mut(&number).expect("a feed goes to an open channel");
         let delivery_tag = if feed.no_ack {
-            self.settled_when_sent.push(delivery.receipt);
+            *self.taken.entry(consumer).or_default() += 1;
             channel.next_tag()
         } else {
             channel.lend(delivery.receipt)
@@ -230,7 +236,10 @@ impl Connection {
         }
         self.channel(number).waits = None;
         match result {
-            Err(refused) => self.violated(number, refusal::violation(refused).by(expect.method)),
+            Err(refused) => {
+                let violation = refusal::violation(refused, &expect.subject, &self.vhost);
+                self.violated(number, violation.by(expect.method));
+            }
             Ok(None) => self.say(number, basic::GetEmpty { cluster_id: ShortText::cut("") }),
             Ok(Some((delivery, behind))) => self.give(&expect, &delivery, behind),
         }
@@ -241,7 +250,6 @@ impl Connection {
         let delivery_tag = if expect.wants == Wants::One {
             self.channel(number).lend(delivery.receipt)
         } else {
-            self.settled_when_sent.push(delivery.receipt);
             self.channel(number).next_tag()
         };
         let method = basic::GetOk {

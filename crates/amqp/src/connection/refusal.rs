@@ -2,7 +2,7 @@
 
 use overtake_lane::Refusal;
 
-use super::asks::Refused;
+use super::asks::{DeclareExchange, DeclareQueue, Destination, Operation, Refused};
 use super::violation::Violation;
 use crate::reply::ReplyCode;
 
@@ -59,8 +59,65 @@ pub(super) fn is_for_now(refusal: Refusal) -> bool {
     )
 }
 
-/// What it costs.
-pub(super) fn violation(refused: Refused) -> Violation {
-    let text = refused.text.unwrap_or_else(|| format!("{}; {}", refused.refusal, refused.refusal.hint()));
-    Violation::of(reply(refused.refusal), text)
+/// What an operation is about, for texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Subject {
+    pub(super) queue: String,
+    pub(super) exchange: String,
+}
+
+impl Subject {
+    pub(super) fn of(operation: &Operation) -> Self {
+        let queue = |name: &str| Self { queue: name.to_owned(), ..Self::default() };
+        let exchange = |name: &str| Self { exchange: name.to_owned(), ..Self::default() };
+        match operation {
+            Operation::DeclareExchange(DeclareExchange { name, .. })
+            | Operation::DeleteExchange { name, .. } => exchange(name),
+            Operation::DeclareQueue(DeclareQueue { name, .. })
+            | Operation::DeleteQueue { name, .. }
+            | Operation::PurgeQueue { name } => queue(name),
+            Operation::Bind(link) | Operation::Unbind(link) => match &link.destination {
+                Destination::Queue(name) => Self { queue: name.clone(), exchange: link.source.clone() },
+                Destination::Exchange(name) => exchange(&format!("{}' or '{name}", link.source)),
+            },
+            Operation::Consume(consume) => queue(&consume.queue),
+            Operation::Get { queue: name, .. } => queue(name),
+            Operation::Cancel { .. } | Operation::Transact { .. } => Self::default(),
+        }
+    }
+}
+
+/// What it costs, in the words that clients know (RabbitMQ's).
+pub(super) fn violation(refused: Refused, subject: &Subject, vhost: &str) -> Violation {
+    match refused {
+        Refused::Declined(refusal) => Violation::of(reply(refusal), text(refusal, subject, vhost)),
+        Refused::Because { code, text } => Violation::of(code, text),
+    }
+}
+
+fn text(refusal: Refusal, subject: &Subject, vhost: &str) -> String {
+    let Subject { queue, exchange } = subject;
+    let is_known = |name: &str| !name.is_empty();
+    match refusal {
+        Refusal::NoSuchQueue if is_known(queue) => format!("no queue '{queue}' in vhost '{vhost}'"),
+        Refusal::NoSuchExchange if is_known(exchange) => format!("no exchange '{exchange}' in vhost '{vhost}'"),
+        Refusal::QueueLocked => format!(
+            "cannot obtain exclusive access to locked queue '{queue}' in vhost '{vhost}'. It could be originally declared \
+             on another connection or the exclusive property value does not match that of the original declaration."
+        ),
+        Refusal::ConsumerExclusive => format!("queue '{queue}' in vhost '{vhost}' in exclusive use"),
+        Refusal::NotEmpty => format!("queue '{queue}' in vhost '{vhost}' is not empty"),
+        Refusal::InUse => format!("queue '{queue}' in vhost '{vhost}' in use"),
+        Refusal::ExchangeInUse => format!("exchange '{exchange}' in vhost '{vhost}' in use"),
+        Refusal::ExchangeReserved if exchange.is_empty() => {
+            "operation not permitted on the default exchange".to_owned()
+        }
+        Refusal::ExchangeReserved => {
+            format!("exchange name '{exchange}' contains reserved prefix 'amq.*'")
+        }
+        Refusal::ExchangeInternal => {
+            format!("cannot publish to internal exchange '{exchange}' in vhost '{vhost}'")
+        }
+        refusal => format!("{refusal}; {}", refusal.hint()),
+    }
 }

@@ -31,10 +31,11 @@ fn a_window_goes_to_the_broker_with_each_consumer() {
     peer.say(1, basic::Qos { prefetch_size: 0, prefetch_count: 5, global: false });
     peer.say(1, basic::Qos { prefetch_size: 0, prefetch_count: 7, global: true });
     assert_eq!(peer.hears(), ["1 BasicQosOk(QosOk)", "1 BasicQosOk(QosOk)"]);
+    assert_eq!(peer.asks(), [Ask::Share { channel: 1, messages: 7 }]);
     peer.consume(1, "", true);
     let asks = peer.asks();
     let [Ask::Do { token, operation: Operation::Consume(consume) }] = &asks[..] else { panic!("{asks:?}") };
-    assert_eq!((consume.prefetch, consume.shared, consume.no_ack), (5, Some((1, 7)), true));
+    assert_eq!((consume.prefetch, consume.shared, consume.no_ack), (5, Some(1), true));
     peer.connection.answer(*token, Ok(Answer::Consuming(ConsumerId(1))));
     assert!(peer.hears()[0].contains("amq.ctag-"), "a tag is made up");
     peer.say(1, basic::Qos { prefetch_size: 1, prefetch_count: 5, global: false });
@@ -72,15 +73,18 @@ fn what_comes_together_is_settled_together() {
 }
 
 #[test]
-fn without_acknowledgements_a_message_is_settled_when_it_is_sent() {
+fn without_acknowledgements_there_is_room_again_as_messages_are_sent() {
     let mut peer = Peer::open();
     peer.consume(1, "c", true);
     peer.consuming(9);
     peer.deliver(9, 1);
+    peer.deliver(9, 2);
     assert_eq!(peer.asks(), []);
     peer.hears();
     peer.connection.written(peer.now);
-    assert_eq!(peer.asks(), [settle(&[1], Outcome::Ack)]);
+    assert_eq!(peer.asks(), [Ask::Took { consumer: ConsumerId(9), messages: 2 }]);
+    peer.connection.written(peer.now);
+    assert_eq!(peer.asks(), []);
     peer.say(1, basic::Ack { delivery_tag: 1, multiple: false });
     assert!(peer.hears()[0].contains("unknown delivery tag 1"));
 }
@@ -159,13 +163,15 @@ fn one_message_may_be_fetched() {
     peer.say(1, basic::Get { no_ack: true, ..get });
     let token = peer.token();
     peer.connection.got(token, Ok(Some((delivery(2, &properties), 5))));
+    assert!(peer.hears()[0].contains("GetOk { delivery_tag: 2"));
+    peer.say(1, basic::Ack { delivery_tag: 2, multiple: false });
+    assert!(peer.hears()[0].contains("unknown delivery tag 2"), "it was settled as it was given");
+    peer.say(1, channel::CloseOk {});
+    peer.say(1, channel::Open { out_of_band: text("") });
     peer.hears();
-    peer.connection.written(peer.now);
-    assert_eq!(peer.asks(), [settle(&[2], Outcome::Ack)]);
     peer.say(1, get);
     let token = peer.token();
-    let refused = Refused { refusal: Refusal::NoSuchQueue, text: Some("no queue 'q' in vhost '/'".into()) };
-    peer.connection.got(token, Err(refused));
+    peer.connection.got(token, Err(Refused::Declined(Refusal::NoSuchQueue)));
     assert!(peer.hears()[0].contains("NOT_FOUND - no queue 'q' in vhost '/'"));
 }
 

@@ -41,7 +41,7 @@ fn what_is_safe_is_confirmed_with_as_few_words_as_can_be() {
     assert_eq!(peer.hears(), ["1 BasicAck(Ack { delivery_tag: 1, multiple: false })"]);
     peer.connection.published(tokens[1], Ok(1));
     peer.connection.published(tokens[2], Ok(0));
-    peer.connection.published(tokens[3], Err(Refusal::QueueFull));
+    peer.connection.published(tokens[3], Err(Refusal::QueueFull.into()));
     peer.connection.published(tokens[4], Ok(1));
     assert_eq!(
         peer.hears(),
@@ -58,7 +58,7 @@ fn a_mandatory_message_that_no_queue_gets_is_returned_before_it_is_confirmed() {
     let mut peer = confirming();
     peer.publish(1, "nowhere", true, b"hi");
     let token = peer.token();
-    peer.connection.published(token, Err(Refusal::Unroutable));
+    peer.connection.published(token, Err(Refusal::Unroutable.into()));
     let hears = peer.hears();
     assert!(
         hears[0].starts_with("1 BasicReturn(Return { reply_code: 312, reply_text: \"NO_ROUTE\""),
@@ -77,7 +77,7 @@ fn an_exchange_that_is_not_there_costs_the_channel() {
         peer.publish(1, "q", false, b"hi");
     }
     let tokens: Vec<_> = peer.publishes().into_iter().map(|(token, _)| token).collect();
-    peer.connection.published(tokens[0], Err(Refusal::NoSuchExchange));
+    peer.connection.published(tokens[0], Err(Refusal::NoSuchExchange.into()));
     let hears = peer.hears();
     assert!(
         hears.len() == 1
