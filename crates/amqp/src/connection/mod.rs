@@ -178,6 +178,8 @@ impl Connection {
         if self.stage == Stage::Silent && !self.take_protocol(bytes) {
             return;
         }
+        // Answers to what comes now come after them.
+        self.tell_confirms();
         loop {
             match Frame::parse(bytes, self.frame_max) {
                 _ if self.stage == Stage::Over => return bytes.clear(),
