@@ -231,7 +231,7 @@ pub enum Existing {
     /// It gets these settings and keeps its identity.
     #[default]
     Update,
-    /// It is left as it is, or the declaration is refused ([`Refusal::QueueDiffers`]) if it is another one.
+    /// It is left as it is, or the declaration is refused ([`Refusal::QueueDiffers`]) if it is another one ([`Identity::is_same`]).
     Same,
 }
 

@@ -637,7 +637,8 @@ impl World {
                 let same = there.as_ref().map(|view| Box::new(view.settings.clone()));
                 let settings = settings.clone().or(same).unwrap_or_default();
                 let differs = there.as_ref().is_some_and(|view| {
-                    *existing == Existing::Same && (view.identity != identity || view.settings != *settings)
+                    *existing == Existing::Same
+                        && (!view.identity.is_same(&identity) || view.settings != *settings)
                 });
                 let existing = *existing;
                 let name = QUEUES[*queue].into();
