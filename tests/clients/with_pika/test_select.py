@@ -1,5 +1,7 @@
 """pika without blocking: everything is a callback, and the loop is pika's own."""
 
+import itertools
+
 import pika
 import pytest
 from pika.adapters.select_connection import SelectConnection
@@ -36,53 +38,55 @@ def run(url):
     return run
 
 
+class Outstanding(set):
+    """Tags of publishes that the broker has not confirmed yet; one confirm may settle all up to its own."""
+
+    def settle(self, ack):
+        assert isinstance(ack, pika.spec.Basic.Ack)
+        settled = {tag for tag in self if tag == ack.delivery_tag or (ack.multiple and tag < ack.delivery_tag)}
+        assert ack.delivery_tag in settled, f"{ack.delivery_tag} is confirmed and was not outstanding"
+        self -= settled
+
+
 def test_every_publish_is_confirmed_once_alone_or_with_those_before(run, name):
-    confirmed = []
-    settled_up_to = 0
+    outstanding = Outstanding(range(1, COUNT + 1))
 
     def begin(channel):
-        channel.queue_declare(name, exclusive=True, callback=lambda _: channel.confirm_delivery(on_confirm, publish))
+        channel.queue_declare(name, exclusive=True, callback=lambda _: channel.confirm_delivery(confirmed, publish))
 
         def publish(_):
             for number in range(COUNT):
                 channel.basic_publish("", name, b"%d" % number)
 
-        def on_confirm(frame):
-            nonlocal settled_up_to
-            ack = frame.method
-            assert isinstance(ack, pika.spec.Basic.Ack)
-            first = settled_up_to + 1 if ack.multiple else ack.delivery_tag
-            confirmed.extend(tag for tag in range(first, ack.delivery_tag + 1) if tag not in confirmed)
-            if ack.multiple:
-                settled_up_to = ack.delivery_tag
-            if len(confirmed) == COUNT:
+        def confirmed(frame):
+            outstanding.settle(frame.method)
+            if not outstanding:
                 channel.connection.close(200, "all confirmed")
 
-    reason = run(begin)
-    assert reason.reply_text == "all confirmed"
-    assert sorted(confirmed) == list(range(1, COUNT + 1))
+    assert run(begin).reply_text == "all confirmed"
 
 
 def test_urgent_overtakes_while_a_window_of_one_is_worked_off(run, name):
     """Bulk is published; with the first of it in hand, urgent: it comes next, then the rest of the bulk."""
     got = []
+    outstanding = Outstanding()
 
     def begin(channel):
-        held = []
+        held, tags = [], itertools.count(1)
 
         def publish(*bodies, priority):
             for body in bodies:
+                outstanding.add(next(tags))
                 channel.basic_publish("", name, body, pika.BasicProperties(priority=priority))
 
         def start(_):
-            channel.basic_qos(prefetch_count=1)
-            channel.confirm_delivery(confirmed)
             publish(*(b"bulk %d" % number for number in range(50)), priority=0)
 
         def confirmed(frame):
-            if frame.method.delivery_tag == 50:
+            outstanding.settle(frame.method)
+            if not outstanding and not got:
                 channel.basic_consume(name, work)
-            if frame.method.delivery_tag == 52:
+            elif not outstanding:
                 channel.basic_ack(held.pop())
 
         def work(_, method, properties, body):
@@ -95,7 +99,9 @@ def test_urgent_overtakes_while_a_window_of_one_is_worked_off(run, name):
             if len(got) == 52:
                 channel.connection.close(200, "done")
 
-        channel.queue_declare(name, exclusive=True, arguments={"x-max-priority": 9}, callback=start)
+        channel.queue_declare(name, exclusive=True, arguments={"x-max-priority": 9})
+        channel.basic_qos(prefetch_count=1)
+        channel.confirm_delivery(confirmed, callback=start)
 
     run(begin)
     assert got[:4] == [b"bulk 0", b"urgent 1", b"urgent 2", b"bulk 1"]

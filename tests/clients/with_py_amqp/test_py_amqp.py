@@ -134,8 +134,9 @@ def test_what_nobody_wants_comes_back(channel):
     channel.events["basic_return"].add(lambda *back: returned.append(back))
     channel.basic_publish(amqp.Message("lost"), routing_key="nobody at all", mandatory=True)
     channel.basic_qos(0, 0, False)
-    [(_, code, text, exchange, key, message)] = returned
-    assert (code, text, exchange, key, message.body) == (312, "NO_ROUTE", "", "nobody at all", "lost")
+    [(why, exchange, key, message)] = returned
+    assert (why.reply_code, why.reply_text, exchange, key) == (312, "NO_ROUTE", "", "nobody at all")
+    assert message.body == "lost"
 
 
 def test_a_consumer_is_told_that_its_queue_is_gone(channel):
@@ -191,9 +192,10 @@ def test_who_falls_silent_is_cut_off_and_what_he_had_comes_back(connect, channel
         while True:
             silent.drain_events(timeout=GUARD_S)
     got = []
-    channel.basic_consume(queue, callback=got.append)
+    tag = channel.basic_consume(queue, callback=got.append)
     while not got:
         channel.connection.drain_events(timeout=GUARD_S)
+    channel.basic_cancel(tag)
     assert (got[0].body, got[0].delivery_info["redelivered"]) == ("in hand", True)
     channel.queue_delete(queue)
 
