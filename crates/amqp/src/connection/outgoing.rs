@@ -4,12 +4,12 @@ use bytes::Bytes;
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::{Short, ShortText};
 
+use super::Connection;
 use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
 use super::channel::Consumer;
 use super::methods::{Expect, Wants};
-use super::violation::Violation;
 use super::refusal::{self, Subject};
-use super::Connection;
+use super::violation::Violation;
 use crate::method::{basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
 use crate::writer::FrameWriter;
@@ -275,6 +275,16 @@ impl Connection {
             let cancel = basic::Cancel { consumer_tag: ShortText::cut(&feed.tag), no_wait: true };
             self.say(feed.channel, cancel);
         }
+    }
+
+    /// The broker has stopped a consumer that held a message for too long; RabbitMQ closes its channel.
+    pub fn timed_out(&mut self, consumer: ConsumerId) {
+        let Some(feed) = self.feeds.get(&consumer) else { return };
+        let number = feed.channel;
+        let text = format!(
+            "delivery acknowledgement on channel {number} timed out; settle messages sooner, or raise x-consumer-timeout of the queue"
+        );
+        self.violated(number, Violation::of(ReplyCode::PreconditionFailed, text));
     }
 
     pub(super) fn feeds_of(&self, number: u16) -> Vec<ConsumerId> {
