@@ -48,16 +48,18 @@ def test_it_keeps_its_routing_key_unless_the_queue_has_another(channel, name):
     assert keys == [plain, "other"]
 
 
-def test_who_dies_again_in_the_same_way_counts_up(channel, graveyard, queue):
-    publish(channel, queue, b"a")
-    for _ in range(3):
-        kill(channel, queue)
-        [dead] = take(channel, graveyard, 1)
-        publish(channel, queue, dead.body, headers=dead.properties.headers)
-    kill(channel, queue)
-    [dead] = take(channel, graveyard, 1)
-    [death] = dead.properties.headers["x-death"]
-    assert death["count"] == 4
+def test_who_dies_again_in_the_same_way_counts_up(channel, name):
+    """A retry loop: refused, it waits in another queue, and comes back when its time there is over."""
+    waiting = declare(channel, x_message_ttl=20, x_dead_letter_exchange="", x_dead_letter_routing_key=name)
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": waiting}
+    channel.queue_declare(name, exclusive=True, arguments=arguments)
+    publish(channel, name, b"a")
+    inbox = Inbox(channel, name)
+    for turn in range(1, 4):
+        channel.basic_reject(inbox.wait(turn)[-1].method.delivery_tag, requeue=False)
+    last = inbox.wait(4)[-1]
+    deaths = {death["queue"]: death["count"] for death in last.properties.headers["x-death"]}
+    assert deaths == {name: 3, waiting: 3}
 
 
 def test_the_latest_death_stands_first(channel, graveyard):

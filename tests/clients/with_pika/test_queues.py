@@ -153,10 +153,10 @@ def test_purge_takes_what_waits_and_says_how_many(channel):
 def test_delete_asks_first_if_told_to(connection, channel, name):
     channel.queue_declare(name)
     publish(channel, name, b"a")
-    with channel_closes(406, f"queue '{name}' in vhost '/' not empty"):
+    with channel_closes(406, "not empty"):
         connection.channel().queue_delete(name, if_empty=True)
     inbox = Inbox(channel, name).wait(1)
-    with channel_closes(406, f"queue '{name}' in vhost '/' in use"):
+    with channel_closes(406, "in use"):
         connection.channel().queue_delete(name, if_unused=True)
     channel.basic_nack(inbox[0].method.delivery_tag)
     channel.basic_cancel(inbox.tag)

@@ -22,7 +22,7 @@ def connect(url):
     opened = []
 
     def connect(**settings):
-        settings = {"userid": target.username, "password": target.password, **settings}
+        settings = {"userid": target.username or "guest", "password": target.password or "guest", **settings}
         connection = amqp.Connection(f"{target.hostname}:{target.port}", **settings)
         opened.append(connection)
         connection.connect()
