@@ -19,7 +19,7 @@ use crate::{arguments, delivery, differs};
 
 /// The only virtual host.
 const VHOST: &str = "/";
-/// What clients log in with where nobody was set up, from the same machine only.
+/// What clients log in with where nobody was set up.
 const GUEST: &str = "guest";
 /// What names that belong to the broker begin with.
 const RESERVED: &str = "amq.";
@@ -31,8 +31,8 @@ const PUBLISH: u64 = 0;
 pub struct Options {
     /// What the connection may do.
     pub connection: amqp::Options,
-    /// The client is on this machine.
-    pub is_local: bool,
+    /// The client may be the user guest.
+    pub is_guest_welcome: bool,
     /// At random, so that nobody guesses the names made up for it.
     pub seed: [u64; 2],
 }
@@ -41,7 +41,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Conversation {
     connection: Connection,
-    is_local: bool,
+    is_guest_welcome: bool,
     user: String,
     names: Names,
     ways: Ways,
@@ -59,7 +59,7 @@ impl Conversation {
     pub fn new(now: Time, options: Options) -> Self {
         Self {
             connection: Connection::new(now, options.connection),
-            is_local: options.is_local,
+            is_guest_welcome: options.is_guest_welcome,
             user: String::new(),
             names: Names::new(options.seed),
             ways: Ways::default(),
@@ -149,7 +149,7 @@ impl Conversation {
     fn log_in(&mut self, credentials: Credentials) {
         let is_right = match credentials {
             Credentials::Password { user, password } => {
-                let is_guest = self.is_local && user == GUEST && password == GUEST;
+                let is_guest = self.is_guest_welcome && user == GUEST && password == GUEST;
                 self.user = user;
                 is_guest
             }

@@ -41,6 +41,7 @@ const UNWRITTEN_MAX: usize = 256 << 10;
 pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
     options: amqp::Options,
+    allow_remote: bool,
     accepted: AtomicU64,
 }
 
@@ -54,7 +55,8 @@ impl Amqp {
             body_max: config.max_message_bytes(),
             ..amqp::Options::default()
         };
-        Self { engine: Arc::clone(engine), options, accepted: AtomicU64::new(0) }
+        let allow_remote = amqp.allow_remote.value;
+        Self { engine: Arc::clone(engine), options, allow_remote, accepted: AtomicU64::new(0) }
     }
 }
 
@@ -69,7 +71,7 @@ impl Protocol for Amqp {
         let random = RandomState::new();
         let options = Options {
             connection: amqp::Options { number, ..self.options.clone() },
-            is_local: peer.ip().to_canonical().is_loopback(),
+            is_guest_welcome: self.allow_remote || peer.ip().to_canonical().is_loopback(),
             seed: [random.hash_one(number), random.hash_one(!number)],
         };
         let engine = Arc::clone(&self.engine);

@@ -117,7 +117,7 @@ macro_rules! settings {
 settings! {
     /// The HTTP listener.
     http: Http / HttpLayer {
-        #[doc = "Address and port to listen on; port 0 takes a free one."]
+        #[doc = "Address and port to serve HTTP on; port 0 takes a free one."]
         listen ("http"): Listen = Listen::LOOPBACK;
         #[doc = "Listen beyond this machine although there is no login yet."]
         allow_remote ("http-allow-remote"): bool = false;
@@ -130,8 +130,10 @@ settings! {
     }
     /// The AMQP listener.
     amqp: Amqp / AmqpLayer {
-        #[doc = "Address and port to listen on; port 0 takes a free one; off: AMQP is not served."]
+        #[doc = "Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served."]
         listen ("amqp"): Listener = Listener::AMQP;
+        #[doc = "Listen beyond this machine, where anybody may be the user guest: there are no other users yet."]
+        allow_remote ("amqp-allow-remote"): bool = false;
         #[doc = "Most connections at once; further ones wait."]
         max_connections ("amqp-max-connections"): Count = Count(20_000);
         #[doc = "Most channels of one connection."]
