@@ -10,7 +10,7 @@ pub(crate) struct Counts {
 impl Counts {
     /// Adds what this line of a runner's output closes, if it closes anything.
     pub(crate) fn hear(&mut self, line: &str) {
-        let runners = [libtest, nextest, pytest, tap];
+        let runners = [libtest, nextest, pytest, node];
         if let Some(more) = runners.iter().find_map(|runner| runner(line)) {
             self.add(more);
         }
@@ -57,9 +57,9 @@ fn pytest_closing(line: &str) -> Option<&str> {
     (seconds.parse::<f64>().is_ok() && closing.starts_with(|c: char| c.is_ascii_digit())).then_some(closing)
 }
 
-/// Node's `# pass 14`, `# fail 1` and `# cancelled 1`: what was given up has failed.
-fn tap(line: &str) -> Option<Counts> {
-    let (word, number) = line.strip_prefix("# ")?.split_once(' ')?;
+/// Node's `ℹ pass 14`, `ℹ fail 1` and `ℹ cancelled 1`: what was given up has failed.
+fn node(line: &str) -> Option<Counts> {
+    let (word, number) = line.strip_prefix("ℹ ")?.split_once(' ')?;
     let number = number.parse().ok()?;
     match word {
         "pass" => Some(Counts { passed: number, failed: 0 }),
@@ -73,7 +73,7 @@ pub(crate) fn skipped(line: &str) -> u64 {
     let said = pytest_closing(line).map(|closing| before(closing, " skipped"));
     let said =
         said.or_else(|| line.trim_start().strip_prefix("test result:").map(|rest| before(rest, " ignored")));
-    said.flatten().or_else(|| line.strip_prefix("# skipped ")?.parse().ok()).unwrap_or(0)
+    said.flatten().or_else(|| line.strip_prefix("ℹ skipped ")?.parse().ok()).unwrap_or(0)
 }
 
 /// The number just before `word`.
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn node_says_it_in_lines() {
         check(
-            &["# tests 16", "# pass 14", "# fail 1", "# cancelled 1", "# skipped 0", "# Subtest: pass 3"],
+            &["ℹ tests 16", "ℹ pass 14", "ℹ fail 1", "ℹ cancelled 1", "ℹ skipped 0", "✔ pass 3 (1.2ms)"],
             14,
             2,
         );
@@ -139,7 +139,7 @@ mod tests {
         let lines = [
             "12 passed, 2 skipped in 1.00s",
             "test result: ok. 2 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.00s",
-            "# skipped 4",
+            "ℹ skipped 4",
             "12 passed in 1.00s",
             "5 skipped",
         ];

@@ -2,7 +2,7 @@
 
 import pytest
 from pika.exceptions import NackError
-from words import bodies, declare, depth_becomes, get_all, publish, take
+from words import bodies, channel_closes, declare, depth_becomes, get_all, publish, take
 
 
 def test_the_oldest_makes_room(channel):
@@ -11,16 +11,11 @@ def test_the_oldest_makes_room(channel):
     assert get_all(channel, queue) == [b"7", b"8", b"9"]
 
 
-def test_bytes_are_counted_without_headers(channel):
-    queue = declare(channel, x_max_length_bytes=10)
-    publish(channel, queue, b"aaaa", b"bbbb", b"cccc", headers={"long": "x" * 100})
-    assert get_all(channel, queue) == [b"bbbb", b"cccc"]
-
-
-def test_a_limit_of_nothing(channel):
-    queue = declare(channel, x_max_length=0)
-    publish(channel, queue, b"a")
-    depth_becomes(channel, queue, 0)
+def test_bytes_count_too(channel):
+    queue = declare(channel, x_max_length_bytes=2500)
+    bodies = [letter * 1000 for letter in (b"a", b"b", b"c")]
+    publish(channel, queue, *bodies)
+    assert get_all(channel, queue) == bodies[1:]
 
 
 def test_what_is_lent_does_not_count(channel):
@@ -66,3 +61,21 @@ def test_the_least_urgent_makes_room(channel):
     publish(channel, queue, b"bulk 1", b"bulk 2", priority=0)
     publish(channel, queue, b"urgent 3", priority=9)
     assert bodies(take(channel, queue, 3)) == [b"urgent 1", b"urgent 2", b"urgent 3"]
+
+
+@pytest.mark.ours
+def test_what_is_less_urgent_than_all_that_waits_is_refused(channel):
+    queue = declare(channel, x_max_length=1, x_max_priority=9)
+    channel.confirm_delivery()
+    publish(channel, queue, b"urgent", priority=9)
+    with pytest.raises(NackError):
+        publish(channel, queue, b"bulk", priority=0)
+    assert get_all(channel, queue) == [b"urgent"]
+
+
+@pytest.mark.ours
+@pytest.mark.parametrize("limit", ["x_max_length", "x_max_length_bytes"])
+def test_a_limit_of_nothing_is_refused(channel, limit):
+    """RabbitMQ takes it, and then keeps nothing."""
+    with channel_closes(406, limit.replace("_", "-")):
+        declare(channel, **{limit: 0})

@@ -29,7 +29,7 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
         install(&folder)?;
     }
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=tap", "--test-timeout=120000", "amqplib.test.js"]);
+    node.args(["--test", "--test-reporter=spec", "--test-timeout=120000", "amqplib.test.js"]);
     stage.run(node.current_dir(&folder))
 }
 
