@@ -10,10 +10,16 @@ pub(crate) struct Counts {
 impl Counts {
     /// Adds what this line of a runner's output closes, if it closes anything.
     pub(crate) fn hear(&mut self, line: &str) {
-        if let Some(more) = libtest(line).or_else(|| nextest(line)) {
-            self.passed += more.passed;
-            self.failed += more.failed;
+        let runners = [libtest, nextest, pytest, node];
+        if let Some(more) = runners.iter().find_map(|runner| runner(line)) {
+            self.add(more);
         }
+    }
+
+    /// Adds others.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
     }
 }
 
@@ -36,6 +42,38 @@ fn nextest(line: &str) -> Option<Counts> {
     let run = head.split_once(']')?.1.split_whitespace().next()?.split('/').next()?;
     let passed = before(tail, " passed").unwrap_or(0);
     Some(Counts { passed, failed: run.parse::<u64>().ok()?.checked_sub(passed)? })
+}
+
+/// `1 failed, 164 passed, 2 skipped, 1 error in 7.48s`, between `=` or not. Errors are failures; who is not told is not run.
+fn pytest(line: &str) -> Option<Counts> {
+    let closing = pytest_closing(line)?;
+    let of = |word| before(closing, word).unwrap_or(0);
+    Some(Counts { passed: of(" passed"), failed: of(" failed") + of(" error") })
+}
+
+fn pytest_closing(line: &str) -> Option<&str> {
+    let (closing, seconds) = line.trim_matches(['=', ' ']).split_once(" in ")?;
+    let seconds = seconds.split(' ').next()?.strip_suffix('s')?;
+    (seconds.parse::<f64>().is_ok() && closing.starts_with(|c: char| c.is_ascii_digit())).then_some(closing)
+}
+
+/// Node's `ℹ pass 14`, `ℹ fail 1` and `ℹ cancelled 1`: what was given up has failed.
+fn node(line: &str) -> Option<Counts> {
+    let (word, number) = line.strip_prefix("ℹ ")?.split_once(' ')?;
+    let number = number.parse().ok()?;
+    match word {
+        "pass" => Some(Counts { passed: number, failed: 0 }),
+        "fail" | "cancelled" => Some(Counts { passed: 0, failed: number }),
+        _ => None,
+    }
+}
+
+/// How many tests this line says were skipped, of whichever runner.
+pub(crate) fn skipped(line: &str) -> u64 {
+    let said = pytest_closing(line).map(|closing| before(closing, " skipped"));
+    let said =
+        said.or_else(|| line.trim_start().strip_prefix("test result:").map(|rest| before(rest, " ignored")));
+    said.flatten().or_else(|| line.strip_prefix("ℹ skipped ")?.parse().ok()).unwrap_or(0)
 }
 
 /// The number just before `word`.
@@ -77,6 +115,35 @@ mod tests {
             3,
         );
         check(&["     Summary [  10.010s] 5/12 tests run: 4 passed, 1 failed, 0 skipped"], 4, 1);
+    }
+
+    #[test]
+    fn pytest_says_it_once() {
+        check(&["164 passed, 3 deselected in 7.48s"], 164, 0);
+        check(&["= 1 failed, 12 passed, 2 skipped, 1 warning, 1 error in 61.02s (0:01:01) ="], 12, 2);
+        check(&["2 errors in 0.39s"], 0, 2);
+        check(&["no tests ran in 0.01s"], 0, 0);
+    }
+
+    #[test]
+    fn node_says_it_in_lines() {
+        check(
+            &["ℹ tests 16", "ℹ pass 14", "ℹ fail 1", "ℹ cancelled 1", "ℹ skipped 0", "✔ pass 3 (1.2ms)"],
+            14,
+            2,
+        );
+    }
+
+    #[test]
+    fn a_skip_is_heard_from_every_runner() {
+        let lines = [
+            "12 passed, 2 skipped in 1.00s",
+            "test result: ok. 2 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "ℹ skipped 4",
+            "12 passed in 1.00s",
+            "5 skipped",
+        ];
+        assert_eq!(lines.map(skipped), [2, 3, 4, 0, 0]);
     }
 
     #[test]

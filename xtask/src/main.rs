@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people prints")]
 
 mod bench;
+mod clients;
 mod counts;
 mod fuzz;
 mod needs;
@@ -27,6 +28,7 @@ The repository's own commands.
   cargo xtask sim --seeds N [--start S]          run N seeds of the simulator from S on
   cargo xtask sim --seed X                       replay one seed
   cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
+  cargo xtask clients [--url URL] [NAME…]        other people's AMQP clients against our broker, or another
   cargo xtask bench [NAME] [--long]              the benchmarks, as a table
 
 With CI=true a step that is skipped counts as failed.";
@@ -51,6 +53,7 @@ fn dispatch() -> anyhow::Result<ExitCode> {
         "tidy" => tidy::command(&args),
         "sim" => sim::command(&args),
         "fuzz" => fuzz::command(&args),
+        "clients" => clients::command(&args),
         "bench" => bench::command(&args),
         "" | "help" | "-h" | "--help" => {
             println!("{HELP}");

@@ -20,18 +20,41 @@ pub(crate) fn component(name: &str, subcommand: &str) -> Result<()> {
 ///
 /// `Ok(Some(why))` when there is none and none may be installed.
 pub(crate) fn cxx() -> Result<Option<String>> {
-    if works("c++", &["--version"]) || std::env::var_os("CXX").is_some() {
+    if std::env::var_os("CXX").is_some() {
         return Ok(None);
     }
+    debian("no C++ compiler", &["g++"], || works("c++", &["--version"]))
+}
+
+/// Python 3.11 with venv: most clients' programs are written in it.
+pub(crate) fn python() -> Result<Option<String>> {
+    let asked = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
+    debian("no Python 3.11 with venv", &["python3", "python3-venv"], || works("python3", &["-c", asked]))
+}
+
+/// Node 18 with npm, for amqplib.
+pub(crate) fn node() -> Result<Option<String>> {
+    let asked = "process.exit(process.versions.node.split('.')[0] < 18 ? 1 : 0)";
+    debian("no Node 18 with npm", &["nodejs", "npm"], || {
+        works("node", &["-e", asked]) && works("npm", &["--version"])
+    })
+}
+
+/// Debian's packages, fetched where they are missing and we are root; `Ok(Some(why))` where we are not.
+fn debian(missing: &str, packages: &[&str], is_there: impl Fn() -> bool) -> Result<Option<String>> {
+    if is_there() {
+        return Ok(None);
+    }
+    let names = packages.join(" ");
     if !is_root() || !works("apt-get", &["--version"]) {
-        return Ok(Some(
-            "no C++ compiler; on Debian: sudo apt-get update && sudo apt-get install g++".to_owned(),
-        ));
+        return Ok(Some(format!(
+            "{missing}; on Debian: sudo apt-get update && sudo apt-get install {names}"
+        )));
     }
     apt(&["update"])?;
-    apt(&["install", "--yes", "--no-install-recommends", "g++"])?;
-    if !works("c++", &["--version"]) {
-        bail!("g++ is installed and c++ still does not run");
+    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())?;
+    if !is_there() {
+        bail!("{names} was installed, and there is still {missing}");
     }
     Ok(None)
 }

@@ -65,7 +65,17 @@ impl Report {
 
     /// Whether no step failed.
     pub(crate) fn is_ok(&self) -> bool {
-        !self.rows.iter().any(|row| matches!(row.end, End::Failed(_)))
+        self.failed() == 0
+    }
+
+    /// Steps that failed.
+    pub(crate) fn failed(&self) -> usize {
+        self.rows.iter().filter(|row| matches!(row.end, End::Failed(_))).count()
+    }
+
+    /// Steps that were skipped, where that is no failure.
+    pub(crate) fn skipped(&self) -> usize {
+        self.rows.iter().filter(|row| matches!(row.end, End::Skipped(_))).count()
     }
 
     /// The table, and the counts if any test ran.

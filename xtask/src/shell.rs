@@ -1,9 +1,11 @@
 //! Other programs: each is shown before it runs, and its exit status is never ignored.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -52,14 +54,39 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).context("output is not UTF-8")
 }
 
+/// As [`run_hearing`]; if it has not ended by then, it and all it started are killed.
+pub(crate) fn run_hearing_for(command: &mut Command, limit: Duration, hear: impl FnMut(&str)) -> Result<()> {
+    let (ended, end) = sync_channel::<()>(0);
+    command.process_group(0);
+    let guard = |pid: u32| {
+        std::thread::spawn(move || {
+            let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            // The group has the number of its first process, which has not been waited for yet.
+            is_late && works("kill", &["-KILL", "--", &format!("-{pid}")])
+        })
+    };
+    let mut guarded = None;
+    let result = hearing(command, |pid| guarded = Some(guard(pid)), hear);
+    drop(ended);
+    if guarded.is_some_and(|guard| guard.join().expect("the guard does not panic")) {
+        bail!("`{}` did not end within {} s", program(command), limit.as_secs());
+    }
+    result
+}
+
 /// Runs it, passes its output through line by line, and lets `hear` read along (without colours).
-pub(crate) fn run_hearing(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<()> {
+pub(crate) fn run_hearing(command: &mut Command, hear: impl FnMut(&str)) -> Result<()> {
+    hearing(command, |_| (), hear)
+}
+
+fn hearing(command: &mut Command, started: impl FnOnce(u32), mut hear: impl FnMut(&str)) -> Result<()> {
     if std::io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
     show(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("starting {}", words(command)))?;
+    started(child.id());
     let (lines, heard) = sync_channel(1024);
     let out = pump(child.stdout.take().expect("stdout is piped"), lines.clone(), |line| println!("{line}"));
     let err = pump(child.stderr.take().expect("stderr is piped"), lines, |line| eprintln!("{line}"));
@@ -130,6 +157,14 @@ mod tests {
             plain("\x1b[32;1m   Summary\x1b[0m [ 0.1s] \x1b[1m3\x1b[0m tests"),
             "   Summary [ 0.1s] 3 tests"
         );
+    }
+
+    #[test]
+    fn who_does_not_end_is_killed_with_all_he_started() {
+        let mut script = Command::new("sh");
+        let end =
+            run_hearing_for(script.args(["-c", "sleep 3600 & wait"]), Duration::from_millis(50), |_| ());
+        assert!(end.unwrap_err().to_string().contains("did not end"));
     }
 
     #[test]

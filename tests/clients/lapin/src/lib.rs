@@ -1,0 +1,1 @@
+//! Nothing of ours: the tests are the release's own.

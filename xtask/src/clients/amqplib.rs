@@ -1,0 +1,38 @@
+//! Programs for Node: amqplib as its lock file says, and Node's own test runner.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Stage;
+use crate::needs;
+use crate::report::Done;
+use crate::shell::run;
+
+const FOLDER: &str = "tests/clients/with_amqplib";
+
+/// The tests, in a folder where amqplib is installed.
+pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
+    if let Some(why) = needs::node()? {
+        return Ok(Done::Skipped(why));
+    }
+    let folder = stage.dir.join("node");
+    std::fs::create_dir_all(&folder)?;
+    let lock = folder.join("package-lock.json");
+    let before = std::fs::read(&lock).unwrap_or_default();
+    for file in std::fs::read_dir(FOLDER)? {
+        let file = file?;
+        std::fs::copy(file.path(), folder.join(file.file_name()))?;
+    }
+    if std::fs::read(&lock)? != before || !folder.join("node_modules").is_dir() {
+        install(&folder)?;
+    }
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec", "--test-timeout=120000", "amqplib.test.js"]);
+    stage.run(node.current_dir(&folder))
+}
+
+fn install(folder: &Path) -> Result<()> {
+    run(Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder))
+}

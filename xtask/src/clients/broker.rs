@@ -1,0 +1,146 @@
+//! Our broker, started for one program: free ports, a directory of its own, and a clean end by its pid.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::shell::{cargo, run, target_dir};
+
+/// Guards against hanging; it takes a tenth of a second.
+const START_MAX: Duration = Duration::from_secs(60);
+const STOP_MAX: Duration = Duration::from_secs(60);
+
+/// How often we look.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How much of what a broker said is shown when its program failed.
+const LOG_LINES: usize = 60;
+
+/// The binary, built as the suite builds it, so that after the suite there is nothing to do.
+pub(super) fn build() -> Result<PathBuf> {
+    run(&mut cargo([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--all-features",
+        "--profile",
+        "test",
+        "--bin",
+        "overtake",
+    ]))?;
+    Ok(std::path::absolute(target_dir().join("debug").join("overtake"))?)
+}
+
+/// A broker that runs. It does not outlive this.
+pub(super) struct Broker {
+    child: Child,
+    dir: PathBuf,
+    url: String,
+}
+
+impl Broker {
+    /// Starts one and waits until it says where it listens.
+    pub(super) fn start(binary: &Path) -> Result<Self> {
+        let dir = std::env::temp_dir().join(format!("overtake-clients-{}", std::process::id()));
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        std::fs::create_dir_all(&dir)?;
+        let log = File::create(dir.join("log"))?;
+        let ports = dir.join("ports.json");
+        let mut command = Command::new(binary);
+        command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]);
+        command.arg(dir.join("data")).arg("--ports-file").arg(&ports).stdout(log.try_clone()?).stderr(log);
+        let child = command.spawn().with_context(|| format!("starting {}", binary.display()))?;
+        let mut broker = Self { child, dir, url: String::new() };
+        broker.url = broker.await_ports(&ports)?;
+        Ok(broker)
+    }
+
+    /// Where it speaks AMQP.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends it as an operator would. It must end well and must not have panicked; what it said is shown if not, or if
+    /// its program failed.
+    pub(super) fn stop(mut self, program_failed: bool) -> Result<()> {
+        run(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
+        let ended = wait(STOP_MAX, || Ok(self.child.try_wait()?));
+        let said = self.said();
+        let end = match ended {
+            Ok(status) => judge(status, &said),
+            Err(error) => Err(error.context("the broker does not end")),
+        };
+        if program_failed || end.is_err() {
+            let lines: Vec<_> = said.lines().collect();
+            println!("   the broker said:");
+            lines[lines.len().saturating_sub(LOG_LINES)..].iter().for_each(|line| println!("   | {line}"));
+        }
+        end
+    }
+
+    fn await_ports(&mut self, ports: &Path) -> Result<String> {
+        wait(START_MAX, || {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the broker ended with {status}:\n{}", self.said());
+            }
+            Ok(std::fs::read_to_string(ports).ok().and_then(|text| amqp_url(&text)))
+        })
+        .context("waiting for the broker's ports")
+    }
+
+    fn said(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.dir.join("log")).unwrap_or_default()).into_owned()
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // Both fail only when there is nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn judge(status: ExitStatus, said: &str) -> Result<()> {
+    ensure!(!said.contains("panicked at"), "the broker panicked");
+    ensure!(status.success(), "the broker ended with {status}");
+    Ok(())
+}
+
+/// `amqp.url` of the ports file.
+fn amqp_url(ports: &str) -> Option<String> {
+    let (_, amqp) = ports.split_once("\"amqp\":")?;
+    let (_, url) = amqp.split_once("\"url\":\"")?;
+    Some(url.split_once('"')?.0.to_owned())
+}
+
+fn wait<T>(limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        ensure!(start.elapsed() < limit, "nothing after {} s", limit.as_secs());
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_amqp_url_is_found_beside_others() {
+        let ports =
+            r#"{"amqp":{"address":"127.0.0.1:1","url":"amqp://127.0.0.1:1/%2f"},"http":{"url":"http://x"}}"#;
+        assert_eq!(amqp_url(ports).as_deref(), Some("amqp://127.0.0.1:1/%2f"));
+        assert_eq!(amqp_url("{\"http\":{\"url\":\"http://x\"}}"), None);
+        assert_eq!(amqp_url("{\"amqp\":{\"addr"), None);
+    }
+}

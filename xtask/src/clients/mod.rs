@@ -1,0 +1,175 @@
+//! `cargo xtask clients`: programs written with AMQP clients that nobody here wrote, run against our broker.
+//!
+//! A row in [`PROGRAMS`] each. Every program gets a broker of its own, so that none meets what another left behind, and
+//! the broker must end well too. What the programs need is kept below the target directory, or in OVERTAKE_CLIENTS_DIR.
+
+mod amqplib;
+mod broker;
+mod kombu;
+mod lapin;
+mod python;
+mod skips;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::counts::{Counts, skipped};
+use crate::report::{Done, Report};
+use crate::shell::{run_hearing_for, target_dir};
+use crate::test::Run;
+use broker::Broker;
+
+const HERE: &str = "tests/clients";
+
+/// A guard against hanging; the slowest program takes a tenth of it.
+const LIMIT: Duration = Duration::from_secs(600);
+
+struct Program {
+    name: &'static str,
+    what: &'static str,
+    body: fn(&mut Stage) -> Result<Done>,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "pika",
+        what: "pika, blocking and with callbacks",
+        body: |s| python::tests(s, "with_pika"),
+    },
+    Program { name: "aio-pika", what: "aio-pika", body: |s| python::tests(s, "with_aio_pika") },
+    Program { name: "py-amqp", what: "py-amqp", body: |s| python::tests(s, "with_py_amqp") },
+    Program { name: "amqplib", what: "amqplib, on Node", body: amqplib::tests },
+    Program { name: "lapin", what: "the tests of lapin's release", body: lapin::tests },
+    Program { name: "celery", what: "a Celery worker", body: |s| python::tests(s, "with_celery") },
+    Program { name: "kombu", what: "the integration suite of Kombu's release", body: kombu::tests },
+];
+
+/// Where the brokers come from.
+enum Brokers {
+    /// A new one of ours for each program: the binary.
+    Ours(PathBuf),
+    /// This one for all, whoever's it is.
+    Other(String),
+}
+
+/// What a program is run with.
+struct Stage {
+    program: &'static str,
+    /// Where the broker listens.
+    url: String,
+    /// The broker is not ours: what only we promise is left out.
+    is_other: bool,
+    /// What the programs need is kept here.
+    dir: PathBuf,
+    counts: Counts,
+}
+
+impl Stage {
+    /// Runs the program's tests, counting them; nothing run, nothing passed.
+    fn run(&mut self, command: &mut Command) -> Result<Done> {
+        let (mut counts, mut left_out) = (Counts::default(), 0);
+        command.env("OVERTAKE_AMQP_URL", &self.url);
+        if self.is_other {
+            command.env("OVERTAKE_AMQP_OTHER", "1");
+        }
+        let end = run_hearing_for(command, LIMIT, |line| {
+            counts.hear(line);
+            left_out += skipped(line);
+        });
+        self.counts.add(counts);
+        end?;
+        ensure!(counts.passed > 0, "no test ran, or the runner's closing line has changed");
+        ensure!(counts.failed == 0, "{} failed", counts.failed);
+        Ok(match left_out {
+            0 => Done::Ok,
+            _ => Done::Skipped(format!("{left_out} tests were skipped, and skips.txt does not say why")),
+        })
+    }
+
+    /// `host` and `port` of the broker, for those who want them apart.
+    fn address(&self) -> Result<(&str, &str)> {
+        let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
+        let host = rest.split('/').next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        host.rsplit_once(':').with_context(|| format!("{} names no port", self.url))
+    }
+}
+
+/// `cargo xtask clients [--url URL] [NAME…]`
+pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
+    let mut url = None;
+    let mut named = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--url" => url = Some(args.next().context("--url wants amqp://…")?.clone()),
+            name if PROGRAMS.iter().any(|program| program.name == name) => named.push(name),
+            other => {
+                let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+                bail!("there is no program or option `{other}`; there are: {}", names.join(" "))
+            }
+        }
+    }
+    let brokers = url.map_or_else(|| broker::build().map(Brokers::Ours), |url| Ok(Brokers::Other(url)))?;
+    let (report, counts) = perform(&brokers, |program| named.is_empty() || named.contains(&program.name))?;
+    print!("{}", report.close(counts));
+    Ok(if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Every program, against our broker.
+pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    let (report, counts) = perform(&Brokers::Ours(broker::build()?), |_| true)?;
+    run.counts.add(counts);
+    print!("{}", report.close(Counts::default()));
+    ensure!(report.is_ok(), "{} of {} programs failed", report.failed(), PROGRAMS.len());
+    Ok(match report.skipped() {
+        0 => Done::Ok,
+        left_out => Done::Skipped(format!("{left_out} of {} programs", PROGRAMS.len())),
+    })
+}
+
+fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Report, Counts)> {
+    let kept =
+        std::env::var_os("OVERTAKE_CLIENTS_DIR").map_or_else(|| target_dir().join("clients"), PathBuf::from);
+    let dir = std::path::absolute(kept)?;
+    let mut counts = Counts::default();
+    let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
+    for program in PROGRAMS.iter().filter(|program| wanted(program)) {
+        report.step(program.name, program.what, || {
+            let broker = match brokers {
+                Brokers::Ours(binary) => Some(Broker::start(binary)?),
+                Brokers::Other(_) => None,
+            };
+            let url = match (&broker, brokers) {
+                (Some(broker), _) => broker.url().to_owned(),
+                (None, Brokers::Other(url)) => url.clone(),
+                (None, Brokers::Ours(_)) => unreachable!("ours was started"),
+            };
+            let is_other = broker.is_none();
+            let mut stage =
+                Stage { program: program.name, url, is_other, dir: dir.clone(), counts: Counts::default() };
+            let done = (program.body)(&mut stage);
+            counts.add(stage.counts);
+            let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
+            done.and_then(|done| end.map(|()| done))
+        });
+    }
+    Ok((report, counts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_what_the_url_says() {
+        for url in ["amqp://guest:guest@127.0.0.1:5672/%2f", "amqp://127.0.0.1:5672", "127.0.0.1:5672/"] {
+            let (url, dir) = (url.to_owned(), PathBuf::new());
+            let stage = Stage { program: "", url, is_other: false, dir, counts: Counts::default() };
+            assert_eq!(stage.address().unwrap(), ("127.0.0.1", "5672"));
+        }
+    }
+}
