@@ -27,7 +27,7 @@ The repository's own commands.
   cargo xtask sim --seeds N [--start S]          run N seeds of the simulator from S on
   cargo xtask sim --seed X                       replay one seed
   cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
-  cargo xtask bench [NAME] [--long]              the benchmarks, as a table
+  cargo xtask bench [NAME…] [--long]             the benchmarks, as a table; amqp: beside other brokers
 
 With CI=true a step that is skipped counts as failed.";
 

@@ -152,7 +152,8 @@ impl Peer {
             Ask::Open { .. } => self.connection.opened(Ok(())),
             Ask::Publish { token, publish } => {
                 let is_even = publish.body.len() % 2 == 0;
-                self.connection.published(token, if is_even { Ok(1) } else { Err(Refusal::Unroutable.into()) });
+                self.connection
+                    .published(token, if is_even { Ok(1) } else { Err(Refusal::Unroutable.into()) });
             }
             Ask::Settle { .. } | Ask::Leave { .. } | Ask::Took { .. } | Ask::Share { .. } => {}
             Ask::Do { token, operation } => match operation {

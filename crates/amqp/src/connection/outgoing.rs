@@ -4,12 +4,12 @@ use bytes::Bytes;
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::{Short, ShortText};
 
+use super::Connection;
 use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
 use super::channel::Consumer;
 use super::methods::{Expect, Wants};
-use super::violation::Violation;
 use super::refusal::{self, Subject};
-use super::Connection;
+use super::violation::Violation;
 use crate::method::{basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
 use crate::writer::FrameWriter;

@@ -100,7 +100,9 @@ fn text(refusal: Refusal, subject: &Subject, vhost: &str) -> String {
     let is_known = |name: &str| !name.is_empty();
     match refusal {
         Refusal::NoSuchQueue if is_known(queue) => format!("no queue '{queue}' in vhost '{vhost}'"),
-        Refusal::NoSuchExchange if is_known(exchange) => format!("no exchange '{exchange}' in vhost '{vhost}'"),
+        Refusal::NoSuchExchange if is_known(exchange) => {
+            format!("no exchange '{exchange}' in vhost '{vhost}'")
+        }
         Refusal::QueueLocked => format!(
             "cannot obtain exclusive access to locked queue '{queue}' in vhost '{vhost}'. It could be originally declared \
              on another connection or the exclusive property value does not match that of the original declaration."
