@@ -150,13 +150,13 @@ impl Peer {
         match ask {
             Ask::Login(_) => self.connection.logged_in(true),
             Ask::Open { .. } => self.connection.opened(Ok(())),
-            Ask::Publish { token, publish } => {
+            Ask::Publish { token, publish, .. } => {
                 let is_even = publish.body.len() % 2 == 0;
                 self.connection
                     .published(token, if is_even { Ok(1) } else { Err(Refusal::Unroutable.into()) });
             }
             Ask::Settle { .. } | Ask::Leave { .. } | Ask::Took { .. } | Ask::Share { .. } => {}
-            Ask::Do { token, operation } => match operation {
+            Ask::Do { token, operation, .. } => match operation {
                 Operation::Get { .. } => self.connection.got(token, Ok(Some((delivery, 3)))),
                 Operation::Consume(_) => {
                     self.consumers += 1;

@@ -274,6 +274,13 @@ fn a_configuration_that_can_be_used_is_0() {
             max_connections = 10000                    # default
             header_timeout_ms = 30000                  # default
 
+            [amqp]
+            listen = "127.0.0.1:5672"                  # default
+            allow_remote = false                       # default
+            max_connections = 20000                    # default
+            max_channels = 2047                        # default
+            heartbeat_ms = 60000                       # default
+
             [store]
             data_dir = "d"                             # flag --data-dir
             segment_bytes = "64MiB"                    # default

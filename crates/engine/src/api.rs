@@ -285,6 +285,8 @@ impl Default for Target {
 /// One copy of a published message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedCopy {
+    /// Which of the messages it is of, from 0.
+    pub publish: usize,
     /// The queue it is in.
     pub queue: Arc<str>,
     /// Its id: the publisher's, else `seq-N`.

@@ -38,7 +38,8 @@ fn array_of(list: &[HeaderValue]) -> ArrayBuilder {
 }
 
 /// The headers of a table: of entries of one name the first.
-pub(crate) fn headers_of(table: TableRef<'_>) -> Headers {
+#[must_use]
+pub fn headers_of(table: TableRef<'_>) -> Headers {
     let mut headers = Headers::new();
     for (name, value) in table.iter() {
         let name = String::from_utf8_lossy(name.as_bytes()).into_owned();

@@ -244,7 +244,7 @@ impl PublishedList {
 
 impl PublishedOut {
     fn of(copy: PublishedCopy, with_queue: bool) -> Self {
-        let PublishedCopy { queue, id, seq, priority, duplicate, position, position_in_priority } = copy;
+        let PublishedCopy { queue, id, seq, priority, duplicate, position, position_in_priority, .. } = copy;
         let queue = with_queue.then_some(queue);
         Self { id, seq: seq.0, priority, position, position_in_priority, duplicate, queue }
     }

@@ -29,7 +29,7 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if queue.settings != settings || queue.identity != identity {
+                if queue.settings != settings || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }

@@ -24,6 +24,13 @@ impl Default for Identity {
 }
 
 impl Identity {
+    /// Whether declaring this is declaring that: its arguments may differ, since what they mean is in the settings.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.durable, self.exclusive, self.auto_delete)
+            == (other.durable, other.exclusive, other.auto_delete)
+    }
+
     /// Whether a restart leaves it: of its sessions none does.
     #[must_use]
     pub fn is_lasting(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Accepting connections, as many as are allowed at once.
 
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,15 +11,29 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connection::Connections;
-
 /// How long accepting rests after the system refused it, for example because too many files are open.
 const REST: Duration = Duration::from_millis(100);
 
+/// Why a connection ended before its time.
+pub(crate) type Ended = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is spoken on a port.
+pub(crate) trait Protocol: Send + Sync + 'static {
+    /// Serves one connection until it ends, or until `stop` and what is under way then is done.
+    fn serve(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Result<(), Ended>> + Send + use<Self>
+    where
+        Self: Sized;
+}
+
 /// Accepts until `stop`; answers with the connections that are still open then.
-pub(crate) async fn accept(
+pub(crate) async fn accept<P: Protocol>(
     listener: TcpListener,
-    connections: Connections,
+    protocol: P,
     most: u32,
     stop: CancellationToken,
 ) -> TaskTracker {
@@ -29,7 +45,7 @@ pub(crate) async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 prepare(&stream);
-                let connection = connections.serve(stream, stop.clone());
+                let connection = protocol.serve(stream, peer, stop.clone());
                 open.spawn(async move {
                     if let Err(error) = connection.await {
                         tracing::debug!(%peer, "connection ended: {error}");

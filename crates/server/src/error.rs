@@ -48,6 +48,8 @@ pub enum ServeError {
         address: SocketAddr,
         /// Who said so.
         place: Origin,
+        /// The flag that says another one.
+        flag: &'static str,
         /// What the system says.
         error: io::Error,
     },
@@ -93,14 +95,17 @@ impl ServeError {
             Self::Store { dir, error } => return store_hint(dir, error),
             Self::Segment { dir, .. } => damaged_hint(&dir.display()),
             Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
-            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
-                "stop what listens there (perhaps another overtake), or choose another port with --http"
-                    .to_owned()
+            Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                let other =
+                    if *flag == "--amqp" { "RabbitMQ or another overtake" } else { "another overtake" };
+                format!("stop what listens there (perhaps {other}), or choose another port with {flag}")
             }
-            Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "ports below 1024 need a privilege; choose a higher one with --http".to_owned()
+            Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                format!("ports below 1024 need a privilege; choose a higher one with {flag}")
             }
-            Self::Listen { .. } => "use an address of this machine, such as 127.0.0.1:15672".to_owned(),
+            Self::Listen { address, .. } => {
+                format!("use an address of this machine, such as 127.0.0.1:{}", address.port())
+            }
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Stopped { .. } => {
@@ -148,7 +153,7 @@ impl fmt::Display for ServeError {
             Self::Record { dir, why } | Self::Segment { dir, why } => {
                 write!(f, "cannot open the store in {}: {why}", dir.display())
             }
-            Self::Listen { address, place, error } => {
+            Self::Listen { address, place, error, .. } => {
                 write!(f, "cannot listen on {address} ({place}): {error}")
             }
             Self::Queue { queue, place, refusal } => {
@@ -206,6 +211,7 @@ mod tests {
     #[test]
     fn a_port_says_why_it_cannot_be_had() {
         let listen = |kind| ServeError::Listen {
+            flag: "--http",
             address: SocketAddr::from(([127, 0, 0, 1], 80)),
             place: Origin::Default,
             error: io::Error::from(kind),

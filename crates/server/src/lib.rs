@@ -9,9 +9,10 @@
 //! ```
 
 mod accept;
+mod amqp;
 pub mod config;
-mod connection;
 mod error;
+mod http;
 mod logs;
 mod open;
 mod ports;

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accept::accept;
-use crate::config::Config;
-use crate::connection::Connections;
+use crate::amqp::Amqp;
+use crate::config::{Config, Listen, Origin};
+use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::Signals;
 use crate::{ServeError, logs, open, queues, room};
@@ -24,6 +25,8 @@ use crate::{ServeError, logs, open, queues, room};
 pub struct Ready {
     /// Where HTTP is served.
     pub http: SocketAddr,
+    /// Where AMQP is served, if it is.
+    pub amqp: Option<SocketAddr>,
     /// Where the data is.
     pub data_dir: PathBuf,
     /// Queues that were found in the store.
@@ -63,8 +66,8 @@ pub fn serve(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
 async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, ServeError> {
     let mut signals = Signals::take()?;
     // First the port: that fails at once and touches nothing.
-    let listener = listen(config).await?;
-    let http = listener.local_addr()?;
+    let listening = Listening::start(config).await?;
+    let (http, amqp) = listening.addresses()?;
     let started = Instant::now();
     let engine = tokio::select! {
         signal = signals.next() => {
@@ -77,15 +80,15 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
 
-    let serving = Serving::start(config, listener, &engine);
+    let serving = Serving::start(config, listening, &engine);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
-            PortsFile::write(ports, http)
+            PortsFile::write(ports, http, amqp)
                 .map_err(|error| ServeError::PortsFile { path: ports.clone(), error })
         })
         .transpose()?;
-    on_ready(&ready(config, http, &engine, opened_in));
+    on_ready(&ready(config, (http, amqp), &engine, opened_in));
 
     tokio::select! {
         signal = signals.next() => tracing::info!("{signal}: draining"),
@@ -112,19 +115,48 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     Ok(Stopped::Drained)
 }
 
-async fn listen(config: &Config) -> Result<TcpListener, ServeError> {
-    let listen = &config.http.listen;
-    TcpListener::bind(listen.value.0).await.map_err(|error| ServeError::Listen {
-        address: listen.value.0,
-        place: listen.origin.clone(),
+/// Ports that are taken, and not served yet.
+struct Listening {
+    http: TcpListener,
+    amqp: Option<TcpListener>,
+}
+
+impl Listening {
+    async fn start(config: &Config) -> Result<Self, ServeError> {
+        let (http, amqp) = (&config.http.listen, &config.amqp.listen);
+        let http = listen(http.value, &http.origin, "--http").await?;
+        let amqp = match amqp.value.0 {
+            Some(address) => Some(listen(address, &amqp.origin, "--amqp").await?),
+            None => None,
+        };
+        Ok(Self { http, amqp })
+    }
+
+    fn addresses(&self) -> std::io::Result<(SocketAddr, Option<SocketAddr>)> {
+        let amqp = self.amqp.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok((self.http.local_addr()?, amqp))
+    }
+}
+
+async fn listen(address: Listen, place: &Origin, flag: &'static str) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address.0).await.map_err(|error| ServeError::Listen {
+        address: address.0,
+        place: place.clone(),
+        flag,
         error,
     })
 }
 
-fn ready(config: &Config, http: SocketAddr, engine: &LocalEngine, opened_in: Duration) -> Ready {
+fn ready(
+    config: &Config,
+    (http, amqp): (SocketAddr, Option<SocketAddr>),
+    engine: &LocalEngine,
+    opened_in: Duration,
+) -> Ready {
     let recovered = engine.recovered();
     let ready = Ready {
         http,
+        amqp,
         data_dir: config.store.data_dir.value.clone(),
         recovered_queues: recovered.queues as u64,
         recovered_messages: recovered.messages,
@@ -137,6 +169,7 @@ fn ready(config: &Config, http: SocketAddr, engine: &LocalEngine, opened_in: Dur
     }
     tracing::info!(
         %http,
+        amqp = ready.amqp.map(tracing::field::display),
         data_dir = %ready.data_dir.display(),
         queues = ready.recovered_queues,
         messages = ready.recovered_messages,
@@ -149,11 +182,11 @@ fn ready(config: &Config, http: SocketAddr, engine: &LocalEngine, opened_in: Dur
 /// A server that accepts.
 struct Serving {
     shutdown: CancellationToken,
-    accepting: JoinHandle<TaskTracker>,
+    accepting: Vec<JoinHandle<TaskTracker>>,
 }
 
 impl Serving {
-    fn start(config: &Config, listener: TcpListener, engine: &Arc<LocalEngine>) -> Self {
+    fn start(config: &Config, listening: Listening, engine: &Arc<LocalEngine>) -> Self {
         let shutdown = CancellationToken::new();
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -164,20 +197,34 @@ impl Serving {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);
-        let connections =
-            Connections::new(routes, Duration::from_millis(config.http.header_timeout_ms.value.0));
+        let Listening { http, amqp } = listening;
+        let protocol = Http::new(routes, Duration::from_millis(config.http.header_timeout_ms.value.0));
         let most = config.http.max_connections.value.0;
-        let accepting = tokio::spawn(accept(listener, connections, most, shutdown.clone()));
+        let mut accepting = vec![tokio::spawn(accept(http, protocol, most, shutdown.clone()))];
+        if let Some(listener) = amqp {
+            let most = config.amqp.max_connections.value.0;
+            let amqp = Amqp::new(config, engine);
+            accepting.push(tokio::spawn(accept(listener, amqp, most, shutdown.clone())));
+        }
         Self { shutdown, accepting }
     }
 
     /// Accepts nothing more, ends waits, and gives requests under way so long to finish.
     async fn drain(self, timeout: Duration) {
         self.shutdown.cancel();
-        let Ok(open) = self.accepting.await else { return };
-        if tokio::time::timeout(timeout, open.wait()).await.is_err() {
-            let (many, are) = if open.len() == 1 { ("connection", "is") } else { ("connections", "are") };
-            tracing::warn!("{} {many} did not finish in {timeout:?} and {are} cut", open.len());
+        let mut open = Vec::new();
+        for accepting in self.accepting {
+            open.extend(accepting.await);
+        }
+        let all = async {
+            for tracker in &open {
+                tracker.wait().await;
+            }
+        };
+        if tokio::time::timeout(timeout, all).await.is_err() {
+            let left: usize = open.iter().map(TaskTracker::len).sum();
+            let (many, are) = if left == 1 { ("connection", "is") } else { ("connections", "are") };
+            tracing::warn!("{left} {many} did not finish in {timeout:?} and {are} cut");
         }
     }
 }

@@ -81,7 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `store`, `limits`, `log`, `server`, `queues`
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `store`, `limits`, `log`, `server`, `queues`
               1 | [htp]
                 |  ^^^
         "#]],
@@ -254,7 +254,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders]\nscheme = \"signed\"\nmax_activ = 10\n",
         expect![[r#"
-            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`
+            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
               3 | max_activ = 10
                 | ^^^^^^^^^
         "#]],
@@ -310,12 +310,12 @@ fn a_variable_is_refused_with_its_name() {
     "#]],
     );
     variable(
-        "OVERTAKE__AMQP__LISTEN",
+        "OVERTAKE__GRPC__LISTEN",
         "127.0.0.1:0",
         expect![[r#"
-        environment OVERTAKE__AMQP__LISTEN: there is no setting `amqp.listen`
-        hint: the sections are http, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
-    "#]],
+            environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
+            hint: the sections are http, amqp, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
+        "#]],
     );
     variable(
         "OVERTAKE__HTTP__LISTEN",
@@ -399,9 +399,9 @@ fn a_flag_is_refused_with_its_name() {
         "queue",
         "orders={ max_activ = 1 }",
         expect![[r#"
-        flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`
-        hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
-    "#]],
+            flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+        "#]],
     );
     flag(
         "queue",
@@ -445,6 +445,13 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         max_request_bytes = "64MiB"                # default
         max_connections = 10000                    # default
         header_timeout_ms = 30000                  # default
+
+        [amqp]
+        listen = "127.0.0.1:5672"                  # default
+        allow_remote = false                       # default
+        max_connections = 20000                    # default
+        max_channels = 2047                        # default
+        heartbeat_ms = 60000                       # default
 
         [store]
         data_dir = "/state/one"                    # environment STATE_DIRECTORY

@@ -19,7 +19,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Purge { .. }) => "purge",
         Request::Do(Command::EndSession { .. }) => "end session",
         Request::Do(Command::Leave { .. }) => "leave",
-        Request::Do(Command::Took { .. } | Command::SetWindow { .. }) => "window",
+        Request::Do(Command::Took { .. } | Command::SetWindow { .. }) | Request::SetWindow { .. } => "window",
         Request::Do(_) => "other",
         Request::By { request, .. } => kind(request),
         Request::Get(_) => "get",

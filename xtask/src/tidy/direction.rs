@@ -11,8 +11,19 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-properties", &[]),
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties"]),
+    ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-http", &["overtake-lane", "overtake-engine"]),
-    ("overtake-server", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http"]),
+    (
+        "overtake-server",
+        &[
+            "overtake-lane",
+            "overtake-store",
+            "overtake-amqp",
+            "overtake-amqp-session",
+            "overtake-engine",
+            "overtake-http",
+        ],
+    ),
     ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),
     // Nothing may depend on the simulator: it is never in a release binary.
     ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-engine"]),

@@ -25,6 +25,8 @@ pub enum Ask {
     Do {
         /// What the answer is called.
         token: Token,
+        /// The channel that wants it.
+        channel: u16,
         /// What to do.
         operation: Operation,
     },
@@ -32,6 +34,8 @@ pub enum Ask {
     Publish {
         /// What the answer is called.
         token: Token,
+        /// The channel it came on.
+        channel: u16,
         /// The message.
         publish: Publish,
     },

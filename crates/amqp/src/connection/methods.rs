@@ -318,7 +318,7 @@ impl Connection {
         });
         // What was acknowledged before is asked for before.
         self.gather_settlements();
-        self.asks.push(Ask::Publish { token, publish });
+        self.asks.push(Ask::Publish { token, channel: number, publish });
     }
 
     // ---- messages out ----
@@ -407,7 +407,7 @@ impl Connection {
         let life = channel.life;
         let subject = Subject::of(&operation);
         self.expected.insert(token, Expect { channel: number, life, method, no_wait, wants, subject });
-        self.asks.push(Ask::Do { token, operation });
+        self.asks.push(Ask::Do { token, channel: number, operation });
     }
 }
 

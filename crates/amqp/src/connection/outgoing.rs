@@ -277,6 +277,16 @@ impl Connection {
         }
     }
 
+    /// The broker has stopped a consumer that held a message for too long; RabbitMQ closes its channel.
+    pub fn timed_out(&mut self, consumer: ConsumerId) {
+        let Some(feed) = self.feeds.get(&consumer) else { return };
+        let number = feed.channel;
+        let text = format!(
+            "delivery acknowledgement on channel {number} timed out; settle messages sooner, or raise x-consumer-timeout of the queue"
+        );
+        self.violated(number, Violation::of(ReplyCode::PreconditionFailed, text));
+    }
+
     pub(super) fn feeds_of(&self, number: u16) -> Vec<ConsumerId> {
         let feeds = self.feeds.iter().filter(|(_, feed)| feed.channel == number);
         let mut consumers: Vec<ConsumerId> = feeds.map(|(consumer, _)| *consumer).collect();

@@ -34,7 +34,9 @@ fn a_window_goes_to_the_broker_with_each_consumer() {
     assert_eq!(peer.asks(), [Ask::Share { channel: 1, messages: 7 }]);
     peer.consume(1, "", true);
     let asks = peer.asks();
-    let [Ask::Do { token, operation: Operation::Consume(consume) }] = &asks[..] else { panic!("{asks:?}") };
+    let [Ask::Do { token, operation: Operation::Consume(consume), .. }] = &asks[..] else {
+        panic!("{asks:?}")
+    };
     assert_eq!((consume.prefetch, consume.shared, consume.no_ack), (5, Some(1), true));
     peer.connection.answer(*token, Ok(Answer::Consuming(ConsumerId(1))));
     assert!(peer.hears()[0].contains("amq.ctag-"), "a tag is made up");
@@ -95,7 +97,7 @@ fn a_cancelled_consumer_keeps_what_it_has_and_gets_no_more() {
     peer.hears();
     peer.say(1, basic::Cancel { consumer_tag: text("c"), no_wait: false });
     let asks = peer.asks();
-    let [Ask::Do { token, operation: Operation::Cancel { consumer: ConsumerId(9) } }] = &asks[..] else {
+    let [Ask::Do { token, operation: Operation::Cancel { consumer: ConsumerId(9) }, .. }] = &asks[..] else {
         panic!("{asks:?}")
     };
     peer.connection.answer(*token, Ok(Answer::Done));

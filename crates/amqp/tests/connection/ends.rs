@@ -44,7 +44,7 @@ fn a_channel_is_answered_in_order() {
     let purge = queue::Purge { ticket: 0, queue: text(""), no_wait: false };
     peer.say(1, purge);
     let asks = peer.asks();
-    let [Ask::Do { token, operation: Operation::PurgeQueue { name } }] = &asks[..] else {
+    let [Ask::Do { token, operation: Operation::PurgeQueue { name }, .. }] = &asks[..] else {
         panic!("{asks:?}")
     };
     assert_eq!(name, "amq.gen-1", "an empty name is the queue declared last");

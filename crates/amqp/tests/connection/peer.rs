@@ -149,7 +149,7 @@ impl Peer {
     /// The publishes that are asked, and nothing else.
     pub(crate) fn publishes(&mut self) -> Vec<(Token, Publish)> {
         let one = |ask| match ask {
-            Ask::Publish { token, publish } => (token, publish),
+            Ask::Publish { token, publish, .. } => (token, publish),
             ask => panic!("a publish is asked, not {ask:?}"),
         };
         self.asks().into_iter().map(one).collect()

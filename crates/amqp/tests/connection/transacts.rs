@@ -26,7 +26,7 @@ fn a_commit_does_it_all_at_once() {
     let mut peer = transacting();
     peer.say(1, tx::Commit {});
     let asks = peer.asks();
-    let [Ask::Do { token, operation: Operation::Transact { publishes, settlements } }] = &asks[..] else {
+    let [Ask::Do { token, operation: Operation::Transact { publishes, settlements }, .. }] = &asks[..] else {
         panic!("{asks:?}")
     };
     assert_eq!((publishes.len(), &settlements[..]), (2, &[(receipt(1), Outcome::Ack)][..]));

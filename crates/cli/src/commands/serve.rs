@@ -21,7 +21,7 @@ use crate::table::{count, number};
 #[command(after_help = "\
 Examples:
   overtake serve
-  overtake serve --data-dir ./data --http 127.0.0.1:0 --ports-file ports.json
+  overtake serve --data-dir ./data --http 127.0.0.1:0 --amqp 127.0.0.1:0 --ports-file ports.json
   overtake serve --config overtake.toml --queue 'jobs={ scheme = \"named\", max_active = 10 }'
   OVERTAKE__LOG__LEVEL=debug overtake serve")]
 pub(crate) struct ServeArgs {
@@ -65,6 +65,9 @@ fn banner(ready: &Ready) -> String {
         number(ready.opened_in.as_millis().try_into().unwrap_or(u64::MAX)),
         ready.http,
     );
+    if let Some(amqp) = ready.amqp {
+        text.push_str(&format!("  amqp  amqp://{amqp}\n"));
+    }
     for damage in &ready.skipped {
         text.push_str(&format!("  damage skipped: {damage}\n"));
     }

@@ -46,11 +46,16 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look a
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -77,11 +82,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration and change nothing'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "show" -d 'Show the configuration in force, as a file that says the same'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -101,11 +111,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r

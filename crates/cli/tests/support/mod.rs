@@ -132,7 +132,7 @@ impl Broker {
     pub fn start_as(mut command: Command, dir: &Path, flags: &[&str]) -> Self {
         let ports = dir.with_extension("ports.json");
         // Small journal files: there are hundreds of brokers in a test run.
-        command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
+        command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
         command.arg("--data-dir").arg(dir).arg("--ports-file").arg(&ports).args(flags);
         let mut broker = Self::spawn(command);
         broker.await_line(READY);

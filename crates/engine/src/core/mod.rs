@@ -84,6 +84,13 @@ pub enum Request {
         /// What for.
         consume: ConsumeRequest,
     },
+    /// Says how many messages the consumers that share a window of this session hold together.
+    SetWindow {
+        /// Its number.
+        number: u32,
+        /// At most so many; 0: no limit.
+        size: u32,
+    },
     /// Gives messages another priority.
     Reprioritise {
         /// The queue.
@@ -271,6 +278,7 @@ impl<T> Core<T> {
             change @ (Request::Do(_)
             | Request::Publish { .. }
             | Request::PublishOne(_)
+            | Request::SetWindow { .. }
             | Request::Reprioritise { .. }
             | Request::Remove { .. }
             | Request::Replay { .. }) => (self.change(now, change), true),
@@ -288,6 +296,11 @@ impl<T> Core<T> {
             }
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
             Request::PublishOne(message) => self.publish_one(now, message),
+            Request::SetWindow { number, size } => {
+                let session = self.asking.expect("a window is shared within a session");
+                let window = WindowId { session, number };
+                self.change(now, Request::Do(Command::SetWindow { window, size }))
+            }
             Request::Reprioritise { queue, select, priority } => {
                 let which = self.choose(&queue, select)?;
                 self.change(now, Request::Do(Command::Reprioritise { queue, which, priority }))

@@ -126,6 +126,7 @@ impl<T> Core<T> {
         let shown = self.broker.message_at(copy.queue, copy.seq).map(|message| message.priority);
         let unseen = || settings.scheme.show(overtake_lane::Original::Missing, copy.priority);
         PublishedCopy {
+            publish: copy.publish,
             queue: Arc::clone(queue),
             id,
             seq: copy.seq,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, Outcome, QueueView, Receipt,
-    Refusal, Status, WindowId,
+    Refusal, Status,
 };
 use tokio::sync::oneshot;
 
@@ -167,8 +167,8 @@ impl Engine for LocalEngine {
     }
 
     fn set_window(&self, number: u32, size: u32) -> Pending<()> {
-        let session = self.session.expect("a window is shared within a session");
-        self.do_it(Command::SetWindow { window: WindowId { session, number }, size })
+        assert!(self.session.is_some(), "a window is shared within a session");
+        self.ask(Request::SetWindow { number, size }, |answer| matches!(answer, Answer::Done).then_some(()))
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {

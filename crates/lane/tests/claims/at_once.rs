@@ -96,3 +96,13 @@ fn what_comes_back_after_it_was_taken_at_once_is_over() {
     );
     check("", "consume w window=1 · publish a,ttl=0 · restart · left", expect!["w:a · empty"]);
 }
+
+/// Only when nothing more can be leased it is known that nobody takes it: its letter, however urgent, finds the place gone.
+#[test]
+fn what_nobody_took_at_once_dies_after_what_can_be_leased_is() {
+    check(
+        r#""max_active":1"#,
+        r#"declare r "dead_letter_expired":true,"dead_letter":{"queue":"q"} · consume w window=2 · publish a:0 · [publish b:9,ttl=0,to=/r ; nack a] · order · ack a#2"#,
+        expect!["made · w:a · w:a(2) · a b · w:b"],
+    );
+}

@@ -3,7 +3,7 @@
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::file::File;
-use super::{Config, ConfigError, Origin, Sourced};
+use super::{Config, ConfigError, Listen, Origin, Sourced};
 
 /// Journal files are whole pages.
 const SEGMENT_PAGE: u64 = 4096;
@@ -39,21 +39,34 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
 }
 
 fn check_listener(config: &Config) -> Result<(), ConfigError> {
-    let http = &config.http;
-    if !http.listen.value.is_loopback() && !http.allow_remote.value {
-        let what =
-            format!("{} can be reached from other machines, and there is no login yet", http.listen.value.0);
-        return Err(wrong("http.listen", &http.listen, &what).hint(
-            "listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust",
-        ));
-    }
-    if http.max_connections.value.0 == 0 {
-        return Err(wrong("http.max_connections", &http.max_connections, "must be 1 or more"));
-    }
-    if http.header_timeout_ms.value.0 == 0 {
-        return Err(wrong("http.header_timeout_ms", &http.header_timeout_ms, "must be 1 or more"));
-    }
-    Ok(())
+    let (http, amqp) = (&config.http, &config.amqp);
+    check_reach("http", Some(http.listen.value), &http.listen, http.allow_remote.value)?;
+    check_reach("amqp", amqp.listen.value.0, &amqp.listen, amqp.allow_remote.value)?;
+    check_some("http.max_connections", &http.max_connections, http.max_connections.value.0.into())?;
+    check_some("http.header_timeout_ms", &http.header_timeout_ms, http.header_timeout_ms.value.0)?;
+    check_some("amqp.max_connections", &amqp.max_connections, amqp.max_connections.value.0.into())?;
+    check_some("amqp.max_channels", &amqp.max_channels, amqp.max_channels.value.0.into())
+}
+
+fn check_some<T>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), ConfigError> {
+    if number == 0 { Err(wrong(key, setting, "must be 1 or more")) } else { Ok(()) }
+}
+
+/// Beyond this machine nobody is served by mistake.
+fn check_reach<T>(
+    section: &str,
+    listen: Option<Listen>,
+    setting: &Sourced<T>,
+    allow_remote: bool,
+) -> Result<(), ConfigError> {
+    let Some(address) = listen.filter(|address| !address.is_loopback() && !allow_remote) else {
+        return Ok(());
+    };
+    let what = format!("{} can be reached from other machines, and there is no login yet", address.0);
+    let hint = format!(
+        "listen on 127.0.0.1 behind a proxy that checks who calls, or set {section}.allow_remote = true (--{section}-allow-remote) in a network you trust"
+    );
+    Err(wrong(&format!("{section}.listen"), setting, &what).hint(&hint))
 }
 
 fn check_watermarks(config: &Config) -> Result<(), ConfigError> {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::queues::{ConfiguredQueue, QueueTables};
-use super::value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark};
+use super::value::{
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark,
+};
 use super::{Key, Origin, Sourced};
 
 /// Makes, of one list of settings: the sections with their values and origins, the layer a file is parsed into, and
@@ -115,7 +117,7 @@ macro_rules! settings {
 settings! {
     /// The HTTP listener.
     http: Http / HttpLayer {
-        #[doc = "Address and port to listen on; port 0 takes a free one."]
+        #[doc = "Address and port to serve HTTP on; port 0 takes a free one."]
         listen ("http"): Listen = Listen::LOOPBACK;
         #[doc = "Listen beyond this machine although there is no login yet."]
         allow_remote ("http-allow-remote"): bool = false;
@@ -125,6 +127,19 @@ settings! {
         max_connections ("http-max-connections"): Count = Count(10_000);
         #[doc = "How long a client may take to send the head of a request; an idle connection is closed after it, too."]
         header_timeout_ms ("http-header-timeout-ms"): Millis = Millis(30_000);
+    }
+    /// The AMQP listener.
+    amqp: Amqp / AmqpLayer {
+        #[doc = "Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served."]
+        listen ("amqp"): Listener = Listener::AMQP;
+        #[doc = "Listen beyond this machine, where anybody may be the user guest: there are no other users yet."]
+        allow_remote ("amqp-allow-remote"): bool = false;
+        #[doc = "Most connections at once; further ones wait."]
+        max_connections ("amqp-max-connections"): Count = Count(20_000);
+        #[doc = "Most channels of one connection."]
+        max_channels ("amqp-max-channels"): Count = Count(2_047);
+        #[doc = "How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever."]
+        heartbeat_ms ("amqp-heartbeat-ms"): Millis = Millis(60_000);
     }
     /// The store on disk.
     store: Store / StoreLayer {

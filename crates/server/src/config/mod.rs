@@ -23,12 +23,14 @@ mod value;
 
 pub use around::Around;
 pub use error::ConfigError;
-pub use keys::{Config, Http, KEYS, Limits, Log, Server, Store};
+pub use keys::{Amqp, Config, Http, KEYS, Limits, Log, Server, Store};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};
 pub use show::show;
-pub use value::{ByteSize, Count, Listen, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark};
+pub use value::{
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark,
+};
 
 /// One setting, as files, environment, flags and `config show` know it.
 #[derive(Clone, Copy, Debug)]

@@ -39,6 +39,34 @@ impl Listen {
     }
 }
 
+/// A listening address, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener(pub Option<Listen>);
+
+impl Listener {
+    /// Where AMQP is served unless told otherwise: the port that clients take by themselves.
+    pub const AMQP: Self =
+        Self(Some(Listen(SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5672))));
+}
+
+impl Value for Listener {
+    const KIND: &'static str = "IP:PORT|off";
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text.trim() == "off" {
+            return Ok(Self(None));
+        }
+        let address = Listen::read(text).map_err(|_| {
+            format!("`{text}` is no address with a port: use one such as 127.0.0.1:5672, or off")
+        });
+        address.map(|address| Self(Some(address)))
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| quoted("off"), |address| address.show())
+    }
+}
+
 impl Value for Listen {
     const KIND: &'static str = "IP:PORT";
 
@@ -335,7 +363,7 @@ macro_rules! from_toml {
     )* };
 }
 
-from_toml!(Listen, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
+from_toml!(Listen, Listener, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,102 @@
+//! Arguments of declarations, bindings and consumers: RabbitMQ's and ours, as settings.
+
+mod binding;
+mod consumer;
+mod exchange;
+mod queue;
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::Refused;
+use overtake_lane::DURATION_MS_MAX;
+use overtake_properties::{TableRef, Value};
+use serde::de::DeserializeOwned;
+
+pub(crate) use binding::binding;
+pub(crate) use consumer::{Urgent, consume, urgent};
+pub(crate) use exchange::{exchange, kind_name};
+pub(crate) use queue::{KNOWN as QUEUE_ARGUMENTS, queue};
+
+/// Times, ms: 0 to [`DURATION_MS_MAX`].
+const TIME: RangeInclusive<u64> = 0..=DURATION_MS_MAX;
+
+/// Arguments, and what they are of.
+struct Arguments<'a> {
+    table: TableRef<'a>,
+    /// As texts name it: `queue 'jobs' in vhost '/'`.
+    of: String,
+}
+
+impl<'a> Arguments<'a> {
+    fn new(table: TableRef<'a>, kind: &str, name: &str, vhost: &str) -> Self {
+        Self { table, of: format!("{kind} '{name}' in vhost '{vhost}'") }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.table.get(name).is_some()
+    }
+
+    fn wrong(&self, name: &str, why: impl Display) -> Refused {
+        let text = format!("invalid arg '{name}' for {}: {why}", self.of);
+        Refused::because(ReplyCode::PreconditionFailed, text)
+    }
+
+    /// One that is read so; `None`: it is not there.
+    fn read<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(Value<'a>) -> Option<T>,
+    ) -> Result<Option<T>, Refused> {
+        let Some(value) = self.table.get(name) else { return Ok(None) };
+        read(value).map(Some).ok_or_else(|| self.wrong(name, format_args!("expected {expected}")))
+    }
+
+    /// A whole number in a range.
+    fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Refused> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        self.read(name, &expected, |value| {
+            value.int().and_then(|int| u64::try_from(int).ok()).filter(|int| range.contains(int))
+        })
+    }
+
+    /// A number that fits a setting of 32 bits.
+    fn count(&self, name: &str) -> Result<Option<u32>, Refused> {
+        Ok(self.number(name, 0..=u32::MAX.into())?.map(|count| count as u32))
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, Refused> {
+        self.read(name, "true or false", Value::bool)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+        self.read(name, "text", Value::text)
+    }
+
+    /// One that is written as in a queue's settings over HTTP.
+    fn setting<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Refused> {
+        let Some(value) = self.table.get(name) else { return Ok(None) };
+        serde_json::from_value(json(value)).map(Some).map_err(|error| self.wrong(name, error))
+    }
+}
+
+/// A value as JSON has it; what JSON has no word for is null.
+pub(crate) fn json(value: Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Bool(value) => value.into(),
+        Value::String(bytes) => String::from_utf8_lossy(bytes).into(),
+        Value::F32(value) => value.into(),
+        Value::F64(value) => value.into(),
+        Value::Time(seconds) => seconds.into(),
+        Value::Array(array) => array.iter().map(json).collect(),
+        Value::Table(table) => {
+            let entries = table.iter();
+            entries
+                .map(|(name, value)| (String::from_utf8_lossy(name.as_bytes()).into_owned(), json(value)))
+                .collect()
+        }
+        value => value.int().map_or(serde_json::Value::Null, Into::into),
+    }
+}

@@ -1,0 +1,106 @@
+//! Messages to the exchange `overtake.control` are orders about messages that wait: another priority for them, or their end.
+//!
+//! The routing key says what to do, the body to what, in the words of the HTTP interface:
+//!
+//! | routing key | body |
+//! |---|---|
+//! | `reprioritise` | `{"queue": "jobs", "id": "a1", "priority": 9}` |
+//! | `remove` | `{"queue": "jobs", "filter": {"key": "customer-7"}}` |
+//!
+//! Instead of an `id` there may be a `filter` (status, priority, key, headers), or `"all": true`. An order is confirmed when it
+//! is done and durable. With `reply_to` the answer is a message to that queue: `{"count": 3}`, or `{"error": …, "detail": …}`;
+//! without it an order that cannot be done costs the channel.
+
+use bytes::Bytes;
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::{Publish, Refused};
+use overtake_engine::core::Request;
+use overtake_engine::{Content, Filter, NewMessage, Select, Target};
+use overtake_lane::{Given, Status};
+use overtake_properties::{Fields, Short};
+use serde::Deserialize;
+
+/// Where orders go.
+pub const EXCHANGE: &str = "overtake.control";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    queue: String,
+    id: Option<String>,
+    filter: Option<Wanted>,
+    #[serde(default)]
+    all: bool,
+    priority: Option<Given>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    status: Option<Status>,
+    priority: Option<Given>,
+    key: Option<String>,
+    #[serde(default)]
+    headers: std::collections::BTreeMap<String, String>,
+}
+
+/// Whom an order is answered to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    to: String,
+    correlation_id: Option<Bytes>,
+}
+
+/// Reads an order.
+pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
+    let wrong = |why: String| Refused::because(ReplyCode::PreconditionFailed, format!("{EXCHANGE}: {why}"));
+    let Order { queue, id, filter, all, priority } = serde_json::from_slice(&publish.body)
+        .map_err(|error| wrong(format!("the order makes no sense: {error}")))?;
+    let select = match (id, filter, all) {
+        (Some(id), None, false) => Select::Id(id),
+        (None, Some(wanted), false) => Select::Matching(wanted.filter()),
+        (None, None, true) => Select::Matching(Filter::default()),
+        _ => return Err(wrong("one of id, filter and \"all\": true must say which messages".into())),
+    };
+    let queue = queue.into();
+    match (&*publish.routing_key, priority) {
+        (b"reprioritise", Some(priority)) => Ok(Request::Reprioritise { queue, select, priority }),
+        (b"reprioritise", None) => Err(wrong("reprioritise needs a priority".into())),
+        (b"remove", None) => Ok(Request::Remove { queue, select }),
+        (b"remove", Some(_)) => Err(wrong("remove takes no priority".into())),
+        _ => Err(wrong("the routing key must be reprioritise or remove".into())),
+    }
+}
+
+impl Wanted {
+    fn filter(self) -> Filter {
+        let Self { status, priority, key, headers } = self;
+        Filter { status, priority, key, headers: headers.into_iter().collect() }
+    }
+}
+
+impl Reply {
+    /// Where the answer to a message is wanted.
+    pub(crate) fn of(publish: &Publish, replies: Option<&str>) -> Option<Self> {
+        let said = publish.properties.view();
+        let to = said.reply_to()?.text()?;
+        let to = if to == crate::message::REPLY_TO { replies? } else { to };
+        let correlation_id = said.correlation_id().map(|id| Bytes::copy_from_slice(id.as_bytes()));
+        Some(Self { to: to.to_owned(), correlation_id })
+    }
+
+    /// The answer.
+    pub(crate) fn message(self, body: &serde_json::Value) -> NewMessage {
+        let correlation_id = self.correlation_id.as_deref().and_then(Short::new);
+        let content_type = Some(Short::literal("application/json"));
+        let properties = Fields { content_type, correlation_id, ..Fields::default() }.encode();
+        let content = Content { properties, body: body.to_string().into(), ..Content::default() };
+        let to = Target::Exchange {
+            name: "".into(),
+            routing_key: self.to.into(),
+            more_keys: Vec::new(),
+            mandatory: false,
+        };
+        NewMessage { to, content, ..NewMessage::default() }
+    }
+}

@@ -1,0 +1,154 @@
+//! A message as the engine gives it, as the client gets it.
+
+use overtake_amqp::connection::Delivery;
+use overtake_engine::{Content, Delivered, LeasedMessage};
+use overtake_lane::{Death, DeathReason, Deaths, Given, Original, Receipt};
+use overtake_properties::{
+    ArrayBuilder, Fields, Properties, Short, ShortText, Table, TableBuilder, TableRef, Value,
+};
+
+/// What a message is beside its content.
+struct Carried<'a> {
+    receipt: Receipt,
+    count: u32,
+    /// Its priority as a number, where it is one.
+    priority: Option<u8>,
+    /// Its publisher's id.
+    id: Option<&'a str>,
+    deaths: Option<&'a Deaths>,
+    content: &'a Content,
+}
+
+/// Hands on a message of a consumer.
+pub(crate) fn delivered<R>(message: &Delivered, give: impl FnOnce(&Delivery<'_>) -> R) -> R {
+    let priority =
+        if let Original::Number(number) = message.original { u8::try_from(number).ok() } else { None };
+    let extras = message.extras.as_deref();
+    let carried = Carried {
+        receipt: message.receipt,
+        count: message.count,
+        priority,
+        id: extras.and_then(|extras| extras.id.as_deref()),
+        deaths: extras.and_then(|extras| extras.deaths.as_deref()),
+        content: &message.content,
+    };
+    carried.give(give)
+}
+
+/// Hands on a message that was asked for.
+pub(crate) fn leased<R>(leased: &LeasedMessage, give: impl FnOnce(&Delivery<'_>) -> R) -> R {
+    let LeasedMessage { receipt, message, content, .. } = leased;
+    let priority = match (&message.priority, content.properties.view().priority()) {
+        (Given::Number(number), _) => u8::try_from(*number).ok(),
+        _ => None,
+    };
+    // One that was not given is shown as what it was taken for.
+    let was_given = content.properties.view().priority().is_some();
+    let carried = Carried {
+        receipt: *receipt,
+        count: message.count,
+        priority: priority.filter(|_| was_given),
+        id: None,
+        deaths: message.deaths.as_deref(),
+        content,
+    };
+    carried.give(give)
+}
+
+impl Carried<'_> {
+    fn give<R>(&self, give: impl FnOnce(&Delivery<'_>) -> R) -> R {
+        let changed = self.changed();
+        let properties = changed.as_ref().unwrap_or(&self.content.properties).view();
+        let route = self.deaths.map_or(&self.content.route, Deaths::route);
+        give(&Delivery {
+            receipt: self.receipt,
+            redelivered: self.count > 1,
+            exchange: route.exchange.as_bytes(),
+            routing_key: route.key().as_bytes(),
+            properties,
+            body: &self.content.body,
+        })
+    }
+
+    /// What it says about itself now; `None`: what it said as it came.
+    fn changed(&self) -> Option<Properties> {
+        let said = self.content.properties.view();
+        let id = self.id.filter(|_| said.message_id().is_none());
+        let is_other = self.priority.is_some() && self.priority != said.priority();
+        if self.deaths.is_none() && self.count <= 1 && !is_other && id.is_none() {
+            return None;
+        }
+        let headers = self.headers(said.headers());
+        let fields = Fields::of(said);
+        let message_id = fields.message_id.or(id.map(|id| ShortText::cut(id).into()));
+        let fields = Fields {
+            headers: headers.as_ref().map(Table::view),
+            priority: self.priority.or(fields.priority),
+            // A death takes it away.
+            expiration: fields.expiration.filter(|_| self.deaths.is_none()),
+            message_id,
+            ..fields
+        };
+        Some(fields.encode())
+    }
+
+    fn headers(&self, said: Option<TableRef<'_>>) -> Option<Table> {
+        if self.deaths.is_none() && self.count <= 1 {
+            return said.map(TableRef::to_table);
+        }
+        let mut headers = said.unwrap_or(TableRef::EMPTY).to_table();
+        if self.count > 1 {
+            // As quorum queues: how often it came back.
+            let back = Value::I64(i64::from(self.count - 1));
+            headers = headers.view().with(Short::literal("x-delivery-count"), back);
+        }
+        if let Some(deaths) = self.deaths {
+            let list = deaths
+                .iter()
+                .fold(ArrayBuilder::new(), |list, death| list.item(Value::Table(of_death(death).view())));
+            headers = headers.view().with(Short::literal("x-death"), Value::Array(list.view()));
+            for (name, death) in [("first", deaths.first()), ("last", deaths.last())] {
+                let about = [
+                    ("reason", reason(death.reason)),
+                    ("queue", &*death.queue),
+                    ("exchange", &*death.route.exchange),
+                ];
+                for (what, value) in about {
+                    let name = format!("x-{name}-death-{what}");
+                    headers = headers.view().with(ShortText::cut(&name).into(), text(value));
+                }
+            }
+        }
+        Some(headers)
+    }
+}
+
+fn text(text: &str) -> Value<'_> {
+    Value::String(text.as_bytes())
+}
+
+/// An entry of `x-death`, as RabbitMQ writes it.
+fn of_death(death: &Death) -> Table {
+    let keys = death.route.keys.iter().fold(ArrayBuilder::new(), |keys, key| keys.item(text(key)));
+    let ttl = death.ttl_ms.map(|ttl_ms| ttl_ms.to_string());
+    let table = TableBuilder::new()
+        .entry(Short::literal("count"), Value::I64(death.times.into()))
+        .entry(Short::literal("exchange"), text(&death.route.exchange))
+        .entry(Short::literal("queue"), text(&death.queue))
+        .entry(Short::literal("reason"), text(reason(death.reason)))
+        .entry(Short::literal("routing-keys"), Value::Array(keys.view()))
+        .entry(Short::literal("time"), Value::Time(death.first_at.0 / 1_000));
+    match &ttl {
+        Some(ttl) => table.entry(Short::literal("original-expiration"), text(ttl)).finish(),
+        None => table.finish(),
+    }
+}
+
+fn reason(reason: DeathReason) -> &'static str {
+    match reason {
+        DeathReason::Rejected => "rejected",
+        DeathReason::DeliveryLimit => "delivery_limit",
+        DeathReason::Expired => "expired",
+        DeathReason::Maxlen => "maxlen",
+    }
+}

@@ -1,0 +1,22 @@
+//! One AMQP connection at a broker: what a client says becomes requests of a session, what the session hears becomes frames.
+//! Bytes and events in, bytes and requests out: no sockets, no clock, so the simulator can be the driver.
+//!
+//! ```text
+//!   receive(now, bytes) ─▶ Conversation ─▶ take_requests() ─▶ engine::Asks
+//!   output() ◀───────────────┘  ▲ hear(events) ◀── engine::Events
+//! ```
+//!
+//! [`overtake_amqp::connection`] knows the protocol, this crate what it means here: arguments are settings, properties are
+//! priorities and times to live, a death is an `x-death` header.
+
+mod arguments;
+mod control;
+mod conversation;
+mod delivery;
+mod differs;
+mod message;
+mod names;
+mod pending;
+
+pub use control::EXCHANGE as CONTROL_EXCHANGE;
+pub use conversation::{Conversation, Options};

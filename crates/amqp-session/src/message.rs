@@ -1,0 +1,137 @@
+//! A message as a client sent it, as the engine takes it.
+
+use std::sync::Arc;
+
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::{Publish, Refused};
+use overtake_engine::{Content, NewMessage, Target};
+use overtake_lane::{Given, Route};
+use overtake_properties::{Fields, PropertiesRef, Short, TableRef, Value};
+
+/// The queue of this name is the answer to whoever asks for replies on this channel.
+pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
+/// A header that makes the publish idempotent while a message of that id is pending. A message id does not: clients send it again.
+const ID: &str = "x-overtake-id";
+/// A header by which a last-value queue knows what a message replaces.
+const KEY: &str = "x-overtake-key";
+
+/// The exchange and the routing key used last: most messages of a connection go the same way.
+#[derive(Debug, Default)]
+pub(crate) struct Ways {
+    exchange: Option<Arc<str>>,
+    key: Option<Arc<str>>,
+}
+
+fn same_or_new(last: &mut Option<Arc<str>>, bytes: &[u8], what: &str) -> Result<Arc<str>, Refused> {
+    if let Some(last) = last.as_ref().filter(|last| last.as_bytes() == bytes) {
+        return Ok(Arc::clone(last));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(wrong(format!("the {what} is not UTF-8")));
+    };
+    Ok(Arc::clone(last.insert(text.into())))
+}
+
+fn wrong(text: impl Into<String>) -> Refused {
+    Refused::because(ReplyCode::PreconditionFailed, text)
+}
+
+/// Who publishes.
+pub(crate) struct Publisher<'a> {
+    /// The name it logged in with.
+    pub(crate) user: &'a str,
+    /// The queue of its channel's replies, if it has one.
+    pub(crate) replies: Option<&'a str>,
+}
+
+/// The message to publish.
+pub(crate) fn message(
+    publish: Publish,
+    publisher: &Publisher<'_>,
+    ways: &mut Ways,
+) -> Result<NewMessage, Refused> {
+    let Publish { exchange, routing_key, properties, body, .. } = publish;
+    let name = same_or_new(&mut ways.exchange, &exchange, "exchange")?;
+    let routing_key = same_or_new(&mut ways.key, &routing_key, "routing key")?;
+    let said = properties.view();
+    check_user(said, publisher.user)?;
+    let ttl_ms = said.expiration().map(expiration).transpose()?;
+    let priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
+    let mut content = Content { body, ..Content::default() };
+    let (mut more_keys, mut id, mut key, mut hidden) = (Vec::new(), None, None, false);
+    if let Some(headers) = said.headers() {
+        more_keys = keys(headers, "CC")?;
+        let copies = keys(headers, "BCC")?;
+        if headers.get("BCC").is_some() {
+            let seen = [&routing_key].into_iter().chain(&more_keys).cloned().collect();
+            content.route = Route { exchange: Arc::clone(&name), keys: seen };
+            more_keys.extend(copies);
+            hidden = true;
+        }
+        id = text_header(headers, ID)?;
+        key = text_header(headers, KEY)?;
+    }
+    content.properties = match replies(said, publisher)? {
+        None if !hidden => properties,
+        queue => {
+            let headers = said.headers().map(|headers| headers.without("BCC"));
+            let fields = Fields::of(said);
+            let reply_to =
+                queue.as_deref().and_then(|queue| Short::new(queue.as_bytes())).or(fields.reply_to);
+            let headers = headers.as_ref().map(overtake_properties::Table::view);
+            Fields { headers, reply_to, ..fields }.encode()
+        }
+    };
+    // Not mandatory for the engine: what no queue gets is given back by the connection.
+    let to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
+    Ok(NewMessage { to, priority, id, key, ttl_ms, delay_ms: 0, content })
+}
+
+fn check_user(said: PropertiesRef<'_>, user: &str) -> Result<(), Refused> {
+    match said.user_id() {
+        Some(id) if id.as_bytes() != user.as_bytes() => {
+            let id = String::from_utf8_lossy(id.as_bytes());
+            Err(wrong(format!("user_id property set to '{id}' but authenticated user was '{user}'")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Milliseconds as text.
+fn expiration(text: Short<'_>) -> Result<u64, Refused> {
+    let number = text.text().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| {
+        let text = String::from_utf8_lossy(text.as_bytes());
+        wrong(format!("invalid expiration '{text}': expected whole milliseconds as text"))
+    })
+}
+
+/// Further routing keys.
+fn keys(headers: TableRef<'_>, name: &str) -> Result<Vec<Arc<str>>, Refused> {
+    let Some(value) = headers.get(name) else { return Ok(Vec::new()) };
+    let Value::Array(keys) = value else {
+        return Err(wrong(format!("the header '{name}' is no array of routing keys")));
+    };
+    let keys = keys.iter().map(|key| key.text().map(Arc::from));
+    keys.collect::<Option<_>>()
+        .ok_or_else(|| wrong(format!("the header '{name}' has a routing key that is no text")))
+}
+
+fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refused> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    value
+        .text()
+        .map(|text| Some(text.to_owned()))
+        .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
+}
+
+/// Where replies go, if to the channel that asks for them.
+fn replies(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<Option<String>, Refused> {
+    if said.reply_to().is_none_or(|queue| queue.as_bytes() != REPLY_TO.as_bytes()) {
+        return Ok(None);
+    }
+    publisher
+        .replies
+        .map(|queue| Some(queue.to_owned()))
+        .ok_or_else(|| wrong("fast reply consumer does not exist"))
+}

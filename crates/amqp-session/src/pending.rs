@@ -1,0 +1,99 @@
+//! What waits for an answer of the engine.
+
+use overtake_amqp::connection::{Consume, DeclareExchange, DeclareQueue, Refused, Token};
+use overtake_lane::ConsumerId;
+
+use crate::arguments::Urgent;
+use crate::control::Reply;
+
+/// An operation of a channel that the engine has been asked for: what its answer means.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// Done is done.
+    Done(Token),
+    /// So is what there is nothing of.
+    DoneOrGone(Token),
+    /// How many messages.
+    Count(Token),
+    /// How many messages; none where there is no queue.
+    CountOrGone(Token),
+    /// A queue is declared, or another one is there.
+    Queue(Token, Box<DeclareQueue>),
+    /// The queue that is another one.
+    OtherQueue(Token, Box<DeclareQueue>),
+    /// A queue was looked for.
+    QueueThere(Token, String),
+    /// An exchange is declared, or another one is there.
+    Exchange(Token, Box<DeclareExchange>),
+    /// The exchange that is another one: it differs in this.
+    OtherExchange(Token, Box<DeclareExchange>, &'static str),
+    /// The queue of a consumer that wants extra window, for its scheme.
+    Scheme(Token, Box<Consume>, Urgent),
+    /// The queue of a channel's replies is there.
+    Replies(Token, Box<Consume>, String),
+    /// A consumer starts.
+    Consumer(Token, ConsumerId),
+    /// A message, or none.
+    Got(Token),
+    /// A transaction of so many publishes.
+    Committed(Token, usize),
+}
+
+/// Publishes that are not answered, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Publishes {
+    waiting: std::collections::VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    /// A message, for the engine to answer,
+    Message(Token),
+    /// an order, which may want its answer as a message,
+    Order(Token, Option<Reply>),
+    /// or one that was refused before.
+    Refused(Token, Refused),
+}
+
+/// A publish that is answered.
+pub(crate) enum Answered {
+    Message(Token),
+    Order(Token, Option<Reply>),
+}
+
+impl Publishes {
+    pub(crate) fn message(&mut self, token: Token) {
+        self.waiting.push_back(Waiting::Message(token));
+    }
+
+    pub(crate) fn order(&mut self, token: Token, reply: Option<Reply>) {
+        self.waiting.push_back(Waiting::Order(token, reply));
+    }
+
+    pub(crate) fn refused(&mut self, token: Token, refused: Refused) {
+        self.waiting.push_back(Waiting::Refused(token, refused));
+    }
+
+    /// Those refused before that nothing stands before any more.
+    pub(crate) fn next_refused(&mut self) -> Option<(Token, Refused)> {
+        match self.waiting.pop_front()? {
+            Waiting::Refused(token, refused) => Some((token, refused)),
+            other => {
+                self.waiting.push_front(other);
+                None
+            }
+        }
+    }
+
+    /// The one that the engine has answered: the first, since it answers in order.
+    ///
+    /// # Panics
+    /// If none waits for the engine.
+    pub(crate) fn answered(&mut self) -> Answered {
+        match self.waiting.pop_front() {
+            Some(Waiting::Message(token)) => Answered::Message(token),
+            Some(Waiting::Order(token, reply)) => Answered::Order(token, reply),
+            Some(Waiting::Refused(..)) | None => unreachable!("the engine answers what it was asked"),
+        }
+    }
+}

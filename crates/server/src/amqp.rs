@@ -1,0 +1,261 @@
+//! AMQP connections: sockets, time and the session of each conversation.
+//!
+//! ```text
+//!  socket ─▶ Conversation::receive ─▶ take_requests ─▶ Asks      one task each; nothing here waits for one thing alone
+//!  socket ◀─ Connection::output  ◀── hear ◀───────── Events
+//! ```
+//!
+//! # Back-pressure
+//! Nothing is read while requests wait for room in the engine, or while the client does not take what it asked for; nothing
+//! is taken from the session while much waits to be written. So a client that reads slowly is sent no more than its
+//! windows, and one that writes fast is slowed by TCP.
+
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::BytesMut;
+use overtake_amqp::connection as amqp;
+use overtake_amqp_session::{Conversation, Options};
+use overtake_engine::session::BATCH_MAX;
+use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, LocalEngine, Session, SystemClock};
+use overtake_lane::Time;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::accept::{Ended, Protocol};
+use crate::config::Config;
+
+/// Bytes to read at once.
+const READ: usize = 64 << 10;
+/// With more waiting to be read nothing is read: a frame is no longer.
+const UNREAD_MAX: usize = 256 << 10;
+/// With more waiting to be written nothing is heard.
+const UNWRITTEN_MAX: usize = 256 << 10;
+
+/// How AMQP is served.
+pub(crate) struct Amqp {
+    engine: Arc<LocalEngine>,
+    options: amqp::Options,
+    allow_remote: bool,
+    accepted: AtomicU64,
+}
+
+impl Amqp {
+    pub(crate) fn new(config: &Config, engine: &Arc<LocalEngine>) -> Self {
+        let amqp = &config.amqp;
+        let options = amqp::Options {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            channel_max: amqp.max_channels.value.0.try_into().unwrap_or(u16::MAX),
+            heartbeat_s: amqp.heartbeat_ms.value.0.div_ceil(1_000).try_into().unwrap_or(u16::MAX),
+            body_max: config.max_message_bytes(),
+            ..amqp::Options::default()
+        };
+        let allow_remote = amqp.allow_remote.value;
+        Self { engine: Arc::clone(engine), options, allow_remote, accepted: AtomicU64::new(0) }
+    }
+}
+
+impl Protocol for Amqp {
+    fn serve(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let random = RandomState::new();
+        let options = Options {
+            connection: amqp::Options { number, ..self.options.clone() },
+            is_guest_welcome: self.allow_remote || peer.ip().to_canonical().is_loopback(),
+            seed: [random.hash_one(number), random.hash_one(!number)],
+        };
+        let engine = Arc::clone(&self.engine);
+        async move { Wire::new(stream, &engine, options).run(stop).await }
+    }
+}
+
+/// One connection: its socket, its conversation, its session.
+struct Wire {
+    stream: TcpStream,
+    conversation: Conversation,
+    asks: Asks,
+    events: Events,
+    full: watch::Receiver<Option<Full>>,
+    /// Read and not taken.
+    input: BytesMut,
+    /// To be asked, as soon as there is room.
+    requests: Vec<Ask>,
+    /// Being written, from here on.
+    output: Vec<u8>,
+    written: usize,
+    /// The client says no more.
+    is_deaf: bool,
+}
+
+/// What has happened.
+enum Happened {
+    Room,
+    Heard(Option<Vec<overtake_engine::Event>>),
+    Readable(io::Result<()>),
+    Writable(io::Result<()>),
+    Time,
+    Full,
+    Stop,
+}
+
+fn now() -> Time {
+    SystemClock.now()
+}
+
+impl Wire {
+    fn new(stream: TcpStream, engine: &LocalEngine, options: Options) -> Self {
+        let Session { asks, events } = engine.session();
+        Self {
+            stream,
+            conversation: Conversation::new(now(), options),
+            asks,
+            events,
+            full: engine.full(),
+            input: BytesMut::new(),
+            requests: Vec::new(),
+            output: Vec::new(),
+            written: 0,
+            is_deaf: false,
+        }
+    }
+
+    /// Serves it to its end. What the client asked for before it went is done.
+    async fn run(mut self, stop: CancellationToken) -> Result<(), Ended> {
+        let mut is_stopping = false;
+        self.look_at_room();
+        loop {
+            self.take_in();
+            self.write()?;
+            if self.is_over() {
+                return Ok(());
+            }
+            match self.next(&stop, is_stopping).await {
+                Happened::Room => {}
+                Happened::Heard(Some(events)) => self.conversation.hear(events, || self.asks.next_consumer()),
+                Happened::Heard(None) => {
+                    // Nothing that is asked now would be done.
+                    self.requests.clear();
+                    self.input.clear();
+                    let why = self.events.unavailable().to_string();
+                    self.conversation.connection().force_close(&why);
+                    self.is_deaf = true;
+                }
+                Happened::Readable(ready) => ready.and_then(|()| self.read())?,
+                Happened::Writable(ready) => ready?,
+                Happened::Time => self.conversation.connection().tick(now()),
+                Happened::Full => self.look_at_room(),
+                Happened::Stop => {
+                    is_stopping = true;
+                    self.conversation.connection().force_close("the broker is being stopped");
+                }
+            }
+        }
+    }
+
+    /// Takes what was read, and gathers what it asks for.
+    fn take_in(&mut self) {
+        if !self.input.is_empty() {
+            self.conversation.receive(now(), &mut self.input);
+        }
+        self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
+        if self.input.is_empty() {
+            // An idle connection holds no memory to read into.
+            self.input = BytesMut::new();
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        if self.is_deaf {
+            // What it said last may wait for the answer to what it said before.
+            return self.requests.is_empty() && (self.input.is_empty() || !self.conversation.is_waiting());
+        }
+        self.conversation.connection().is_over() && self.requests.is_empty() && self.unwritten() == 0
+    }
+
+    fn unwritten(&mut self) -> usize {
+        self.output.len() - self.written + self.conversation.connection().output().len()
+    }
+
+    /// Waits for something to do.
+    async fn next(&mut self, stop: &CancellationToken, is_stopping: bool) -> Happened {
+        let unwritten = self.unwritten();
+        let connection = self.conversation.connection();
+        let deadline = connection.next_deadline();
+        let wants_bytes = !self.is_deaf
+            && connection.wants_bytes()
+            && self.requests.is_empty()
+            && self.input.len() < UNREAD_MAX
+            && unwritten < UNWRITTEN_MAX;
+        let until = deadline.and_then(|when| SystemClock.until(when));
+        tokio::select! {
+            biased;
+            room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
+                let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
+                room.ask(std::mem::replace(&mut self.requests, rest));
+                Happened::Room
+            }
+            events = self.events.next(), if unwritten < UNWRITTEN_MAX => Happened::Heard(events),
+            ready = self.stream.writable(), if unwritten > 0 && !self.is_deaf => Happened::Writable(ready),
+            ready = self.stream.readable(), if wants_bytes => Happened::Readable(ready),
+            () = stop.cancelled(), if !is_stopping => Happened::Stop,
+            changed = self.full.changed() => { let _ = changed; Happened::Full }
+            () = tokio::time::sleep(until.unwrap_or_default()), if until.is_some() => Happened::Time,
+        }
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        self.input.reserve(READ);
+        match self.stream.try_read_buf(&mut self.input) {
+            Ok(0) => self.is_deaf = true,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Writes what the socket takes. The last words come after what was asked before them is on its way.
+    fn write(&mut self) -> io::Result<()> {
+        if self.is_deaf || (self.conversation.connection().is_over() && !self.requests.is_empty()) {
+            return Ok(());
+        }
+        loop {
+            if self.written == self.output.len() {
+                self.output.clear();
+                self.written = 0;
+                let output = self.conversation.connection().output();
+                if output.is_empty() {
+                    if self.output.capacity() > UNWRITTEN_MAX {
+                        self.output = Vec::new();
+                    }
+                    return Ok(());
+                }
+                std::mem::swap(&mut self.output, output);
+            }
+            match self.stream.try_write(&self.output[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if self.written == self.output.len() {
+                self.conversation.connection().written(now());
+            }
+        }
+    }
+
+    /// Tells the client whether publishes are taken.
+    fn look_at_room(&mut self) {
+        let reason = self.full.borrow_and_update().map(|full| full.to_string());
+        self.conversation.connection().block(reason.as_deref());
+    }
+}
