@@ -162,8 +162,12 @@ impl Broker {
             }
             Dial::Tube(address) => tube::depth(*address, queue),
         };
-        let left = wait_until(Duration::from_secs(10), || depth().map(|depth| (depth == 0).then_some(())));
-        left.with_context(|| format!("{queue} is not empty after all was acknowledged"))
+        let mut left = 0;
+        let empty = wait_until(Duration::from_secs(10), || {
+            left = depth()?;
+            Ok((left == 0).then_some(()))
+        });
+        empty.with_context(|| format!("{left} are left in {queue} after all was acknowledged"))
     }
 }
 
