@@ -33,6 +33,8 @@ pub struct Options {
     pub connection: amqp::Options,
     /// The client may be the user guest.
     pub is_guest_welcome: bool,
+    /// Whom the certificate names that the client showed.
+    pub certificate: Option<String>,
     /// At random, so that nobody guesses the names made up for it.
     pub seed: [u64; 2],
 }
@@ -42,6 +44,7 @@ pub struct Options {
 pub struct Conversation {
     connection: Connection,
     is_guest_welcome: bool,
+    certificate: Option<String>,
     user: String,
     names: Names,
     ways: Ways,
@@ -50,7 +53,18 @@ pub struct Conversation {
     publishes: Publishes,
     /// The queues of channels' replies.
     replies: BTreeMap<u16, (ConsumerId, String)>,
+    /// Consumers whose queue is gone, to be told so.
+    ended: Vec<ConsumerId>,
     requests: Vec<Asked>,
+}
+
+impl Options {
+    /// For a client that showed a certificate of this name, or none.
+    #[must_use]
+    pub fn with_certificate(mut self, name: Option<String>) -> Self {
+        self.connection.has_certificate = name.is_some();
+        Self { certificate: name, ..self }
+    }
 }
 
 impl Conversation {
@@ -60,6 +74,7 @@ impl Conversation {
         Self {
             connection: Connection::new(now, options.connection),
             is_guest_welcome: options.is_guest_welcome,
+            certificate: options.certificate,
             user: String::new(),
             names: Names::new(options.seed),
             ways: Ways::default(),
@@ -67,6 +82,7 @@ impl Conversation {
             next_token: PUBLISH,
             publishes: Publishes::default(),
             replies: BTreeMap::new(),
+            ended: Vec::new(),
             requests: Vec::new(),
         }
     }
@@ -104,18 +120,27 @@ impl Conversation {
                 Event::Answer { token: PUBLISH, result } => self.published(result),
                 Event::Answer { token, result } => self.answered(token, result, &mut next_consumer),
                 Event::TimedOut { consumer, .. } => self.connection.timed_out(consumer),
-                Event::Ended { consumer } => {
-                    self.replies.retain(|_, (replies, _)| *replies != consumer);
-                    self.connection.ended(consumer);
-                }
+                Event::Ended { consumer } => self.ended.push(consumer),
             }
         }
+        self.tell_ended();
     }
 
     /// Whether an operation of a channel is not answered, so that what the channel said after it waits.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Consumers whose queue is gone. Who deletes it hears that first.
+    fn tell_ended(&mut self) {
+        if self.pending.values().any(|pending| matches!(pending, Pending::CountOrGone(_))) {
+            return;
+        }
+        for consumer in std::mem::take(&mut self.ended) {
+            self.replies.retain(|_, (replies, _)| *replies != consumer);
+            self.connection.ended(consumer);
+        }
     }
 
     // ---- the client asks ----
@@ -153,7 +178,14 @@ impl Conversation {
                 self.user = user;
                 is_guest
             }
-            Credentials::Certificate => false,
+            // Whoever signs certificates of clients has said who that is.
+            Credentials::Certificate => match self.certificate.take() {
+                Some(name) => {
+                    self.user = name;
+                    true
+                }
+                None => false,
+            },
         };
         self.connection.logged_in(is_right);
     }

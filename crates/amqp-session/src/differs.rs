@@ -12,7 +12,7 @@ use crate::arguments::{QUEUE_ARGUMENTS, kind_name};
 pub(crate) fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
     let of = format!("queue '{}' in vhost '{vhost}'", wanted.name);
     let flags = [
-        ("durable", wanted.durable, is.identity.durable),
+        ("durable", wanted.durable && !wanted.exclusive, is.identity.durable),
         ("exclusive", wanted.exclusive, is.identity.exclusive),
         ("auto_delete", wanted.auto_delete, is.identity.auto_delete),
     ];

@@ -276,10 +276,16 @@ fn a_configuration_that_can_be_used_is_0() {
 
             [amqp]
             listen = "127.0.0.1:5672"                  # default
+            tls_listen = "off"                         # default
             allow_remote = false                       # default
             max_connections = 20000                    # default
             max_channels = 2047                        # default
             heartbeat_ms = 60000                       # default
+
+            [tls]
+            cert_file = ""                             # default
+            key_file = ""                              # default
+            client_ca_file = ""                        # default
 
             [store]
             data_dir = "d"                             # flag --data-dir

@@ -16,6 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use overtake_amqp::connection as amqp;
@@ -29,9 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
+use crate::socket::{Got, Socket};
+use crate::tls::common_name;
 
-/// Bytes to read at once.
-const READ: usize = 64 << 10;
+/// How long a client may take to end its side of a connection that is over.
+const PARTING: Duration = Duration::from_secs(10);
+/// How long a client may take to agree on TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// With more waiting to be read nothing is read: a frame is no longer.
 const UNREAD_MAX: usize = 256 << 10;
 /// With more waiting to be written nothing is heard.
@@ -40,13 +45,19 @@ const UNWRITTEN_MAX: usize = 256 << 10;
 /// How AMQP is served.
 pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
+    tls: Option<Arc<rustls::ServerConfig>>,
     options: amqp::Options,
     allow_remote: bool,
     accepted: AtomicU64,
 }
 
 impl Amqp {
-    pub(crate) fn new(config: &Config, engine: &Arc<LocalEngine>) -> Self {
+    /// Under TLS where that is given.
+    pub(crate) fn new(
+        config: &Config,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        engine: &Arc<LocalEngine>,
+    ) -> Self {
         let amqp = &config.amqp;
         let options = amqp::Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -56,7 +67,7 @@ impl Amqp {
             ..amqp::Options::default()
         };
         let allow_remote = amqp.allow_remote.value;
-        Self { engine: Arc::clone(engine), options, allow_remote, accepted: AtomicU64::new(0) }
+        Self { engine: Arc::clone(engine), tls, options, allow_remote, accepted: AtomicU64::new(0) }
     }
 }
 
@@ -73,15 +84,29 @@ impl Protocol for Amqp {
             connection: amqp::Options { number, ..self.options.clone() },
             is_guest_welcome: self.allow_remote || peer.ip().to_canonical().is_loopback(),
             seed: [random.hash_one(number), random.hash_one(!number)],
+            certificate: None,
         };
-        let engine = Arc::clone(&self.engine);
-        async move { Wire::new(stream, &engine, options).run(stop).await }
+        let (engine, tls) = (Arc::clone(&self.engine), self.tls.clone());
+        async move {
+            let (socket, said) = match tls {
+                None => (Socket::plain(stream), BytesMut::new()),
+                Some(tls) => {
+                    let secure = Socket::secure(stream, rustls::ServerConnection::new(tls)?);
+                    stop.run_until_cancelled(tokio::time::timeout(HANDSHAKE, secure))
+                        .await
+                        .ok_or("stopped")???
+                }
+            };
+            let certificate = socket.certificate().and_then(common_name);
+            let options = options.with_certificate(certificate);
+            Wire::new(socket, said, &engine, options).run(stop).await
+        }
     }
 }
 
 /// One connection: its socket, its conversation, its session.
 struct Wire {
-    stream: TcpStream,
+    socket: Socket,
     conversation: Conversation,
     asks: Asks,
     events: Events,
@@ -113,15 +138,15 @@ fn now() -> Time {
 }
 
 impl Wire {
-    fn new(stream: TcpStream, engine: &LocalEngine, options: Options) -> Self {
+    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options) -> Self {
         let Session { asks, events } = engine.session();
         Self {
-            stream,
+            socket,
             conversation: Conversation::new(now(), options),
             asks,
             events,
             full: engine.full(),
-            input: BytesMut::new(),
+            input,
             requests: Vec::new(),
             output: Vec::new(),
             written: 0,
@@ -137,6 +162,9 @@ impl Wire {
             self.take_in();
             self.write()?;
             if self.is_over() {
+                if !self.is_deaf {
+                    self.part(&stop).await?;
+                }
                 return Ok(());
             }
             match self.next(&stop, is_stopping).await {
@@ -162,6 +190,21 @@ impl Wire {
         }
     }
 
+    /// Nothing more is said. What the client still says is read, so that it is not cut off while it does: a reset would take
+    /// the last words from it, too.
+    async fn part(&mut self, stop: &CancellationToken) -> io::Result<()> {
+        self.socket.close().await?;
+        let gone = async {
+            while self.socket.read(&mut self.input)? == Got::Some {
+                self.input.clear();
+                self.socket.readable().await?;
+            }
+            Ok(())
+        };
+        let patient = tokio::time::timeout(PARTING, stop.run_until_cancelled(gone)).await;
+        patient.ok().flatten().unwrap_or(Ok(()))
+    }
+
     /// Takes what was read, and gathers what it asks for.
     fn take_in(&mut self) {
         if !self.input.is_empty() {
@@ -179,7 +222,10 @@ impl Wire {
             // What it said last may wait for the answer to what it said before.
             return self.requests.is_empty() && (self.input.is_empty() || !self.conversation.is_waiting());
         }
-        self.conversation.connection().is_over() && self.requests.is_empty() && self.unwritten() == 0
+        self.conversation.connection().is_over()
+            && self.requests.is_empty()
+            && self.unwritten() == 0
+            && !self.socket.holds_back()
     }
 
     fn unwritten(&mut self) -> usize {
@@ -188,7 +234,7 @@ impl Wire {
 
     /// Waits for something to do.
     async fn next(&mut self, stop: &CancellationToken, is_stopping: bool) -> Happened {
-        let unwritten = self.unwritten();
+        let (unwritten, holds_back) = (self.unwritten(), self.socket.holds_back());
         let connection = self.conversation.connection();
         let deadline = connection.next_deadline();
         let wants_bytes = !self.is_deaf
@@ -205,8 +251,8 @@ impl Wire {
                 Happened::Room
             }
             events = self.events.next(), if unwritten < UNWRITTEN_MAX => Happened::Heard(events),
-            ready = self.stream.writable(), if unwritten > 0 && !self.is_deaf => Happened::Writable(ready),
-            ready = self.stream.readable(), if wants_bytes => Happened::Readable(ready),
+            ready = self.socket.writable(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Writable(ready),
+            ready = self.socket.readable(), if wants_bytes => Happened::Readable(ready),
             () = stop.cancelled(), if !is_stopping => Happened::Stop,
             changed = self.full.changed() => { let _ = changed; Happened::Full }
             () = tokio::time::sleep(until.unwrap_or_default()), if until.is_some() => Happened::Time,
@@ -214,19 +260,16 @@ impl Wire {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        self.input.reserve(READ);
-        match self.stream.try_read_buf(&mut self.input) {
-            Ok(0) => self.is_deaf = true,
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
+        self.is_deaf = self.socket.read(&mut self.input)? == Got::End;
         Ok(())
     }
 
     /// Writes what the socket takes. The last words come after what was asked before them is on its way.
     fn write(&mut self) -> io::Result<()> {
         if self.is_deaf || (self.conversation.connection().is_over() && !self.requests.is_empty()) {
+            return Ok(());
+        }
+        if !self.socket.flush()? {
             return Ok(());
         }
         loop {
@@ -242,11 +285,11 @@ impl Wire {
                 }
                 std::mem::swap(&mut self.output, output);
             }
-            match self.stream.try_write(&self.output[self.written..]) {
-                Ok(written) => self.written += written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+            let written = self.socket.write(&self.output[self.written..])?;
+            if written == 0 {
+                return Ok(());
             }
+            self.written += written;
             if self.written == self.output.len() {
                 self.conversation.connection().written(now());
             }

@@ -53,6 +53,13 @@ pub enum ServeError {
         /// What the system says.
         error: io::Error,
     },
+    /// A certificate or key cannot be used.
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// A queue of the configuration cannot be as it says.
     Queue {
         /// Its name.
@@ -106,6 +113,9 @@ impl ServeError {
             Self::Listen { address, .. } => {
                 format!("use an address of this machine, such as 127.0.0.1:{}", address.port())
             }
+            Self::Tls { .. } => {
+                "use PEM files that this user may read: a certificate chain, its key, and perhaps authorities of clients".to_owned()
+            }
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Stopped { .. } => {
@@ -156,6 +166,7 @@ impl fmt::Display for ServeError {
             Self::Listen { address, place, error, .. } => {
                 write!(f, "cannot listen on {address} ({place}): {error}")
             }
+            Self::Tls { path, why } => write!(f, "cannot use {} for TLS: {why}", path.display()),
             Self::Queue { queue, place, refusal } => {
                 write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
             }

@@ -20,6 +20,8 @@ mod queues;
 mod room;
 mod serve;
 mod signals;
+mod socket;
+mod tls;
 
 pub use error::ServeError;
 pub use serve::{Ready, Stopped, serve};

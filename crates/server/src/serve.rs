@@ -14,11 +14,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept::accept;
 use crate::amqp::Amqp;
-use crate::config::{Config, Listen, Origin};
+use crate::config::{Config, Listen, Listener, Origin, Sourced};
 use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::Signals;
-use crate::{ServeError, logs, open, queues, room};
+use crate::{ServeError, logs, open, queues, room, tls};
 
 /// What a server that is ready has to say.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Ready {
     pub http: SocketAddr,
     /// Where AMQP is served, if it is.
     pub amqp: Option<SocketAddr>,
+    /// Where AMQP is served under TLS, if it is.
+    pub amqps: Option<SocketAddr>,
     /// Where the data is.
     pub data_dir: PathBuf,
     /// Queues that were found in the store.
@@ -67,7 +69,8 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let mut signals = Signals::take()?;
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
-    let (http, amqp) = listening.addresses()?;
+    let (http, [amqp, amqps]) = listening.addresses()?;
+    let tls = listening.amqps.is_some().then(|| tls::load(&config.tls)).transpose()?;
     let started = Instant::now();
     let engine = tokio::select! {
         signal = signals.next() => {
@@ -80,15 +83,15 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
 
-    let serving = Serving::start(config, listening, &engine);
+    let serving = Serving::start(config, listening, tls, &engine);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
-            PortsFile::write(ports, http, amqp)
+            PortsFile::write(ports, http, [amqp, amqps])
                 .map_err(|error| ServeError::PortsFile { path: ports.clone(), error })
         })
         .transpose()?;
-    on_ready(&ready(config, (http, amqp), &engine, opened_in));
+    on_ready(&ready(config, (http, [amqp, amqps]), &engine, opened_in));
 
     tokio::select! {
         signal = signals.next() => tracing::info!("{signal}: draining"),
@@ -119,22 +122,33 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
 struct Listening {
     http: TcpListener,
     amqp: Option<TcpListener>,
+    amqps: Option<TcpListener>,
 }
 
 impl Listening {
     async fn start(config: &Config) -> Result<Self, ServeError> {
-        let (http, amqp) = (&config.http.listen, &config.amqp.listen);
+        let (http, amqp, amqps) = (&config.http.listen, &config.amqp.listen, &config.amqp.tls_listen);
         let http = listen(http.value, &http.origin, "--http").await?;
-        let amqp = match amqp.value.0 {
-            Some(address) => Some(listen(address, &amqp.origin, "--amqp").await?),
-            None => None,
-        };
-        Ok(Self { http, amqp })
+        let amqp = listen_perhaps(amqp, "--amqp").await?;
+        let amqps = listen_perhaps(amqps, "--amqps").await?;
+        Ok(Self { http, amqp, amqps })
     }
 
-    fn addresses(&self) -> std::io::Result<(SocketAddr, Option<SocketAddr>)> {
+    /// Of HTTP, and of AMQP and AMQP under TLS where they are served.
+    fn addresses(&self) -> std::io::Result<(SocketAddr, [Option<SocketAddr>; 2])> {
         let amqp = self.amqp.as_ref().map(TcpListener::local_addr).transpose()?;
-        Ok((self.http.local_addr()?, amqp))
+        let amqps = self.amqps.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok((self.http.local_addr()?, [amqp, amqps]))
+    }
+}
+
+async fn listen_perhaps(
+    setting: &Sourced<Listener>,
+    flag: &'static str,
+) -> Result<Option<TcpListener>, ServeError> {
+    match setting.value.0 {
+        Some(address) => listen(address, &setting.origin, flag).await.map(Some),
+        None => Ok(None),
     }
 }
 
@@ -149,7 +163,7 @@ async fn listen(address: Listen, place: &Origin, flag: &'static str) -> Result<T
 
 fn ready(
     config: &Config,
-    (http, amqp): (SocketAddr, Option<SocketAddr>),
+    (http, [amqp, amqps]): (SocketAddr, [Option<SocketAddr>; 2]),
     engine: &LocalEngine,
     opened_in: Duration,
 ) -> Ready {
@@ -157,6 +171,7 @@ fn ready(
     let ready = Ready {
         http,
         amqp,
+        amqps,
         data_dir: config.store.data_dir.value.clone(),
         recovered_queues: recovered.queues as u64,
         recovered_messages: recovered.messages,
@@ -170,6 +185,7 @@ fn ready(
     tracing::info!(
         %http,
         amqp = ready.amqp.map(tracing::field::display),
+        amqps = ready.amqps.map(tracing::field::display),
         data_dir = %ready.data_dir.display(),
         queues = ready.recovered_queues,
         messages = ready.recovered_messages,
@@ -186,7 +202,12 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(config: &Config, listening: Listening, engine: &Arc<LocalEngine>) -> Self {
+    fn start(
+        config: &Config,
+        listening: Listening,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        engine: &Arc<LocalEngine>,
+    ) -> Self {
         let shutdown = CancellationToken::new();
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -197,13 +218,14 @@ impl Serving {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);
-        let Listening { http, amqp } = listening;
+        let Listening { http, amqp, amqps } = listening;
         let protocol = Http::new(routes, Duration::from_millis(config.http.header_timeout_ms.value.0));
         let most = config.http.max_connections.value.0;
         let mut accepting = vec![tokio::spawn(accept(http, protocol, most, shutdown.clone()))];
-        if let Some(listener) = amqp {
-            let most = config.amqp.max_connections.value.0;
-            let amqp = Amqp::new(config, engine);
+        let most = config.amqp.max_connections.value.0;
+        for (listener, tls) in [(amqp, None), (amqps, tls)] {
+            let Some(listener) = listener else { continue };
+            let amqp = Amqp::new(config, tls, engine);
             accepting.push(tokio::spawn(accept(listener, amqp, most, shutdown.clone())));
         }
         Self { shutdown, accepting }

@@ -81,7 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `store`, `limits`, `log`, `server`, `queues`
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `store`, `limits`, `log`, `server`, `queues`
               1 | [htp]
                 |  ^^^
         "#]],
@@ -314,7 +314,7 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
-            hint: the sections are http, amqp, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
+            hint: the sections are http, amqp, tls, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
     variable(
@@ -448,10 +448,16 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
 
         [amqp]
         listen = "127.0.0.1:5672"                  # default
+        tls_listen = "off"                         # default
         allow_remote = false                       # default
         max_connections = 20000                    # default
         max_channels = 2047                        # default
         heartbeat_ms = 60000                       # default
+
+        [tls]
+        cert_file = ""                             # default
+        key_file = ""                              # default
+        client_ca_file = ""                        # default
 
         [store]
         data_dir = "/state/one"                    # environment STATE_DIRECTORY

@@ -9,7 +9,8 @@ use super::confirms::Confirms;
 use super::incoming::Incoming;
 use super::unacked::{Held, Unacked};
 use super::violation::Violation;
-use crate::method::basic;
+use crate::frame::{Frame, FrameKind};
+use crate::method::{MethodId, basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
 
 /// What a tag that is made up begins with.
@@ -24,6 +25,9 @@ pub(super) struct Channel {
     pub(super) is_closing: bool,
     /// An operation is under way; what the client says next waits for its answer.
     pub(super) waits: Option<Token>,
+    /// Publishes that are not answered, and those of them that may come back.
+    pub(super) in_flight: u32,
+    pub(super) may_return: u32,
     /// For consumers to come.
     pub(super) prefetch: u16,
     /// Consumers to come share a window.
@@ -63,6 +67,8 @@ impl Channel {
             life,
             is_closing: false,
             waits: None,
+            in_flight: 0,
+            may_return: 0,
             prefetch: 0,
             is_shared: false,
             last_queue: String::new(),
@@ -73,6 +79,22 @@ impl Channel {
             unacked: Unacked::default(),
             next_tag: 1,
             next_consumer: 1,
+        }
+    }
+
+    /// Whether a frame waits for the answers to what was said before.
+    pub(super) fn must_wait(&self, frame: &Frame<'_>) -> bool {
+        if self.waits.is_some() {
+            return true;
+        }
+        if self.in_flight == 0 || frame.kind != FrameKind::Method {
+            return false;
+        }
+        match MethodId::peek(frame.payload) {
+            Some(basic::Publish::ID | basic::Ack::ID | basic::Nack::ID | basic::Reject::ID) | None => false,
+            // The broker answers these, in its order; but what comes back of a publish is told first.
+            Some(id) if is_asked(id) => self.may_return > 0,
+            Some(_) => true,
         }
     }
 
@@ -172,6 +194,13 @@ impl Channel {
         let open = self.transaction.as_mut().map(std::mem::take);
         open.ok_or_else(|| Violation::of(ReplyCode::PreconditionFailed, "channel is not transactional"))
     }
+}
+
+/// Whether the broker answers a method, not the connection.
+fn is_asked(id: MethodId) -> bool {
+    let classes = [exchange::Declare::ID.class, queue::Declare::ID.class];
+    classes.contains(&id.class)
+        || [basic::Consume::ID, basic::Cancel::ID, basic::Get::ID, tx::Commit::ID].contains(&id)
 }
 
 /// Windows as the method sets them (1.8.3.1; `global` as in RabbitMQ).

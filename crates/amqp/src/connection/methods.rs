@@ -306,6 +306,8 @@ impl Connection {
         }
         let confirm = channel.confirms.as_mut().map(super::confirms::Confirms::publish);
         let life = channel.life;
+        channel.in_flight += 1;
+        channel.may_return += u32::from(publish.mandatory);
         let mandatory = publish.mandatory.then(|| Box::new(publish.clone()));
         let exchange = publish.exchange.clone();
         self.in_flight.push_back(InFlight {

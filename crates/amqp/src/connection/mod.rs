@@ -38,7 +38,7 @@ pub use sasl::Credentials;
 
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
 use crate::method::connection::{Blocked, Close, CloseOk, Unblocked};
-use crate::method::{Method, channel as wire};
+use crate::method::{Method, MethodId, channel as wire};
 use crate::reply::{ReplyCode, Scope};
 use crate::writer::FrameWriter;
 use channel::Channel;
@@ -178,6 +178,8 @@ impl Connection {
         if self.stage == Stage::Silent && !self.take_protocol(bytes) {
             return;
         }
+        // Answers to what comes now come after them.
+        self.tell_confirms();
         loop {
             match Frame::parse(bytes, self.frame_max) {
                 _ if self.stage == Stage::Over => return bytes.clear(),
@@ -215,11 +217,16 @@ impl Connection {
         true
     }
 
-    /// Whether a frame waits for the answer to what its channel asked before.
+    /// Whether a frame waits for the answer to what its channel asked before: then nothing that is said now comes before that.
+    /// The end of the connection waits for every publish.
     fn must_wait(&self, frame: &Frame<'_>) -> bool {
-        match self.stage {
-            Stage::LoggingIn | Stage::Opening => frame.kind != FrameKind::Heartbeat,
-            _ => self.channels.get(&frame.channel).is_some_and(|channel| channel.waits.is_some()),
+        match (self.stage, self.channels.get(&frame.channel)) {
+            (Stage::LoggingIn | Stage::Opening, _) => frame.kind != FrameKind::Heartbeat,
+            (_, Some(channel)) => channel.must_wait(frame),
+            (Stage::Running, None) if frame.channel == 0 && frame.kind == FrameKind::Method => {
+                MethodId::peek(frame.payload) == Some(Close::ID) && !self.in_flight.is_empty()
+            }
+            (_, None) => false,
         }
     }
 

@@ -136,6 +136,9 @@ impl Connection {
         if !self.is_live(number, life) {
             return;
         }
+        let channel = self.channel(number);
+        channel.in_flight -= 1;
+        channel.may_return -= u32::from(mandatory.is_some());
         let is_taken = match result {
             Ok(0) | Err(Refused::Declined(Refusal::Unroutable)) => {
                 if let Some(publish) = mandatory {

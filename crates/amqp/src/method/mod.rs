@@ -33,6 +33,14 @@ pub struct MethodId {
     pub method: u16,
 }
 
+impl MethodId {
+    /// Of the method in this payload, without looking at its fields.
+    pub(crate) fn peek(payload: &[u8]) -> Option<Self> {
+        let [c0, c1, m0, m1] = *payload.first_chunk()?;
+        Some(Self { class: u16::from_be_bytes([c0, c1]), method: u16::from_be_bytes([m0, m1]) })
+    }
+}
+
 /// What the grammar says of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {

@@ -1,12 +1,12 @@
 //! Messages in: content, confirms, returns, refusals.
 
 use overtake_amqp::connection::Ask;
-use overtake_amqp::method::{basic, confirm};
+use overtake_amqp::method::{basic, confirm, connection};
 use overtake_amqp::{FrameKind, FrameWriter};
 use overtake_lane::Refusal;
 use overtake_properties::Short;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, text};
 
 fn confirming() -> Peer {
     let mut peer = Peer::open();
@@ -143,4 +143,34 @@ fn a_publisher_waits_while_the_broker_takes_nothing() {
     peer.connection.block(None);
     assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
     assert!(peer.connection.wants_bytes());
+}
+
+#[test]
+fn what_comes_back_is_told_before_what_was_asked_later() {
+    let mut peer = confirming();
+    peer.publish(1, "q", true, b"to nobody");
+    let (token, _) = peer.publishes().remove(0);
+    peer.say(1, basic::Qos { prefetch_size: 0, prefetch_count: 5, global: false });
+    peer.say(1, basic::Get { ticket: 0, queue: text("q"), no_ack: false });
+    assert_eq!((peer.hears(), peer.asks()), (vec![], vec![]), "both wait");
+    peer.connection.published(token, Ok(0));
+    peer.bytes(&[]);
+    let hears = peer.hears();
+    assert!(
+        hears[0].starts_with("1 BasicReturn") && hears.contains(&"1 BasicQosOk(QosOk)".to_owned()),
+        "{hears:?}"
+    );
+    assert_eq!(peer.asks().len(), 1, "the get is asked now");
+}
+
+#[test]
+fn the_end_waits_for_what_was_published() {
+    let mut peer = confirming();
+    peer.publish(1, "q", false, b"the last words");
+    let (token, _) = peer.publishes().remove(0);
+    peer.say(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    assert_eq!(peer.hears(), Vec::<String>::new());
+    peer.connection.published(token, Ok(1));
+    peer.bytes(&[]);
+    assert_eq!(peer.hears().last().map(String::as_str), Some("0 ConnectionCloseOk(CloseOk)"));
 }

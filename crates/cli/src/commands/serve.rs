@@ -68,6 +68,9 @@ fn banner(ready: &Ready) -> String {
     if let Some(amqp) = ready.amqp {
         text.push_str(&format!("  amqp  amqp://{amqp}\n"));
     }
+    if let Some(amqps) = ready.amqps {
+        text.push_str(&format!("  amqps amqps://{amqps}\n"));
+    }
     for damage in &ready.skipped {
         text.push_str(&format!("  damage skipped: {damage}\n"));
     }

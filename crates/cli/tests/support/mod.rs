@@ -4,6 +4,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+pub mod amqp;
 pub mod dpkg;
 pub mod http;
 pub mod small_disk;
@@ -112,6 +113,10 @@ pub struct Broker {
     seen: Vec<String>,
     /// Where it is.
     pub url: String,
+    /// Address and port of AMQP; empty: not served.
+    pub amqp: String,
+    /// The same under TLS.
+    pub amqps: String,
 }
 
 impl Broker {
@@ -132,12 +137,17 @@ impl Broker {
     pub fn start_as(mut command: Command, dir: &Path, flags: &[&str]) -> Self {
         let ports = dir.with_extension("ports.json");
         // Small journal files: there are hundreds of brokers in a test run.
-        command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
+        command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
+        if !flags.contains(&"--amqp") {
+            command.args(["--amqp", "127.0.0.1:0"]);
+        }
         command.arg("--data-dir").arg(dir).arg("--ports-file").arg(&ports).args(flags);
         let mut broker = Self::spawn(command);
         broker.await_line(READY);
         let ports = std::fs::read_to_string(&ports).expect("the ports file is there when the banner is");
         let ports: serde_json::Value = serde_json::from_str(&ports).expect(&ports);
+        broker.amqp = ports["amqp"]["address"].as_str().unwrap_or_default().to_owned();
+        broker.amqps = ports["amqps"]["address"].as_str().unwrap_or_default().to_owned();
         broker.url = ports["http"]["url"].as_str().expect("a url").to_owned();
         broker
     }
@@ -149,7 +159,7 @@ impl Broker {
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let (send, lines) = sync_channel(LINES_MAX);
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-        Self { child, lines, seen: Vec::new(), url: String::new() }
+        Self { child, lines, seen: Vec::new(), url: String::new(), amqp: String::new(), amqps: String::new() }
     }
 
     /// Waits for a line of stderr with these words in it.

@@ -42,10 +42,28 @@ fn check_listener(config: &Config) -> Result<(), ConfigError> {
     let (http, amqp) = (&config.http, &config.amqp);
     check_reach("http", Some(http.listen.value), &http.listen, http.allow_remote.value)?;
     check_reach("amqp", amqp.listen.value.0, &amqp.listen, amqp.allow_remote.value)?;
+    check_reach("amqp", amqp.tls_listen.value.0, &amqp.tls_listen, amqp.allow_remote.value)?;
+    check_tls(config)?;
     check_some("http.max_connections", &http.max_connections, http.max_connections.value.0.into())?;
     check_some("http.header_timeout_ms", &http.header_timeout_ms, http.header_timeout_ms.value.0)?;
     check_some("amqp.max_connections", &amqp.max_connections, amqp.max_connections.value.0.into())?;
     check_some("amqp.max_channels", &amqp.max_channels, amqp.max_channels.value.0.into())
+}
+
+/// Whoever listens under TLS has something to show.
+fn check_tls(config: &Config) -> Result<(), ConfigError> {
+    let tls = &config.tls;
+    if config.amqp.tls_listen.value.0.is_none() {
+        return Ok(());
+    }
+    for (key, file) in [("tls.cert_file", &tls.cert_file), ("tls.key_file", &tls.key_file)] {
+        if file.value.as_os_str().is_empty() {
+            let what = format!("{key} is not set");
+            return Err(wrong("amqp.tls_listen", &config.amqp.tls_listen, &what)
+                .hint("name PEM files with --tls-cert and --tls-key, or leave --amqps out"));
+        }
+    }
+    Ok(())
 }
 
 fn check_some<T>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), ConfigError> {

@@ -132,6 +132,8 @@ settings! {
     amqp: Amqp / AmqpLayer {
         #[doc = "Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served."]
         listen ("amqp"): Listener = Listener::AMQP;
+        #[doc = "Address and port to serve AMQP under TLS on, with the certificate of [tls]; 5671 is where clients look."]
+        tls_listen ("amqps"): Listener = Listener(None);
         #[doc = "Listen beyond this machine, where anybody may be the user guest: there are no other users yet."]
         allow_remote ("amqp-allow-remote"): bool = false;
         #[doc = "Most connections at once; further ones wait."]
@@ -140,6 +142,15 @@ settings! {
         max_channels ("amqp-max-channels"): Count = Count(2_047);
         #[doc = "How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever."]
         heartbeat_ms ("amqp-heartbeat-ms"): Millis = Millis(60_000);
+    }
+    /// Certificates of the listeners under TLS.
+    tls: Tls / TlsLayer {
+        #[doc = "A PEM file with the broker's certificate and those between it and the authority."]
+        cert_file ("tls-cert"): PathBuf = PathBuf::new();
+        #[doc = "A PEM file with the key of that certificate."]
+        key_file ("tls-key"): PathBuf = PathBuf::new();
+        #[doc = "A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none."]
+        client_ca_file ("tls-client-ca"): PathBuf = PathBuf::new();
     }
     /// The store on disk.
     store: Store / StoreLayer {

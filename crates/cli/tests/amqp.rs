@@ -1,0 +1,225 @@
+//! AMQP on its ports, as clients find them: plain, under TLS, and what is no AMQP at all.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use overtake_amqp::PROTOCOL_HEADER;
+use overtake_amqp::method::{channel, queue};
+use overtake_properties::TableRef;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use support::Broker;
+use support::amqp::{Client, text};
+use tempfile::TempDir;
+
+fn broker(flags: &[&str]) -> (TempDir, Broker) {
+    let dir = TempDir::new().expect("a directory");
+    let broker = Broker::start_with(&dir.path().join("data"), flags);
+    (dir, broker)
+}
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the port is served");
+    stream.set_read_timeout(Some(support::PATIENCE)).expect("a time");
+    stream
+}
+
+fn declare(name: &'static str) -> queue::Declare<'static> {
+    queue::Declare {
+        ticket: 0,
+        queue: text(name),
+        passive: false,
+        durable: true,
+        exclusive: false,
+        auto_delete: false,
+        no_wait: false,
+        arguments: TableRef::EMPTY,
+    }
+}
+
+#[test]
+fn what_is_no_amqp_is_told_what_is() {
+    let (_dir, broker) = broker(&[]);
+    for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"AMQP\x00\x01\x00\x00", b"\x16\x03\x01\x02\x00"] {
+        let mut stream = connect(&broker.amqp);
+        stream.write_all(said).expect("it reads");
+        let mut answer = Vec::new();
+        // It may end the connection with more of what was said unread.
+        let _ = stream.read_to_end(&mut answer);
+        assert_eq!(answer, PROTOCOL_HEADER, "{said:?}");
+    }
+}
+
+#[test]
+fn a_guest_with_another_password_is_not_let_in() {
+    let (_dir, broker) = broker(&[]);
+    for (mechanism, response) in [("PLAIN", &b"\0guest\0secret"[..]), ("PLAIN", b"\0root\0guest")] {
+        let mut client = Client::greet(connect(&broker.amqp));
+        client.hear();
+        client.log_in(mechanism, response);
+        assert_eq!(client.hear(), "the end", "a client that does not know the close is cut off");
+    }
+}
+
+#[test]
+fn a_queue_is_the_same_for_amqp_and_the_command_line() {
+    let (_dir, broker) = broker(&[]);
+    let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
+    client.say(1, channel::Open { out_of_band: text("") });
+    client.hear();
+    client.say(1, declare("jobs"));
+    assert!(client.hear().contains("message_count: 0, consumer_count: 0"));
+    broker.run(&["publish", "jobs", "hello"]).ok();
+    client.say(1, queue::Declare { passive: true, ..declare("jobs") });
+    assert!(client.hear().contains("message_count: 1, consumer_count: 0"));
+}
+
+#[test]
+fn a_broker_that_is_stopped_says_so() {
+    let (_dir, broker) = broker(&[]);
+    let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
+    broker.signal(rustix::process::Signal::TERM);
+    let close = client.hear();
+    assert!(close.contains("reply_code: 320") && close.contains("the broker is being stopped"), "{close}");
+    client.say(0, overtake_amqp::method::connection::CloseOk {});
+    assert_eq!(client.hear(), "the end");
+    drop(client);
+    assert!(broker.end().0.success(), "it waited for the client");
+}
+
+#[test]
+fn amqp_need_not_be_served() {
+    let (_dir, broker) = broker(&["--amqp", "off"]);
+    assert_eq!(broker.amqp, "");
+}
+
+/// An authority, and what it has signed, as PEM files.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let mut params = named(name, &[]);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Self { issuer: CertifiedIssuer::self_signed(params, key).expect("a certificate") }
+    }
+
+    fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate and its key.
+    fn sign(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().expect("a key");
+        let signed = named(name, &["localhost"]).signed_by(&key, &self.issuer).expect("a certificate");
+        (signed.pem(), key.serialize_pem())
+    }
+}
+
+fn named(name: &str, hosts: &[&str]) -> CertificateParams {
+    let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+    let mut params = CertificateParams::new(hosts).expect("hosts");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+fn write(dir: &Path, name: &str, pem: &str) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, pem).expect("a file");
+    path.to_str().expect("text").to_owned()
+}
+
+/// A stream under TLS to somebody whom `authority` vouches for, perhaps with a certificate of one's own.
+fn secure(
+    address: &str,
+    authority: &Authority,
+    own: Option<&(String, String)>,
+) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from_pem_slice(authority.pem().as_bytes()).expect("PEM");
+    roots.add(root).expect("an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder =
+        builder.with_safe_default_protocol_versions().expect("versions").with_root_certificates(roots);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM")];
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
+            builder.with_client_auth_cert(chain, key).expect("they belong together")
+        }
+    };
+    let name = "localhost".try_into().expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
+    StreamOwned::new(connection, connect(address))
+}
+
+#[test]
+fn under_tls_a_certificate_says_who_somebody_is() {
+    let authority = Authority::new("ours");
+    let files = TempDir::new().expect("a directory");
+    let (certificate, key) = authority.sign("broker");
+    let cert = write(files.path(), "cert.pem", &certificate);
+    let key = write(files.path(), "key.pem", &key);
+    let ca = write(files.path(), "ca.pem", &authority.pem());
+    let flags = ["--amqps", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
+    let (_dir, broker) = broker(&flags);
+
+    let ann = authority.sign("ann");
+    let mut client = Client::open(secure(&broker.amqps, &authority, Some(&ann)), "EXTERNAL", b"");
+    client.say(1, channel::Open { out_of_band: text("") });
+    assert!(client.hear().starts_with("ChannelOpenOk"));
+
+    let mut nobody = Client::greet(secure(&broker.amqps, &authority, None));
+    let start = nobody.hear();
+    assert!(!start.contains("EXTERNAL"), "without a certificate it is not offered: {start}");
+    let guest = Client::open(secure(&broker.amqps, &authority, None), "PLAIN", b"\0guest\0guest");
+    drop(guest);
+
+    let stranger = Authority::new("theirs").sign("ann");
+    let mut stranger = secure(&broker.amqps, &authority, Some(&stranger));
+    let refused = stranger.write_all(&PROTOCOL_HEADER).and_then(|()| stranger.read_exact(&mut [0]));
+    assert!(refused.is_err(), "nobody knows who signed that");
+
+    let mut plain = connect(&broker.amqps);
+    plain.write_all(&PROTOCOL_HEADER).expect("it reads");
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"AMQP"), "what is not TLS is not answered in AMQP");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_named() {
+    let files = TempDir::new().expect("a directory");
+    let cert = write(files.path(), "cert.pem", "no certificate");
+    let data = files.path().join("data");
+    let data = data.to_str().expect("text");
+    let words = [
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--amqp",
+        "off",
+        "--amqps",
+        "127.0.0.1:0",
+        "--tls-cert",
+        &cert,
+        "--tls-key",
+        &cert,
+        "--data-dir",
+        data,
+    ];
+    let run = support::run(&words, b"");
+    assert!(run.code != 0 && run.stderr.contains("cert.pem") && run.stderr.contains("PEM files"), "{run:?}");
+    let run = support::run(&["config", "check", "--amqps", "127.0.0.1:0"], b"");
+    assert!(run.code != 0 && run.stderr.contains("tls.cert_file is not set"), "{run:?}");
+}

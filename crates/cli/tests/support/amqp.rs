@@ -1,0 +1,77 @@
+//! A client that says frames and hears them, over any stream.
+
+use std::io::{Read, Write};
+
+use overtake_amqp::method::connection as wire;
+use overtake_amqp::{Frame, FrameKind, FrameWriter, Method, PROTOCOL_HEADER};
+use overtake_properties::{Limits, ShortText, TableBuilder};
+
+/// A client on a stream.
+pub struct Client<S> {
+    pub stream: S,
+    input: Vec<u8>,
+}
+
+pub fn text(text: &'static str) -> ShortText<'static> {
+    ShortText::literal(text)
+}
+
+impl<S: Read + Write> Client<S> {
+    /// One that has said which protocol it speaks.
+    pub fn greet(mut stream: S) -> Self {
+        stream.write_all(&PROTOCOL_HEADER).expect("the broker reads");
+        Self { stream, input: Vec::new() }
+    }
+
+    /// One that is logged in by this mechanism, in the virtual host `/`.
+    pub fn open(stream: S, mechanism: &'static str, response: &'static [u8]) -> Self {
+        let mut client = Self::greet(stream);
+        client.hear();
+        client.log_in(mechanism, response);
+        client.hear();
+        client.say(0, wire::TuneOk { channel_max: 0, frame_max: 0, heartbeat: 0 });
+        client.say(0, wire::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
+        let opened = client.hear();
+        assert!(opened.starts_with("ConnectionOpenOk"), "{opened}");
+        client
+    }
+
+    pub fn log_in(&mut self, mechanism: &'static str, response: &'static [u8]) {
+        let client = TableBuilder::new();
+        let start_ok = wire::StartOk {
+            client_properties: client.view(),
+            mechanism: text(mechanism),
+            response,
+            locale: text("en_US"),
+        };
+        self.say(0, start_ok);
+    }
+
+    pub fn say<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
+        let mut bytes = Vec::new();
+        FrameWriter::new(&mut bytes, 0).method(channel, method);
+        self.stream.write_all(&bytes).expect("the broker reads");
+    }
+
+    /// The next method, as Rust shows it; `the end` when there is none.
+    pub fn hear(&mut self) -> String {
+        loop {
+            if let Some(frame) = Frame::parse(&self.input, u32::MAX).expect("frames") {
+                let (len, kind) = (frame.len(), frame.kind);
+                let method = (kind == FrameKind::Method).then(|| {
+                    format!("{:?}", Method::decode(frame.payload, &Limits::default()).expect("a method"))
+                });
+                self.input.drain(..len);
+                match method {
+                    Some(method) => return method,
+                    None => continue,
+                }
+            }
+            let mut piece = [0; 4_096];
+            match self.stream.read(&mut piece) {
+                Ok(0) | Err(_) => return "the end".to_owned(),
+                Ok(read) => self.input.extend_from_slice(&piece[..read]),
+            }
+        }
+    }
+}
