@@ -64,7 +64,8 @@ impl Peer {
     /// By how much fewer messages it is given, so that it ends this day.
     pub(super) fn slowness(self) -> u64 {
         match self {
-            Self::Beanstalkd => 10,
+            Self::RabbitMq | Self::BeanstalkdUnsynced => 5,
+            Self::Beanstalkd => 50,
             _ => 1,
         }
     }

@@ -51,18 +51,23 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
 
 /// What takes hours to fill is left out.
 fn depths(stage: &Stage<'_>) -> Vec<(&'static str, u64)> {
-    let most = match stage.peer {
+    let (plan, peer) = (stage.plan, stage.peer);
+    let most = match peer {
         Peer::Beanstalkd => 10_000,
-        Peer::RabbitMq | Peer::BeanstalkdUnsynced => 1_000_000,
-        _ if stage.plan.long => 10_000_000,
+        _ if plan.quick => 100_000,
+        Peer::RabbitMq | Peer::BeanstalkdUnsynced if plan.long => 1_000_000,
+        Peer::RabbitMq | Peer::BeanstalkdUnsynced => 100_000,
+        _ if plan.long => 10_000_000,
         _ => 1_000_000,
     };
-    let all = if stage.plan.quick {
-        vec![("10 k waiting", 10_000), ("100 k waiting", 100_000)]
-    } else {
-        vec![("10 k waiting", 10_000), ("1 M waiting", 1_000_000), ("10 M waiting", 10_000_000)]
-    };
-    all.into_iter().filter(|(_, depth)| *depth <= most).collect()
+    let mut all = vec![
+        ("10 k waiting", 10_000),
+        ("100 k waiting", 100_000),
+        ("1 M waiting", 1_000_000),
+        ("10 M waiting", 10_000_000),
+    ];
+    all.retain(|(_, depth)| *depth <= most);
+    all
 }
 
 struct Bulk<'a> {
@@ -167,15 +172,23 @@ impl<'a> Bulk<'a> {
         Ok(Kept { published: bulk, rate })
     }
 
-    /// Publishes one urgent message every so often. Answers how many.
+    /// Publishes one urgent message every so often, whether the one before is confirmed or not. Answers how many.
     fn urge(&self) -> Result<u64> {
         let (mut source, mut post) = (self.stage.broker.source(self.queue)?, Post::new(URGENT));
-        let (start, mut urgent) = (Instant::now(), 0);
-        while start.elapsed() < self.last && !self.is_over.load(Relaxed) {
-            sleep((start + EVERY * (urgent as u32 + 1)).saturating_duration_since(Instant::now()));
-            publish(&mut *source, &mut post, Level::Always(LEVELS - 1), 1)?;
-            self.published.fetch_add(1, Relaxed);
-            urgent += 1;
+        let (start, mut urgent, mut confirmed) = (Instant::now(), 0, 0);
+        while (start.elapsed() < self.last || confirmed < urgent) && !self.is_over.load(Relaxed) {
+            let due = start + EVERY * (urgent as u32 + 1);
+            let is_due = due <= Instant::now();
+            if is_due && start.elapsed() < self.last {
+                self.published.fetch_add(1, Relaxed);
+                source.put(LEVELS - 1, post.write(LEVELS - 1));
+                source.flush()?;
+                urgent += 1;
+            }
+            let wait = if is_due { EVERY } else { due.saturating_duration_since(Instant::now()) };
+            if ready([source.socket()], wait.min(EVERY))? == [true] {
+                source.hear(&mut |_| confirmed += 1)?;
+            }
         }
         Ok(urgent)
     }

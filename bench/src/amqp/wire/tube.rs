@@ -1,7 +1,7 @@
 //! beanstalkd's protocol, as lines of text: <https://github.com/beanstalkd/beanstalkd/blob/master/doc/protocol.txt>.
 //!
-//! Replies come in the order of the commands, so they may be sent ahead: a prefetch is so many `reserve` at once. One that
-//! waits holds up the commands behind it, `delete` as well; so no more are asked for than will come.
+//! Replies come in the order of the commands, so they may be sent ahead: a prefetch is so many reservations at once. One that
+//! waits holds up the commands behind it, `delete` as well; so only the first waits, and not for long.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -139,6 +139,8 @@ pub(crate) struct Reserver {
     expected: u64,
     /// How many may be asked for before any is deleted.
     free: u64,
+    /// How many are asked for.
+    asked: u64,
     /// Deletions that were not answered.
     deleting: u64,
 }
@@ -149,46 +151,70 @@ impl Reserver {
         wire.say(format_args!("watch {tube}\r\nignore default"));
         wire.expect("WATCHING")?;
         wire.expect("WATCHING")?;
-        Ok(Self { wire, expected: 0, free: prefetch.into(), deleting: 0 })
+        Ok(Self { wire, expected: 0, free: prefetch.into(), asked: 0, deleting: 0 })
     }
 
+    /// Asks for as many as there may be.
     fn reserve(&mut self) {
         while self.free > 0 && self.expected > 0 {
-            self.wire.say(format_args!("reserve"));
+            let wait_s = u8::from(self.asked == 0);
+            self.wire.say(format_args!("reserve-with-timeout {wait_s}"));
             self.free -= 1;
             self.expected -= 1;
+            self.asked += 1;
         }
     }
+}
 
-    /// Takes one answer; the job of a reservation, if it is one.
-    fn answer<'a>(bytes: &'a [u8], deleting: &mut u64) -> Result<Option<(Option<Delivery<'a>>, usize)>> {
-        let Some((said, len)) = line(bytes) else { return Ok(None) };
-        if said == b"DELETED" {
-            *deleting -= 1;
-            return Ok(Some((None, len)));
-        }
-        let mut words = said.split(|byte| *byte == b' ');
-        if words.next() != Some(b"RESERVED") {
-            bail!("beanstalkd says {}", said.escape_ascii());
-        }
-        let (tag, body_len) = (number(words.next())?, number(words.next())? as usize);
-        let Some(body) = bytes[len..].get(..body_len + 2) else { return Ok(None) };
-        let delivery = Delivery { tag, level: None, redelivered: false, body: &body[..body_len] };
-        Ok(Some((Some(delivery), len + body_len + 2)))
+/// An answer to a consumer.
+enum Answer<'a> {
+    Reserved(Delivery<'a>),
+    TimedOut,
+    Deleted,
+}
+
+/// The next answer and its length, once it is all there.
+fn answer(bytes: &[u8]) -> Result<Option<(Answer<'_>, usize)>> {
+    let Some((said, len)) = line(bytes) else { return Ok(None) };
+    match said {
+        b"DELETED" => return Ok(Some((Answer::Deleted, len))),
+        b"TIMED_OUT" => return Ok(Some((Answer::TimedOut, len))),
+        _ => {}
     }
+    let mut words = said.split(|byte| *byte == b' ');
+    if words.next() != Some(b"RESERVED") {
+        bail!("beanstalkd says {}", said.escape_ascii());
+    }
+    let (tag, body_len) = (number(words.next())?, number(words.next())? as usize);
+    let Some(body) = bytes[len..].get(..body_len + 2) else { return Ok(None) };
+    let delivery = Delivery { tag, level: None, redelivered: false, body: &body[..body_len] };
+    Ok(Some((Answer::Reserved(delivery), len + body_len + 2)))
 }
 
 impl Taker for Reserver {
     fn take(&mut self, each: &mut dyn FnMut(Delivery<'_>)) -> Result<()> {
         self.wire.input.fill(&mut self.wire.socket)?;
         let (bytes, mut at) = (self.wire.input.unread(), 0);
-        while let Some((delivery, len)) = Self::answer(&bytes[at..], &mut self.deleting)? {
+        while let Some((answer, len)) = answer(&bytes[at..])? {
             at += len;
-            if let Some(delivery) = delivery {
-                each(delivery);
+            match answer {
+                Answer::Deleted => self.deleting -= 1,
+                Answer::TimedOut => {
+                    self.asked -= 1;
+                    self.free += 1;
+                    self.expected += 1;
+                }
+                Answer::Reserved(delivery) => {
+                    self.asked -= 1;
+                    each(delivery);
+                }
             }
         }
         self.wire.input.consume(at);
+        if self.asked == 0 {
+            self.reserve();
+            self.wire.flush()?;
+        }
         Ok(())
     }
 
@@ -213,6 +239,8 @@ impl Taker for Reserver {
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {
+        self.expected = 0;
+        self.wire.flush()?;
         while self.deleting > 0 {
             self.take(&mut |_| ())?;
         }
