@@ -1,21 +1,26 @@
 //! Benchmarks: how fast each layer is, beside what this machine can do at most, measured in the same run.
 //!
-//! `overtake-bench [NAME…] [--long] [--json] [--only=TEXT]`. A bench is a module with `run(Plan)` that answers rows or a
-//! grid, and a line in [`BENCHES`].
-//! None of them is a test: a number is to be read beside its reference, not compared with a threshold.
+//! `overtake-bench [NAME…] [OPTION…]`, see [`options::USAGE`]. A bench is a module with `run(Plan)` that answers rows or
+//! grids, and a line in [`BENCHES`].
+//! None of them is a test: a number is to be read beside its reference, not compared with a threshold. But one that finds
+//! messages lost fails.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod amqp;
 mod codec;
 mod deep;
 mod engine;
 mod journal;
 mod lane;
+mod options;
+mod proc;
 mod reference;
 mod report;
 
 use std::process::ExitCode;
 
+use crate::options::{Json, Options};
 use crate::report::Report;
 
 /// As in the product.
@@ -27,8 +32,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub(crate) struct Plan {
     /// Ten times as much, for numbers that settle.
     long: bool,
+    /// A tenth, to see that it works.
+    quick: bool,
     /// Only the lines that contain this.
     only: &'static str,
+    /// Only these brokers.
+    peers: &'static str,
+    /// A broker that somebody else started.
+    url: &'static str,
 }
 
 impl Plan {
@@ -46,7 +57,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 5] = [
+const BENCHES: [(&str, &str, Bench); 6] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
@@ -56,10 +67,11 @@ const BENCHES: [(&str, &str, Bench); 5] = [
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),
+    ("amqp", "brokers from outside, each a process of its own", |plan| Report::Sections(amqp::run(plan))),
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 1] = ["deep"];
+const ONLY_BY_NAME: [&str; 2] = ["deep", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]
@@ -67,37 +79,45 @@ fn main() -> ExitCode {
     {
         deep::child::run(order);
     }
-    let (flags, names): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
-    let only = flags.iter().find_map(|flag| flag.strip_prefix("--only="));
-    let known = |flag: &str| ["--long", "--json"].contains(&flag) || flag.starts_with("--only=");
-    let unknown_flag = flags.iter().find(|flag| !known(flag));
-    let unknown_name = names.iter().find(|name| BENCHES.iter().all(|(known, ..)| known != name));
-    if let Some(unknown) = unknown_flag.or(unknown_name) {
-        eprintln!(
-            "`{unknown}` is no bench and no flag: overtake-bench [NAME…] [--long] [--json] [--only=TEXT]"
-        );
-        for (name, what, _) in BENCHES {
-            eprintln!("  {name}: {what}");
-        }
-        return ExitCode::from(2);
+    if let [_, word, words @ ..] = &std::env::args_os().collect::<Vec<_>>()[..]
+        && word == amqp::peer::process::CHILD
+    {
+        amqp::peer::process::become_broker(words);
     }
-    let plan = Plan {
-        long: flags.iter().any(|flag| flag == "--long"),
-        only: String::leak(only.unwrap_or_default().to_owned()),
-    };
-    let json = flags.iter().any(|flag| flag == "--json");
-    let wanted = |name: &str| match &names[..] {
+    let is_bench = |name: &str| BENCHES.iter().any(|(known, ..)| *known == name);
+    match Options::parse(std::env::args().skip(1), is_bench) {
+        Ok(options) => measure(&options),
+        Err(wrong) => {
+            eprintln!("{wrong}\n\n{}", options::USAGE);
+            for (name, what, _) in BENCHES {
+                eprintln!("  {name}: {what}");
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn measure(options: &Options) -> ExitCode {
+    let wanted = |name: &str| match &options.names[..] {
         [] => !ONLY_BY_NAME.contains(&name),
         names => names.iter().any(|chosen| chosen == name),
     };
+    let (mut lines, mut failed) = (String::new(), false);
     for (name, what, bench) in BENCHES.into_iter().filter(|(name, ..)| wanted(name)) {
-        let report = bench(plan);
-        if json {
-            println!("{}", report.json(name));
-        } else {
-            println!("{}", report.table(name, what));
+        let report = bench(options.plan);
+        failed |= report.failed();
+        let json = report.json(name);
+        match options.json {
+            Json::Stdout => println!("{json}"),
+            _ => println!("{}", report.table(name, what)),
         }
+        lines += &format!("{json}\n");
     }
-    ExitCode::SUCCESS
+    if let Json::File(file) = &options.json
+        && let Err(error) = std::fs::write(file, lines)
+    {
+        eprintln!("{file}: {error}");
+        failed = true;
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::amqp::Outcome;
 pub(crate) use grid::{Cell, Grid, Line};
 
 /// One line: something that was done so often in so long.
@@ -72,6 +73,14 @@ pub(crate) enum Report {
     Rows(Vec<Row>),
     /// A line for each measure, over several columns.
     Grid(Grid),
+    /// Several of those, with the conditions they were measured under.
+    Sections(Outcome),
+}
+
+/// A grid of several.
+pub(crate) struct Section {
+    pub(crate) title: String,
+    pub(crate) grid: Grid,
 }
 
 impl Report {
@@ -79,6 +88,18 @@ impl Report {
         match self {
             Self::Rows(rows) => serde_json::json!({ "bench": bench, "rows": rows }).to_string(),
             Self::Grid(grid) => grid.json(bench),
+            Self::Sections(outcome) => {
+                let grids: Vec<_> = outcome.sections.iter().map(|section| &section.grid).collect();
+                let conditions: serde_json::Map<_, _> = outcome
+                    .conditions
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone().into()))
+                    .collect();
+                let rows: Vec<_> = grids.iter().flat_map(|grid| grid.rows()).collect();
+                let notes: Vec<_> = grids.iter().flat_map(|grid| &grid.notes).collect();
+                serde_json::json!({ "bench": bench, "conditions": conditions, "rows": rows, "notes": notes })
+                    .to_string()
+            }
         }
     }
 
@@ -86,7 +107,23 @@ impl Report {
         match self {
             Self::Rows(rows) => table(bench, what, rows),
             Self::Grid(grid) => grid.table(bench, what),
+            Self::Sections(outcome) => {
+                let mut text = String::new();
+                for Section { title, grid } in &outcome.sections {
+                    text += &grid.table(bench, title);
+                    text.push('\n');
+                }
+                for (name, value) in &outcome.conditions {
+                    writeln!(text, "{name}: {value}").expect("a string takes all");
+                }
+                text
+            }
         }
+    }
+
+    /// Whether what was measured did not do its work.
+    pub(crate) fn failed(&self) -> bool {
+        matches!(self, Self::Sections(Outcome { failed: true, .. }))
     }
 }
 

@@ -9,11 +9,16 @@ use crate::shell::{cargo, run};
 
 /// Other people's work is built only where it is measured: SQLite is half a minute of C.
 const WITH_REFERENCES: [&str; 2] = ["codec", "deep"];
+/// It measures the broker as it is shipped.
+const WITH_BROKER: &str = "amqp";
 
-/// `cargo xtask bench [NAME] [--long]`: the arguments are the benchmark's own.
+/// `cargo xtask bench [NAME…] [OPTION…]`: the arguments are the benchmark's own.
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if !Path::new("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
+    }
+    if args.iter().any(|arg| arg == WITH_BROKER) {
+        run(&mut cargo(["build", "--release", "--package", "overtake"]))?;
     }
     let mut command = cargo(["run", "--release", "--package", "overtake-bench"]);
     if args.iter().any(|arg| WITH_REFERENCES.contains(&arg.as_str())) {

@@ -29,7 +29,7 @@ The repository's own commands.
   cargo xtask sim --seed X                       replay one seed
   cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
   cargo xtask clients [--url URL] [NAME…]        other people's AMQP clients against our broker, or another
-  cargo xtask bench [NAME] [--long]              the benchmarks, as a table
+  cargo xtask bench [NAME…] [--long]             the benchmarks, as a table; amqp: beside other brokers
 
 With CI=true a step that is skipped counts as failed.";
 

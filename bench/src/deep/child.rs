@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, Store};
 use super::measure::Findings;
 use super::overtake::Overtake;
-use super::proc;
 use super::queue::MinimalQueue;
 use super::work;
+use crate::proc;
 
 /// What a child is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -13,15 +13,14 @@ mod forecast;
 mod measure;
 mod overtake;
 pub(crate) mod parent;
-mod proc;
 mod queue;
 #[cfg(feature = "references")]
 mod sqlite;
 mod traffic;
 mod work;
 
-use crate::Plan;
 use crate::report::{Cell, Grid, Line};
+use crate::{Plan, proc};
 use case::{Case, Store};
 use forecast::Forecast;
 use measure::{Findings, Measure};

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::case::Case;
 use super::measure::{Findings, Measure, percentiles};
-use super::proc::{self, Memory, Written};
 use super::queue::{Leased, MinimalQueue};
 use super::traffic::Traffic;
+use crate::proc::{self, Memory, Written};
 
 /// Messages in one call.
 pub(super) const BATCH: usize = 256;

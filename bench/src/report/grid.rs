@@ -35,8 +35,11 @@ pub(crate) struct Cell {
 impl Grid {
     /// A flat list: each value stands alone, with everything that says what it is.
     pub(super) fn json(&self, bench: &str) -> String {
-        let rows: Vec<Value> = self.lines.iter().flat_map(|line| self.json_line(line)).collect();
-        json!({ "bench": bench, "rows": rows, "notes": self.notes }).to_string()
+        json!({ "bench": bench, "rows": self.rows(), "notes": self.notes }).to_string()
+    }
+
+    pub(super) fn rows(&self) -> Vec<Value> {
+        self.lines.iter().flat_map(|line| self.json_line(line)).collect()
     }
 
     fn json_line(&self, line: &Line) -> Vec<Value> {
@@ -59,7 +62,9 @@ impl Grid {
         let mut text = format!("{bench}: {what}\n");
         let who = self.lines.iter().map(|line| line.who.chars().count()).max().unwrap_or(0);
         let heads: String = self.columns.iter().map(|column| format!("  {column:>WIDTH$}")).collect();
-        writeln!(text, "  {:<who$}{heads}", "").expect("a string takes all");
+        if self.columns.iter().any(|column| !column.is_empty()) {
+            writeln!(text, "  {:<who$}{heads}", "").expect("a string takes all");
+        }
         let mut measure = "";
         for line in &self.lines {
             if line.what != measure {
@@ -70,7 +75,9 @@ impl Grid {
             let cells: String = line.cells.iter().map(|cell| format!("  {:>WIDTH$}", shown(*cell))).collect();
             writeln!(text, "{mark} {:<who$}{cells}", line.who).expect("a string takes all");
         }
-        text.push_str("· another store in the same run, and how many times better we are; below 1, worse\n");
+        if self.lines.iter().any(|line| line.is_reference) {
+            text.push_str("· others in the same run, and how many times better we are; below 1, worse\n");
+        }
         for note in &self.notes {
             writeln!(text, "! {note}").expect("a string takes all");
         }
@@ -126,7 +133,7 @@ deep: a test
 publish, messages/s
   ours              1.23 M              99.9
 · theirs     123 k (10.0×)                 –
-· another store in the same run, and how many times better we are; below 1, worse
+· others in the same run, and how many times better we are; below 1, worse
 ! 100 M was not run
 ";
         assert_eq!(grid().table("deep", "a test"), seen);

@@ -6,17 +6,17 @@ use std::path::Path;
 
 /// Bytes of memory this process has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// What is in memory now, pages of files included.
-    pub(super) resident: u64,
+    pub(crate) resident: u64,
     /// The most there ever was.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
     /// Without pages of files, which the system can take back.
-    pub(super) own: u64,
+    pub(crate) own: u64,
 }
 
 impl Memory {
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let status = read("/proc/self/status");
         let field = |name| kib(&status, name).expect("status has it");
         Self { resident: field("VmRSS:"), peak: field("VmHWM:"), own: field("RssAnon:") + field("RssShmem:") }
@@ -24,7 +24,7 @@ impl Memory {
 }
 
 /// Bytes a new process could take without pushing others out.
-pub(super) fn memory_available() -> u64 {
+pub(crate) fn memory_available() -> u64 {
     kib(&read("/proc/meminfo"), "MemAvailable:").expect("meminfo has it")
 }
 
@@ -33,15 +33,15 @@ pub(super) fn memory_available() -> u64 {
 /// Not `write_bytes` of `/proc/self/io`: where the page cache has large folios, that counts a whole one, up to 2 MiB,
 /// for each small write over what was there before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// What this process gave to the system to write.
-    pub(super) handed: u64,
+    pub(crate) handed: u64,
     /// What reached the device, from all processes of the machine; `None` where the directory is on no single device.
-    pub(super) device: Option<u64>,
+    pub(crate) device: Option<u64>,
 }
 
 impl Written {
-    pub(super) fn now(dir: &Path) -> Self {
+    pub(crate) fn now(dir: &Path) -> Self {
         let io = read("/proc/self/io");
         let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
         let handed = line.and_then(|bytes| bytes.parse().ok()).expect("io has it");
@@ -61,7 +61,7 @@ fn of_device(stats: &str, dev: u64) -> Option<u64> {
 }
 
 /// Time on a processor of all threads there are, ns.
-pub(super) fn busy_ns() -> u64 {
+pub(crate) fn busy_ns() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").expect("a process has threads");
     let busy = |path: &Path| -> Option<u64> {
         fs::read_to_string(path.join("schedstat")).ok()?.split(' ').next()?.parse().ok()
@@ -71,13 +71,13 @@ pub(super) fn busy_ns() -> u64 {
 }
 
 /// When memory is short the system is to end this process and none of its neighbours.
-pub(super) fn volunteer() {
+pub(crate) fn volunteer() {
     // Where the system does not let us, all is as it was.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 /// Whether files there are really in memory.
-pub(super) fn is_in_memory(dir: &Path) -> bool {
+pub(crate) fn is_in_memory(dir: &Path) -> bool {
     let mounts = read("/proc/mounts");
     let mounts = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ').skip(1);
@@ -93,7 +93,7 @@ fn read(path: &str) -> String {
 }
 
 /// `Name:   1234 kB`, in bytes.
-fn kib(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }

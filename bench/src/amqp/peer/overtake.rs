@@ -1,0 +1,38 @@
+//! Our own broker, from beside this program.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+
+use super::process::Process;
+use super::{Broker, Dial};
+use crate::amqp::wire::amqp::{Address, Connection};
+
+pub(super) fn start() -> Result<Broker> {
+    let program = std::env::current_exe()?.with_file_name("overtake");
+    if !program.exists() {
+        anyhow::bail!("{} is not built: cargo build --release -p overtake", program.display());
+    }
+    let dir = tempfile::tempdir()?;
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (data, ports) = (path("data"), path("ports.json"));
+    let args = [
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--amqp",
+        "127.0.0.1:0",
+        "--data-dir",
+        &data,
+        "--ports-file",
+        &ports,
+    ];
+    let mut process = Process::start(&program, &args, &[], dir.path().join("log"))?;
+    let json: serde_json::Value =
+        process.wait_for(|| serde_json::from_str(&fs::read_to_string(&ports).ok()?).ok())?;
+    let address = json["amqp"]["address"].as_str().context("it says no address for AMQP")?;
+    let socket: SocketAddr = address.parse()?;
+    let version = Connection::product(socket)?;
+    Ok(Broker { dial: Dial::Amqp(Address::guest(socket)), version, process: Some(process), _dir: Some(dir) })
+}

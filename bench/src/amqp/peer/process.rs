@@ -1,0 +1,109 @@
+//! A broker's process: it ends with whoever started it, and what it takes is read from proc(5).
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio, exit};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// The word by which this program knows that it is to become a broker.
+pub(crate) const CHILD: &str = "amqp-child";
+
+/// Becomes the program that is named, which is killed when whoever started it is gone.
+pub(crate) fn become_broker(words: &[OsString]) -> ! {
+    let [program, args @ ..] = words else { exit(2) };
+    // Where the system does not let us, a broker outlives an interrupt.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    crate::proc::volunteer();
+    let error = Command::new(program).args(args).exec();
+    eprintln!("{}: {error}", Path::new(program).display());
+    exit(127)
+}
+
+pub(crate) struct Process {
+    child: Child,
+    log: PathBuf,
+    /// What it needs beside it.
+    helper: Option<Box<Self>>,
+}
+
+impl Process {
+    /// Starts it without input, and with what it prints in a file.
+    pub(super) fn start(
+        program: &Path,
+        args: &[&str],
+        vars: &[(&str, String)],
+        log: PathBuf,
+    ) -> Result<Self> {
+        let out = fs::File::create(&log)?;
+        let child = Command::new(std::env::current_exe()?)
+            .arg(CHILD)
+            .arg(program)
+            .args(args)
+            .envs(vars.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stderr(out.try_clone()?)
+            .stdout(out)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        Ok(Self { child, log, helper: None })
+    }
+
+    /// Another that ends with it.
+    pub(super) fn helped_by(&mut self, helper: Self) {
+        self.helper = Some(Box::new(helper));
+    }
+
+    /// Waits for this to be there, unless the process ends before.
+    pub(super) fn wait_for<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+        let ended = super::wait_until(Duration::from_secs(60), || {
+            if let Some(found) = look() {
+                return Ok(Some(Ok(found)));
+            }
+            Ok(self.child.try_wait()?.map(Err))
+        });
+        match ended.with_context(|| format!("it does not begin: {}", self.said()))? {
+            Ok(found) => Ok(found),
+            Err(status) => bail!("it ended with {status}: {}", self.said()),
+        }
+    }
+
+    fn said(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let last: Vec<&str> = log.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+        last.into_iter().rev().collect::<Vec<_>>().join(" | ")
+    }
+
+    /// Bytes in memory, pages of files included.
+    pub(crate) fn resident(&self) -> Result<u64> {
+        let status = self.read("status")?;
+        crate::proc::kib(&status, "VmRSS:").context("it has no memory")
+    }
+
+    /// Time on a processor so far, of all its threads, ns. In ticks of 10 ms (`utime` and `stime`).
+    pub(crate) fn busy_ns(&self) -> Result<u64> {
+        let stat = self.read("stat")?;
+        // The name, in brackets, may hold anything.
+        let (_, fields) = stat.rsplit_once(')').context("it has a name")?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+        Ok(ticks.sum::<Result<u64, _>>()? * 10_000_000)
+    }
+
+    fn read(&self, file: &str) -> Result<String> {
+        let path = format!("/proc/{}/{file}", self.child.id());
+        fs::read_to_string(&path).with_context(|| format!("the broker is gone: {}", self.said()))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.helper = None;
+    }
+}

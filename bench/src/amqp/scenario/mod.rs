@@ -1,0 +1,69 @@
+//! What is done with a broker.
+
+mod idle;
+mod quality;
+mod rates;
+mod urgent;
+
+use anyhow::Result;
+
+use super::Stage;
+use super::finding::Finding;
+use super::peer::Peer;
+use crate::Plan;
+
+pub(super) struct Scenario {
+    /// By which it is chosen.
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Whether it says anything about this one.
+    pub(super) fits: fn(Peer) -> bool,
+    /// Takes so long that it must be asked for.
+    pub(super) is_long: bool,
+    pub(super) run: fn(&Stage<'_>) -> Result<Vec<Finding>>,
+}
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "publish and drain",
+        about: "one connection publishes, then one consumer drains in order",
+        fits: |_| true,
+        is_long: false,
+        run: rates::publish_and_drain,
+    },
+    Scenario {
+        name: "end to end",
+        about: "one publisher and one consumer at once, prefetch 100",
+        fits: |peer| peer != Peer::Sink,
+        is_long: false,
+        run: rates::end_to_end,
+    },
+    Scenario {
+        name: "urgent under bulk",
+        about: "so many of level 1 wait, kept up by a publisher while two consumers drain at prefetch 100; every 50 ms \
+                one of level 9",
+        fits: |peer| peer != Peer::Sink,
+        is_long: false,
+        run: urgent::run,
+    },
+    Scenario {
+        name: "quality",
+        about: "a consumer that works 500 µs on each, one after the other; 1.2 times as many are published as it takes",
+        fits: |peer| peer != Peer::Sink,
+        is_long: false,
+        run: quality::run,
+    },
+    Scenario {
+        name: "idle connections",
+        about: "connections with a channel each that do nothing",
+        fits: |peer| peer.is_amqp() && !matches!(peer, Peer::Sink | Peer::Given),
+        is_long: true,
+        run: idle::run,
+    },
+];
+
+impl Scenario {
+    pub(super) fn is_wanted(&self, plan: Plan) -> bool {
+        plan.wants(self.name) && (!self.is_long || plan.long || !plan.only.is_empty())
+    }
+}

@@ -1,0 +1,114 @@
+//! How many messages in a second: in, out, and through.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::amqp::Stage;
+use crate::amqp::finding::Better::{Less, More, Neither};
+use crate::amqp::finding::{Finding, Measure};
+use crate::amqp::letter::{Ledger, Order, Post};
+use crate::amqp::tally::{Took, Watch};
+use crate::amqp::work::{Level, drain, publish};
+
+const MESSAGES: u64 = 500_000;
+/// One after the other takes longer.
+const ONE_BY_ONE: u64 = 100_000;
+/// Before anything is measured.
+const WARM_UP: u64 = 20_000;
+
+/// A rate, with what a message costs on either side.
+struct Rate {
+    rate: Measure,
+    client: Measure,
+    broker: Measure,
+    count: Measure,
+}
+
+macro_rules! rate {
+    ($what:literal, $goal:literal) => {
+        Rate {
+            rate: Measure::new(concat!($what, " (goal ", $goal, ")"), "messages/s", More),
+            client: Measure::new(concat!($what, ": processor time of the client"), "µs/message", Neither),
+            broker: Measure::new(concat!($what, ": processor time of the broker"), "µs/message", Less),
+            count: Measure::new(concat!($what, ": came once, whole and in order"), "messages", Neither),
+        }
+    };
+}
+
+static PUBLISH: Rate = rate!("publish and confirm", "300 k");
+static DRAIN: Rate = rate!("drain at prefetch 100", "200 k");
+static ONE: Rate = rate!("drain at prefetch 1", "25 k");
+static THROUGH: Rate = rate!("end to end", "200 k");
+
+impl Rate {
+    fn found(&'static self, count: u64, took: &Took, client: Duration) -> Vec<Finding> {
+        let each = |ns: u64| ns as f64 / 1e3 / count as f64;
+        let mut found = vec![
+            self.rate.is(count as f64 / took.wall.as_secs_f64()),
+            self.client.is(each(client.as_nanos() as u64)),
+        ];
+        found.extend(took.broker_busy_ns.map(|busy| self.broker.is(each(busy))));
+        found.push(self.count.is(count as f64));
+        found
+    }
+}
+
+pub(super) fn publish_and_drain(stage: &Stage<'_>) -> Result<Vec<Finding>> {
+    fill(stage, "warm-up", stage.count(WARM_UP))?;
+    empty(stage, "warm-up", 100, stage.count(WARM_UP))?;
+    let count = stage.count(MESSAGES);
+    let (took, busy) = fill(stage, "many", count)?;
+    let mut found = PUBLISH.found(count, &took, busy);
+    let (took, busy) = empty(stage, "many", 100, count)?;
+    found.extend(DRAIN.found(count, &took, busy));
+    let count = stage.count(ONE_BY_ONE);
+    fill(stage, "one-by-one", count)?;
+    let (took, busy) = empty(stage, "one-by-one", 1, count)?;
+    found.extend(ONE.found(count, &took, busy));
+    Ok(found)
+}
+
+fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Duration)> {
+    stage.broker.declare(queue)?;
+    let mut source = stage.broker.source(queue)?;
+    let watch = Watch::start(stage.broker.process())?;
+    let busy = publish(&mut *source, &mut Post::new(0), Level::Any, count)?;
+    Ok((watch.stop()?, busy))
+}
+
+fn empty(stage: &Stage<'_>, queue: &str, prefetch: u16, count: u64) -> Result<(Took, Duration)> {
+    let mut ledger = Ledger::new(Order::All);
+    let watch = Watch::start(stage.broker.process())?;
+    let taker = stage.broker.taker(queue, prefetch)?;
+    let busy = drain(taker, &mut ledger, count)?;
+    let took = watch.stop()?;
+    ledger.is_complete(count)?;
+    stage.broker.is_empty(queue)?;
+    Ok((took, busy))
+}
+
+pub(super) fn end_to_end(stage: &Stage<'_>) -> Result<Vec<Finding>> {
+    through(stage, "warm-up", stage.count(WARM_UP))?;
+    let count = stage.count(MESSAGES);
+    let (took, busy) = through(stage, "through", count)?;
+    Ok(THROUGH.found(count, &took, busy))
+}
+
+fn through(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Duration)> {
+    stage.broker.declare(queue)?;
+    let mut source = stage.broker.source(queue)?;
+    let taker = stage.broker.taker(queue, 100)?;
+    let mut ledger = Ledger::new(Order::WithinLevels);
+    let watch = Watch::start(stage.broker.process())?;
+    let busy = std::thread::scope(|scope| {
+        let publishing = scope.spawn(|| publish(&mut *source, &mut Post::new(0), Level::Any, count));
+        let drained = drain(taker, &mut ledger, count);
+        let published = publishing.join().expect("a publisher fails without a panic");
+        Ok::<_, anyhow::Error>(published? + drained?)
+    })?;
+    let took = watch.stop()?;
+    ledger.is_complete(count)?;
+    stage.broker.is_empty(queue)?;
+    Ok((took, busy))
+}
