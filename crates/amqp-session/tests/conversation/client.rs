@@ -242,7 +242,10 @@ impl Client {
         if self.is_over() {
             return;
         }
-        self.tell_on(ASIDE, exchange::Delete { ticket: 0, exchange: text("none"), if_unused: false, no_wait: false });
+        self.tell_on(
+            ASIDE,
+            exchange::Delete { ticket: 0, exchange: text("none"), if_unused: false, no_wait: false },
+        );
         loop {
             let answer = self.heard.iter().position(|heard| heard.channel == ASIDE);
             if let Some(at) = answer {
@@ -384,7 +387,9 @@ fn read_letter(method: &Method<'_>, channel: u16, out: &mut &[u8]) -> Letter {
     }
     let (delivery_tag, redelivered, exchange, key, behind) = match method {
         Method::BasicDeliver(it) => (it.delivery_tag, it.redelivered, it.exchange, it.routing_key, 0),
-        Method::BasicGetOk(it) => (it.delivery_tag, it.redelivered, it.exchange, it.routing_key, it.message_count),
+        Method::BasicGetOk(it) => {
+            (it.delivery_tag, it.redelivered, it.exchange, it.routing_key, it.message_count)
+        }
         Method::BasicReturn(it) => (0, false, it.exchange, it.routing_key, 0),
         method => panic!("{} has no content", method.name()),
     };

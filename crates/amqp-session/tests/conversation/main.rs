@@ -1,7 +1,10 @@
 //! Clients and a broker, without sockets: what is said on an AMQP connection, and what comes of it.
 
+mod arguments;
 mod broker;
 mod client;
+mod control;
 mod holes;
 mod saying;
+mod strictness;
 mod words;

@@ -32,9 +32,9 @@ pub(crate) fn table(args: Args<'_>) -> Table {
 
 /// A table as it is: `{count: 1, queue: "q"}`.
 pub(crate) fn shown(table: TableRef<'_>) -> String {
-    let entries = table.iter().map(|(name, value)| {
-        format!("{}: {}", String::from_utf8_lossy(name.as_bytes()), shown_value(value))
-    });
+    let entries = table
+        .iter()
+        .map(|(name, value)| format!("{}: {}", String::from_utf8_lossy(name.as_bytes()), shown_value(value)));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
 }
 
