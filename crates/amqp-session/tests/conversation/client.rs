@@ -43,6 +43,8 @@ pub(crate) struct Client {
     heard: VecDeque<Heard>,
     letters: Vec<Letter>,
     is_refusal_fine: bool,
+    /// Class and method that were at fault last.
+    pub(crate) fault: (u16, u16),
 }
 
 /// Something that the broker said.
@@ -89,6 +91,7 @@ impl Client {
             heard: VecDeque::new(),
             letters: Vec::new(),
             is_refusal_fine: false,
+            fault: (0, 0),
         }
     }
 
@@ -193,6 +196,12 @@ impl Client {
         let close = self.heard.iter().position(|heard| heard.what == What::Close);
         let close = close.and_then(|at| self.heard.remove(at));
         close.unwrap_or_else(|| panic!("it is not refused: {:?}", self.heard)).words
+    }
+
+    /// An operator ends the connection.
+    pub(crate) fn force_close(&mut self, why: &str) {
+        self.conversation.connection().force_close(why);
+        self.turn();
     }
 
     // ---- hearing ----
@@ -314,11 +323,13 @@ impl Client {
                 self.confirmed.insert(channel, nack.delivery_tag);
                 (What::NotTaken(nack.delivery_tag), format!("not taken {}", nack.delivery_tag))
             }
-            Method::ChannelClose(_) => {
+            Method::ChannelClose(close) => {
+                self.fault = (close.class_id, close.method_id);
                 self.reopen(channel);
                 (What::Close, said(method))
             }
-            Method::ConnectionClose(_) => {
+            Method::ConnectionClose(close) => {
+                self.fault = (close.class_id, close.method_id);
                 append(&mut self.input, 0, connection::CloseOk {});
                 (What::Close, said(method))
             }
