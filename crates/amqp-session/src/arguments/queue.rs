@@ -55,7 +55,8 @@ pub(crate) fn queue(wanted: &Wanted, vhost: &str) -> Result<DeclareQueue, Refuse
         )
     })?;
     let identity = Identity {
-        durable: wanted.durable,
+        // What goes with its connection outlives nothing (RabbitMQ).
+        durable: wanted.durable && !wanted.exclusive,
         exclusive: wanted.exclusive,
         auto_delete: wanted.auto_delete,
         arguments: table.as_bytes().into(),
