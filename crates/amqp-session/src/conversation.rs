@@ -234,6 +234,10 @@ impl Conversation {
     ) -> Result<(), Refused> {
         match operation {
             Operation::DeclareExchange(declare) => self.declare_exchange(token, declare)?,
+            Operation::DeleteExchange { name, .. } if name.starts_with(RESERVED) => {
+                let text = format!("deletion of system exchange '{name}' in vhost '{VHOST}' not allowed");
+                return Err(Refused::because(ReplyCode::AccessRefused, text));
+            }
             Operation::DeleteExchange { name, if_unused } => {
                 let command = Command::DeleteExchange { name: name.into(), if_unused };
                 self.request(Pending::DoneOrGone(token), Request::Do(command));
@@ -287,6 +291,9 @@ impl Conversation {
                 ReplyCode::AccessRefused,
                 "operation not permitted on overtake.control",
             ));
+        }
+        if declare.name.is_empty() {
+            return Err(Refusal::ExchangeReserved.into());
         }
         if declare.passive {
             let request = Request::Exchange(declare.name.as_str().into());

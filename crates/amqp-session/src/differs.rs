@@ -3,17 +3,20 @@
 
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{DeclareExchange, DeclareQueue, Refused};
-use overtake_lane::{ExchangeView, QueueView};
+use overtake_lane::{ExchangeView, QueueView, Refusal};
 use overtake_properties::{Limits, TableRef, Value};
 
 use crate::arguments::{QUEUE_ARGUMENTS, kind_name};
 
 /// A queue of that name is there.
 pub(crate) fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
+    if wanted.exclusive != is.identity.exclusive {
+        // To RabbitMQ it is locked, also where it is the client's own.
+        return Refused::Declined(Refusal::QueueLocked);
+    }
     let of = format!("queue '{}' in vhost '{vhost}'", wanted.name);
     let flags = [
         ("durable", wanted.durable && !wanted.exclusive, is.identity.durable),
-        ("exclusive", wanted.exclusive, is.identity.exclusive),
         ("auto_delete", wanted.auto_delete, is.identity.auto_delete),
     ];
     if let Some((name, wanted, is)) = flags.into_iter().find(|(_, wanted, is)| wanted != is) {
@@ -39,18 +42,20 @@ pub(crate) fn exchange(key: &str, wanted: &DeclareExchange, is: &ExchangeView, v
     let there = &is.settings;
     let flag =
         |name, wanted: bool, is: bool| inequivalent(name, &of, &format!("'{wanted}'"), &format!("'{is}'"));
+    let arguments = TableRef::check(&there.arguments, &Limits::default()).unwrap_or(TableRef::EMPTY);
+    let argument = |names: &[&str]| {
+        let wanted = wanted.arguments.view();
+        let other = names.iter().find(|name| !same(wanted.get(name), arguments.get(name)));
+        let name = other.unwrap_or(&names[0]);
+        inequivalent(name, &of, &told(wanted.get(name)), &told(arguments.get(name)))
+    };
     match key {
         "durable" => flag("durable", wanted.durable, there.durable),
         "auto_delete" => flag("auto_delete", wanted.auto_delete, there.auto_delete),
         "internal" => flag("internal", wanted.internal, there.internal),
-        "alternate" | "hash_on" => {
-            let arguments = TableRef::check(&there.arguments, &Limits::default()).unwrap_or(TableRef::EMPTY);
-            let names = ["alternate-exchange", "hash-header", "hash-property"];
-            let wanted = wanted.arguments.view();
-            let other = names.into_iter().find(|name| !same(wanted.get(name), arguments.get(name)));
-            let name = other.unwrap_or("alternate-exchange");
-            inequivalent(name, &of, &told(wanted.get(name)), &told(arguments.get(name)))
-        }
+        "alternate" | "hash_on" => argument(&["alternate-exchange", "hash-header", "hash-property"]),
+        // Of two that delay, what they route by.
+        _ if wanted.kind == kind_name(there) => argument(&["x-delayed-type"]),
         _ => inequivalent("type", &of, &format!("'{}'", wanted.kind), &format!("'{}'", kind_name(there))),
     }
 }

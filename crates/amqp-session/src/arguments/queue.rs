@@ -55,7 +55,7 @@ pub(crate) fn queue(wanted: &Wanted, vhost: &str) -> Result<DeclareQueue, Refuse
         )
     })?;
     let identity = Identity {
-        // What goes with its connection is gone after a restart, too, whatever was asked for.
+        // What goes with its connection outlives nothing (RabbitMQ).
         durable: wanted.durable && !wanted.exclusive,
         exclusive: wanted.exclusive,
         auto_delete: wanted.auto_delete,

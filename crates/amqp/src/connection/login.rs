@@ -13,7 +13,7 @@ use super::violation::Violation;
 use super::{Connection, Options, Stage};
 use crate::frame::FRAME_MIN_SIZE;
 use crate::method::Method;
-use crate::method::connection::{OpenOk, Start, Tune};
+use crate::method::connection::{Open, OpenOk, Start, Tune};
 use crate::reply::ReplyCode;
 
 /// RabbitMQ's capabilities, by which clients know what they may use.
@@ -170,7 +170,7 @@ impl Connection {
                     NoVhost::Unknown => format!("vhost '{}' not found", self.vhost),
                     NoVhost::Refused => format!("access to vhost '{}' refused", self.vhost),
                 };
-                self.end(Violation::of(ReplyCode::NotAllowed, text));
+                self.end(Violation::of(ReplyCode::NotAllowed, text).by(Open::ID));
             }
         }
     }

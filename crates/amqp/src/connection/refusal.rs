@@ -108,7 +108,7 @@ fn text(refusal: Refusal, subject: &Subject, vhost: &str) -> String {
              on another connection or the exclusive property value does not match that of the original declaration."
         ),
         Refusal::ConsumerExclusive => format!("queue '{queue}' in vhost '{vhost}' in exclusive use"),
-        Refusal::NotEmpty => format!("queue '{queue}' in vhost '{vhost}' is not empty"),
+        Refusal::NotEmpty => format!("queue '{queue}' in vhost '{vhost}' not empty"),
         Refusal::InUse => format!("queue '{queue}' in vhost '{vhost}' in use"),
         Refusal::ExchangeInUse => format!("exchange '{exchange}' in vhost '{vhost}' in use"),
         Refusal::ExchangeReserved if exchange.is_empty() => {

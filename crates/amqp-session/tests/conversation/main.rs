@@ -1,0 +1,13 @@
+//! Clients and a broker, without sockets: what is said on an AMQP connection, and what comes of it.
+
+mod arguments;
+mod broker;
+mod client;
+mod control;
+mod holes;
+mod inequivalent;
+mod refusals;
+mod saying;
+mod strictness;
+mod words;
+mod wrong_arguments;
