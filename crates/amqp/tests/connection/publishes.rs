@@ -1,12 +1,12 @@
 //! Messages in: content, confirms, returns, refusals.
 
 use overtake_amqp::connection::Ask;
-use overtake_amqp::method::{basic, confirm};
+use overtake_amqp::method::{basic, confirm, connection};
 use overtake_amqp::{FrameKind, FrameWriter};
 use overtake_lane::Refusal;
 use overtake_properties::Short;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, text};
 
 fn confirming() -> Peer {
     let mut peer = Peer::open();
@@ -143,4 +143,20 @@ fn a_publisher_waits_while_the_broker_takes_nothing() {
     peer.connection.block(None);
     assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
     assert!(peer.connection.wants_bytes());
+}
+
+#[test]
+fn whoever_comes_while_nothing_is_taken_is_told_so() {
+    let mut peer = Peer::new();
+    peer.connection.block(Some("low on disk"));
+    peer.log_in(&["connection.blocked"]);
+    peer.connection.logged_in(true);
+    peer.say(0, connection::TuneOk { channel_max: 0, frame_max: 4_096, heartbeat: 0 });
+    peer.say(0, connection::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
+    peer.hears();
+    peer.connection.opened(Ok(()));
+    let blocked = "0 ConnectionBlocked(Blocked { reason: \"low on disk\" })";
+    assert_eq!(peer.hears(), ["0 ConnectionOpenOk(OpenOk { known_hosts: \"\" })", blocked]);
+    peer.connection.block(None);
+    assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
 }
