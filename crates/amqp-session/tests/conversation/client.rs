@@ -77,7 +77,7 @@ impl Client {
             body_max: 100_000,
             ..overtake_amqp::connection::Options::default()
         };
-        let options = Options { connection, is_guest_welcome: true, seed: [number, 7] };
+        let options = Options { connection, is_guest_welcome: true, certificate: None, seed: [number, 7] };
         Self {
             conversation: Conversation::new(clock.now(), options),
             session,
