@@ -5,6 +5,7 @@ import os
 import pathlib
 
 import celery
+
 import kombu
 
 QUEUE = os.environ["OVERTAKE_QUEUE"]

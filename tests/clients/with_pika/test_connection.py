@@ -6,7 +6,7 @@ import decimal
 import pika
 import pytest
 from pika.exceptions import ConnectionClosedByBroker, ProbableAccessDeniedError, ProbableAuthenticationError
-from words import Inbox, bodies, channel_closes, declare, get, publish, round_trip, take
+from words import Inbox, channel_closes, declare, get, publish, round_trip, take
 
 
 def test_the_broker_says_what_it_can(connection):

@@ -5,7 +5,6 @@ import pytest
 from words import (
     GUARD_S,
     Inbox,
-    bodies,
     channel_closes,
     connection_closes,
     declare,

@@ -7,7 +7,6 @@ from words import (
     channel_closes,
     declare,
     depth_becomes,
-    get,
     get_all,
     publish,
     round_trip,
@@ -68,12 +67,14 @@ def test_no_time_at_all_means_now_or_never(channel, graveyard, declare_mortal):
 
 def test_what_is_lent_does_not_expire_and_what_is_put_back_does(channel, graveyard, declare_mortal):
     queue = declare_mortal(x_message_ttl=100)
-    publish(channel, queue, b"lent")
-    lent = get(channel, queue)
-    publish(channel, queue, b"waits")
-    # When this has died the other's time is over too.
+    channel.basic_qos(prefetch_count=1)
+    inbox = Inbox(channel, queue)
+    publish(channel, queue, b"lent", b"waits")
+    # When the second has died the first one's time is over too.
     assert bodies(take(channel, graveyard, 1)) == [b"waits"]
-    channel.basic_nack(lent.method.delivery_tag, requeue=True)
+    assert inbox.wait(1).bodies() == [b"lent"]
+    channel.basic_cancel(inbox.tag)
+    channel.basic_nack(inbox[0].method.delivery_tag, requeue=True)
     assert bodies(take(channel, graveyard, 1)) == [b"lent"]
 
 
@@ -109,9 +110,9 @@ def test_a_queue_that_nobody_uses_goes(connection, channel, name):
 
 
 def test_a_queue_with_a_consumer_is_used(channel, name):
-    channel.queue_declare(name, arguments={"x-expires": 100})
     clock = declare(channel)
-    ticking = declare(channel, x_message_ttl=400, x_dead_letter_exchange="", x_dead_letter_routing_key=clock)
+    ticking = declare(channel, x_message_ttl=1500, x_dead_letter_exchange="", x_dead_letter_routing_key=clock)
+    channel.queue_declare(name, arguments={"x-expires": 1000})
     inbox = Inbox(channel, name)
     publish(channel, ticking, b"later")
     take(channel, clock, 1)
