@@ -252,6 +252,8 @@ impl Connection {
         match (self.stage, method) {
             (_, Method::ConnectionCloseOk(_)) if self.stage == Stage::Closing => self.stage = Stage::Over,
             (_, Method::ConnectionClose(_)) => {
+                // What was settled before counts.
+                self.gather_settlements();
                 self.say(0, CloseOk {});
                 self.stage = Stage::Over;
             }
@@ -320,6 +322,7 @@ impl Connection {
         if matches!(self.stage, Stage::Closing | Stage::Over) {
             return;
         }
+        self.gather_settlements();
         let numbers: Vec<u16> = self.channels.keys().copied().collect();
         for number in numbers {
             self.leave_channel(number);

@@ -150,3 +150,17 @@ fn a_publisher_that_is_not_listened_to_is_not_dead() {
     peer.connection.tick(Time(long_after.0 + 120_000));
     assert!(peer.connection.is_over());
 }
+
+#[test]
+fn what_was_acknowledged_before_the_end_is_settled() {
+    let mut peer = Peer::open();
+    peer.consume(1, "c", false);
+    peer.consuming(9);
+    peer.deliver(9, 1);
+    let mut frames = Vec::new();
+    let mut writer = overtake_amqp::FrameWriter::new(&mut frames, 0);
+    writer.method(1, basic::Ack { delivery_tag: 1, multiple: false });
+    writer.method(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    peer.bytes(&frames);
+    assert_eq!(peer.asks(), [Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Ack }]);
+}
