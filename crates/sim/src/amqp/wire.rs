@@ -105,6 +105,7 @@ impl World {
                 ..machine::Options::default()
             },
             is_guest_welcome: true,
+            certificate: None,
             seed: [self.options.seed, session.0],
         };
         self.tally.wires += 1;
