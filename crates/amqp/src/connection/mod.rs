@@ -131,7 +131,8 @@ pub struct Connection {
     settling: (Vec<Receipt>, Outcome),
     next_token: u64,
     is_publisher: bool,
-    is_blocked: bool,
+    /// Why the broker takes no messages, while it takes none.
+    blocked: Option<Box<str>>,
     out: Vec<u8>,
     asks: Vec<Ask>,
 }
@@ -161,7 +162,7 @@ impl Connection {
             settling: (Vec::new(), Outcome::Ack),
             next_token: 0,
             is_publisher: false,
-            is_blocked: false,
+            blocked: None,
             out: Vec::new(),
             asks: Vec::new(),
         }
@@ -348,18 +349,26 @@ impl Connection {
     /// Whether bytes are welcome. A publisher's are not while the broker takes no messages.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
-        self.stage != Stage::Over && !(self.is_blocked && self.is_publisher)
+        self.stage != Stage::Over && !(self.blocked.is_some() && self.is_publisher)
     }
 
     /// The broker takes no messages for now, and why; or it does again.
     pub fn block(&mut self, reason: Option<&str>) {
-        let was_blocked = std::mem::replace(&mut self.is_blocked, reason.is_some());
-        if was_blocked == self.is_blocked || self.stage != Stage::Running || !self.understands.blocked {
+        let was_blocked = std::mem::replace(&mut self.blocked, reason.map(Into::into)).is_some();
+        if was_blocked != self.blocked.is_some() && self.stage == Stage::Running {
+            self.tell_blocked();
+        }
+    }
+
+    /// Tells a client that understands it.
+    fn tell_blocked(&mut self) {
+        if !self.understands.blocked {
             return;
         }
-        match reason {
-            Some(reason) => self.say(0, Blocked { reason: ShortText::cut(reason) }),
-            None => self.say(0, Unblocked {}),
+        let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
+        match &self.blocked {
+            Some(reason) => writer.method(0, Blocked { reason: ShortText::cut(reason) }),
+            None => writer.method(0, Unblocked {}),
         }
     }
 
