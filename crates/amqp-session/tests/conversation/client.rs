@@ -43,6 +43,8 @@ pub(crate) struct Client {
     heard: VecDeque<Heard>,
     letters: Vec<Letter>,
     is_refusal_fine: bool,
+    /// How often it was asked whether there is more, and not answered yet.
+    asides: u32,
     /// What is said waits for more.
     holds_back: bool,
     /// Class and method that were at fault last.
@@ -93,6 +95,7 @@ impl Client {
             heard: VecDeque::new(),
             letters: Vec::new(),
             is_refusal_fine: false,
+            asides: 0,
             holds_back: false,
             fault: (0, 0),
         }
@@ -259,23 +262,21 @@ impl Client {
 
     /// Waits until nothing more comes.
     fn settle_down(&mut self) {
-        if self.is_over() {
-            return;
-        }
-        self.tell_on(
-            ASIDE,
-            exchange::Delete { ticket: 0, exchange: text("none"), if_unused: false, no_wait: false },
-        );
-        loop {
-            let answer = self.heard.iter().position(|heard| heard.channel == ASIDE);
-            if let Some(at) = answer {
-                drop(self.heard.remove(at));
-                return;
+        let nothing =
+            exchange::Delete { ticket: 0, exchange: text("none"), if_unused: false, no_wait: false };
+        self.tell_on(ASIDE, nothing);
+        self.asides += 1;
+        // Of who is not listened to nothing is asked.
+        while !self.is_over() && (self.input.is_empty() || self.conversation.connection().wants_bytes()) {
+            if let Some(at) = self.heard.iter().position(|heard| heard.channel == ASIDE) {
+                self.heard.remove(at);
+                self.asides -= 1;
+                if self.asides == 0 {
+                    return;
+                }
+            } else {
+                self.listen();
             }
-            if self.is_over() {
-                return;
-            }
-            self.listen();
         }
     }
 

@@ -17,7 +17,7 @@ fn filled() -> (MemoryDisk, Broker, Client, u64) {
     for taken in 0.. {
         ann.route("", "q", &body);
         let heard = ann.hears();
-        if heard.starts_with("blocked: ") {
+        if heard.contains("blocked: ") {
             return (disk, broker, ann, taken);
         }
         assert_eq!(heard, format!("safe {}", taken + 1));
@@ -36,7 +36,7 @@ fn who_publishes_is_told_that_the_disk_is_full_and_when_it_is_not() {
         broker.advance(1_000);
         if bob.hears().contains("connection.unblocked") {
             ann.turn();
-            assert_eq!(ann.hears(), "connection.unblocked");
+            assert!(ann.hears().contains("connection.unblocked"));
             ann.publish("q", "after");
             assert_eq!(ann.hears(), format!("safe {}", taken + 2));
             return;
