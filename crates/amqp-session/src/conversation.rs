@@ -23,6 +23,8 @@ const VHOST: &str = "/";
 const GUEST: &str = "guest";
 /// What names that belong to the broker begin with.
 const RESERVED: &str = "amq.";
+/// What the names of the queues of replies begin with.
+const REPLIES: &str = "amq.rabbitmq.reply-to.";
 /// What a publish is called that nobody waits for by name.
 const PUBLISH: u64 = 0;
 
@@ -307,6 +309,15 @@ impl Conversation {
     }
 
     fn declare_queue(&mut self, token: Token, mut declare: amqp::DeclareQueue) -> Result<(), Refused> {
+        if declare.name == REPLY_TO {
+            self.replies_there(token, declare.name, Ok(()));
+            return Ok(());
+        }
+        if declare.name.starts_with(REPLIES) {
+            let command = Command::CheckQueue { name: declare.name.as_str().into() };
+            self.request(Pending::RepliesThere(token, declare.name), Request::Do(command));
+            return Ok(());
+        }
         if declare.passive {
             let command = Command::CheckQueue { name: declare.name.as_str().into() };
             self.request(Pending::QueueThere(token, declare.name), Request::Do(command));
@@ -355,7 +366,7 @@ impl Conversation {
         if self.replies.contains_key(&channel) {
             return wrong("reply consumer already set");
         }
-        let name = self.names.make(&format!("{REPLY_TO}."));
+        let name = self.names.make(REPLIES);
         let declare = amqp::DeclareQueue {
             name: name.clone(),
             passive: false,
@@ -486,6 +497,9 @@ impl Conversation {
             }
             (Pending::Queue(token, declare), result) => self.queue_there(token, declare.name, result),
             (Pending::QueueThere(token, name), result) => self.queue_there(token, name, result),
+            (Pending::RepliesThere(token, name), result) => {
+                self.replies_there(token, name, result.map(|_| ()));
+            }
             (Pending::Exchange(token, declare), Err(Refused::Declined(Refusal::ExchangeDiffers(key)))) => {
                 let request = Request::Exchange(declare.name.as_str().into());
                 self.request(Pending::OtherExchange(token, declare, key), request);
@@ -520,6 +534,17 @@ impl Conversation {
             }
             told => Err(misunderstood(&told)),
         });
+        self.connection.answer(token, answer);
+    }
+
+    /// Whether somebody waits for replies, which whoever answers may ask (RabbitMQ). It is somebody else's queue, mostly.
+    fn replies_there(&mut self, token: Token, name: String, result: Result<(), Refused>) {
+        let answer = match result {
+            Ok(()) | Err(Refused::Declined(Refusal::QueueLocked)) => {
+                Ok(Answer::Queue { name, messages: 0, consumers: 1 })
+            }
+            Err(refused) => Err(refused),
+        };
         self.connection.answer(token, answer);
     }
 

@@ -23,6 +23,8 @@ pub(crate) enum Pending {
     OtherQueue(Token, Box<DeclareQueue>),
     /// A queue was looked for.
     QueueThere(Token, String),
+    /// The queue of somebody's replies was looked for.
+    RepliesThere(Token, String),
     /// An exchange is declared, or another one is there.
     Exchange(Token, Box<DeclareExchange>),
     /// The exchange that is another one: it differs in this.

@@ -66,7 +66,8 @@ impl Broker {
     /// As [`Broker::publish`], but where copies stand is not looked for.
     pub(crate) fn publish_untold(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
         let targets = self.targets(&publish.to)?;
-        let &[id] = targets.as_slice() else {
+        // One queue alone may be one that it waits in, too.
+        let Targets::One(id) = targets else {
             return Ok(Reply::Count(self.publish_to_many(&targets, &publish, step)?.len() as u64));
         };
         self.copy_to_one(id, &publish, step)?;

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{Content, LeasedMessage, NewMessage, Target};
+use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
     Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq, SessionId,
-    Settings, State, Time, UrgentCredit,
+    Settings, State, Time, UrgentCredit, WindowId,
 };
 
 use crate::audit::Audit;
+use crate::round::Lent;
+use crate::single::Singles;
 
 /// A message as its publisher made it. Its mark is its place in [`Book::letters`].
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct Hold {
     pub(crate) consumer: Option<ConsumerId>,
     pub(crate) mark: Option<u64>,
     pub(crate) priority: Priority,
+    /// When whoever stays has held it for too long.
+    pub(crate) until: Time,
 }
 
 /// One who takes.
@@ -54,7 +58,37 @@ pub(crate) struct Taker {
     /// Who it is of.
     pub(crate) session: Option<SessionId>,
     /// It holds what it got, and takes no more.
-    pub(crate) is_get: bool,
+    pub(crate) only_holds: bool,
+    /// What it gets is settled as it is given.
+    pub(crate) no_ack: bool,
+    /// It held something for too long, and takes no more.
+    pub(crate) is_stopped: bool,
+    /// Larger is served first.
+    pub(crate) priority: i32,
+    /// The window it shares with others of its session.
+    pub(crate) shared: Option<WindowId>,
+}
+
+impl Taker {
+    /// Somebody in a queue, with nothing.
+    pub(crate) fn new(queue: QueueId, session: Option<SessionId>, window: Option<Window>) -> Self {
+        Self {
+            queue,
+            window,
+            until: Time::NEVER,
+            session,
+            only_holds: false,
+            no_ack: false,
+            is_stopped: false,
+            priority: 0,
+            shared: None,
+        }
+    }
+
+    /// Whether it is a consumer that stays.
+    pub(crate) fn stays(&self) -> bool {
+        self.window.is_some() && !self.only_holds
+    }
 }
 
 /// Of a consumer that stays.
@@ -62,6 +96,7 @@ pub(crate) struct Taker {
 pub(crate) struct Window {
     pub(crate) len: u32,
     pub(crate) urgent: Option<UrgentCredit>,
+    /// What it holds; without acknowledgements, what it has not read.
     pub(crate) held: u32,
 }
 
@@ -76,6 +111,10 @@ pub(crate) struct Book {
     pub(crate) leases: BTreeSet<LeaseId>,
     /// What queues are besides their settings, and whose.
     pub(crate) identities: BTreeMap<QueueId, (Identity, Option<SessionId>)>,
+    /// The sizes of windows that are shared; 0: no limit.
+    pub(crate) windows: BTreeMap<WindowId, u32>,
+    /// Who alone is served, where only one is.
+    pub(crate) singles: Singles,
 }
 
 /// Who asks, and for what.
@@ -100,11 +139,44 @@ impl Book {
             window.held -= 1;
         }
         if let Some(consumer) = hold.consumer
-            && self.takers.get(&consumer).is_some_and(|taker| taker.is_get)
+            && let Some(taker) = self.takers.get(&consumer)
         {
-            self.takers.remove(&consumer);
+            let queue = taker.queue;
+            if taker.only_holds && taker.window.is_none_or(|window| window.held == 0) {
+                self.takers.remove(&consumer);
+            }
+            self.elect(queue);
         }
         Some(hold)
+    }
+
+    fn elect(&mut self, queue: QueueId) {
+        let is_single = self.settings.get(&queue).is_some_and(|settings| settings.single_active_consumer);
+        self.singles.elect(queue, is_single, &self.takers);
+    }
+
+    /// What all that share a window hold together.
+    pub(crate) fn shared_held(&self, window: WindowId) -> u32 {
+        let sharers = self.takers.values().filter(|taker| taker.shared == Some(window));
+        sharers.filter_map(|taker| taker.window).map(|window| window.held).sum()
+    }
+
+    /// Whether somebody may be given a message of a lane that takes no priority below `floor`.
+    pub(crate) fn has_room(&self, consumer: ConsumerId, taker: &Taker, floor: i64) -> bool {
+        let Some(window) = taker.window else { return true };
+        if taker.only_holds || taker.is_stopped || !self.singles.serves(taker.queue, consumer) {
+            return false;
+        }
+        let urgent =
+            window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
+        let fits = |held: u32, len: u32| held < len.saturating_add(urgent);
+        let shares = || {
+            taker.shared.is_none_or(|id| match self.windows.get(&id) {
+                None | Some(0) => true,
+                Some(size) => fits(self.shared_held(id), *size),
+            })
+        };
+        fits(window.held, window.len) && shares()
     }
 
     /// Who takes for a session.
@@ -116,14 +188,14 @@ impl Book {
     /// Whether a queue may be gone after this request, or after time has passed, without being deleted by anybody.
     pub(crate) fn may_end(&self, queue: QueueId, request: Option<&Request>) -> bool {
         let Some((identity, owner)) = self.identities.get(&queue) else { return false };
-        let here = || self.takers.iter().filter(|(_, taker)| taker.queue == queue && !taker.is_get);
+        let here = || self.takers.iter().filter(|(_, taker)| taker.queue == queue && !taker.only_holds);
         let unused = self.settings[&queue].expires_ms > 0 && here().next().is_none();
         let ended = match request {
             Some(Request::Do(Command::EndSession { session })) => {
                 let leave = self.of_session(*session);
                 *owner == Some(*session) || (identity.auto_delete && here().any(|(id, _)| leave.contains(id)))
             }
-            Some(Request::Do(Command::Cancel { consumer })) => {
+            Some(Request::Do(Command::Cancel { consumer } | Command::Leave { consumer })) => {
                 identity.auto_delete && here().any(|(id, _)| id == consumer)
             }
             _ => false,
@@ -133,19 +205,50 @@ impl Book {
 
     /// A consumer is gone with all it held.
     pub(crate) fn leave(&mut self, consumer: ConsumerId) {
-        self.takers.remove(&consumer);
+        let gone = self.takers.remove(&consumer);
         self.holds.retain(|_, hold| hold.consumer != Some(consumer));
+        if let Some(taker) = gone {
+            self.elect(taker.queue);
+        }
     }
 
-    pub(crate) fn begin(&mut self, consumer: ConsumerId, message: &LeasedMessage) {
+    /// A consumer takes no more and keeps what it holds.
+    fn only_holds(&mut self, consumer: ConsumerId) {
+        let Some(taker) = self.takers.get_mut(&consumer) else { return };
+        let holds = !taker.no_ack && taker.window.is_some_and(|window| window.held > 0);
+        if taker.session.is_none() || !holds {
+            return self.leave(consumer);
+        }
+        taker.only_holds = true;
+        let queue = taker.queue;
+        self.elect(queue);
+    }
+
+    /// A consumer held something for too long.
+    pub(crate) fn timed_out(&mut self, consumer: ConsumerId, receipt: &Receipt) {
+        self.end(receipt.queue, receipt.seq);
+        if let Some(taker) = self.takers.get_mut(&consumer) {
+            taker.is_stopped = true;
+        }
+        self.elect(receipt.queue);
+    }
+
+    /// Now, so that it is known until when.
+    pub(crate) fn begin(&mut self, now: Time, lent: &Lent) {
+        let Lent { consumer, message, is_given } = lent;
         let receipt = message.receipt;
-        let mark = crate::refold::mark_of(message.content.content_type());
-        let window = self.takers.get_mut(&consumer).and_then(|taker| taker.window.as_mut());
-        let stays = window.map(|window| window.held += 1).is_some();
-        let consumer = stays.then_some(consumer);
-        let hold = Hold { receipt, consumer, mark, priority: message.message.level };
-        self.holds.insert((receipt.queue, receipt.seq), hold);
         self.leases.insert(receipt.lease);
+        let window = self.takers.get_mut(consumer).and_then(|taker| taker.window.as_mut());
+        let stays = window.map(|window| window.held += 1).is_some();
+        if *is_given {
+            return;
+        }
+        let mark = crate::refold::mark_of(message.content.content_type());
+        let timeout_ms = self.settings.get(&receipt.queue).map_or(0, |settings| settings.consumer_timeout_ms);
+        let until = if stays && timeout_ms > 0 { now.after(timeout_ms) } else { Time::NEVER };
+        let consumer = stays.then_some(*consumer);
+        let hold = Hold { receipt, consumer, mark, priority: message.message.level, until };
+        self.holds.insert((receipt.queue, receipt.seq), hold);
     }
 
     /// Before a request is done: who asks for what.
@@ -155,14 +258,14 @@ impl Book {
             && let Ok(queue) = broker.id_of(&lease.queue)
         {
             let until = now.after(lease.wait_ms);
-            self.takers.insert(*consumer, Taker { queue, window: None, until, session, is_get: false });
+            self.takers.insert(*consumer, Taker { until, ..Taker::new(queue, session, None) });
         }
         if let Request::Get(get) = request
             && let Ok(queue) = broker.id_of(&get.queue)
         {
             let window = Some(Window { len: 1, urgent: None, held: 0 });
-            let taker = Taker { queue, window, until: Time::NEVER, session, is_get: true };
-            self.takers.insert(get.consumer, taker);
+            let taker = Taker::new(queue, session, window);
+            self.takers.insert(get.consumer, Taker { only_holds: true, no_ack: get.no_ack, ..taker });
         }
     }
 
@@ -170,9 +273,22 @@ impl Book {
     pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
         let (session, request) = asked_by(request);
         match request {
+            Request::Do(Command::SetWindow { window, size }) => drop(self.windows.insert(*window, *size)),
+            Request::SetWindow { number, size } => {
+                let session = session.expect("a window is shared within a session");
+                self.windows.insert(WindowId { session, number: *number }, *size);
+            }
+            Request::Do(Command::Leave { consumer }) => self.only_holds(*consumer),
+            Request::Do(Command::Took { consumer, messages }) => {
+                let taker = self.takers.get_mut(consumer).filter(|taker| taker.no_ack);
+                if let Some(window) = taker.and_then(|taker| taker.window.as_mut()) {
+                    window.held = window.held.saturating_sub(*messages);
+                }
+            }
             Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
                 let id = broker.id_of(name).expect("a declared queue is there");
                 self.settings.insert(id, (**settings).clone());
+                self.elect(id);
                 if matches!(answer, Answer::Declared(declared) if declared.made) {
                     self.identities.insert(id, (identity.clone(), session.filter(|_| identity.exclusive)));
                 }
@@ -181,13 +297,19 @@ impl Book {
                 for consumer in self.of_session(*session) {
                     self.leave(consumer);
                 }
+                self.windows.retain(|window, _| window.session != *session);
             }
             Request::Consume { consumer, consume } => {
                 let queue = broker.id_of(&consume.queue).expect("a consumer has a queue");
                 let len = consume.window.unwrap_or(self.settings[&queue].max_unacked).max(1);
-                let window = Window { len, urgent: consume.urgent, held: 0 };
-                let (window, until) = (Some(window), Time::NEVER);
-                self.takers.insert(*consumer, Taker { queue, window, until, session, is_get: false });
+                let no_ack = consume.no_ack;
+                let urgent = consume.urgent.filter(|_| !no_ack);
+                let shared = consume.shared.zip(session).filter(|_| !no_ack);
+                let shared = shared.map(|(number, session)| WindowId { session, number });
+                let taker = Taker::new(queue, session, Some(Window { len, urgent, held: 0 }));
+                let priority = consume.priority;
+                self.takers.insert(*consumer, Taker { no_ack, priority, shared, ..taker });
+                self.elect(queue);
             }
             Request::Do(Command::Cancel { consumer }) => self.leave(*consumer),
             Request::GiveUp { consumer } => {
@@ -234,11 +356,14 @@ impl Book {
     ) {
         self.takers.clear();
         self.holds.clear();
+        self.windows.clear();
+        self.singles = Singles::default();
         for (queue, message) in audit.messages() {
             if let State::Leased { lease, .. } = message.state {
                 let receipt = Receipt { queue, seq: message.seq, lease };
                 let mark = mark_of(queue, message.seq);
-                let hold = Hold { receipt, consumer: None, mark, priority: message.priority };
+                let until = Time::NEVER;
+                let hold = Hold { receipt, consumer: None, mark, priority: message.priority, until };
                 self.holds.insert((queue, message.seq), hold);
             }
         }

@@ -21,6 +21,7 @@ impl World {
         self.is_calm = true;
         self.disk.set_capacity(None);
         self.revive()?;
+        self.hush()?;
         if self.plan.is_full_in_calm {
             // Nothing breaks any more, but the disk stays full: consuming must be enough to make room.
             self.disk.set_capacity(Some(self.disk.used()));

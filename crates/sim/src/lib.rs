@@ -3,6 +3,7 @@
 //! One thread and one seed make a *world*: the real model, store and engine core; simulated are only the doors: disk, clock
 //! and clients. While it runs, a checker for each promise of the broker looks on. The same seed is the same story.
 
+mod amqp;
 mod audit;
 mod book;
 mod calm;
@@ -19,6 +20,7 @@ mod rng;
 mod round;
 mod sabotage;
 mod shelf;
+mod single;
 mod step;
 mod tally;
 mod tell;

@@ -15,7 +15,7 @@ use crate::plan::Fault;
 use crate::refold::{Refold, copy, refold};
 use crate::sabotage::Sabotage;
 use crate::step::Act;
-use crate::world::{Event, World};
+use crate::world::{Event, Who, World};
 
 /// Most batches on their way to the disk.
 const FLIGHT_MAX: usize = 2;
@@ -184,6 +184,7 @@ impl World {
             return Ok(());
         }
         self.look_at_disk();
+        self.notice_full();
         self.step(Act::Tick)?;
         for _ in 0..self.chance.schedule.within(1, 16) {
             if self.inbox.is_empty() || self.is_starved() {
@@ -451,8 +452,11 @@ impl World {
             if self.config.sabotage == Some(Sabotage::ReplaysInbox) {
                 self.unanswered.push(asked.request.clone());
             }
-            self.clients[asked.client].left_in_doubt(ticket, &asked.request);
+            if let Who::Client(client) = asked.who {
+                self.clients[client].left_in_doubt(ticket, &asked.request);
+            }
         }
+        self.cut_all();
         for client in &mut self.clients {
             client.disconnected();
         }

@@ -82,6 +82,8 @@ pub(crate) struct Plan {
     pub(crate) is_full_in_calm: bool,
     /// Queues dead-letter what they evict and refuse, and some messages are taken at once or over.
     pub(crate) is_deadly: bool,
+    /// Clients that speak AMQP; 0 in most worlds.
+    pub(crate) peers: u64,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -95,6 +97,7 @@ impl Plan {
         let memory = &mut Rng::new(seed, "memory");
         let disk = &mut Rng::new(seed, "watermarks");
         let wiring = &mut Rng::new(seed, "wired exchanges");
+        let amqp = &mut Rng::new(seed, "speaks amqp");
         let is_deadly = Rng::new(seed, "deadly").once_in(3);
         let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
@@ -124,6 +127,7 @@ impl Plan {
             is_deep: false,
             is_full_in_calm: rng.once_in(6),
             is_deadly,
+            peers: if amqp.once_in(3) { amqp.within(1, 4) } else { 0 },
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

@@ -22,11 +22,13 @@ pub(crate) struct Candidate {
 pub(crate) struct Lent {
     pub(crate) consumer: ConsumerId,
     pub(crate) message: LeasedMessage,
+    /// It was settled as it was given.
+    pub(crate) is_given: bool,
 }
 
 impl Lent {
     /// What a consumer that stays was given, as if it had pulled it.
-    pub(crate) fn delivered(consumer: ConsumerId, message: &Delivered) -> Self {
+    pub(crate) fn delivered(consumer: ConsumerId, message: &Delivered, is_given: bool) -> Self {
         let Delivered { receipt, count, level, since, expires, .. } = *message;
         let view = MessageView {
             seq: receipt.seq,
@@ -46,7 +48,8 @@ impl Lent {
             place: Place(0),
         };
         let content = Arc::clone(&message.content);
-        Self { consumer, message: LeasedMessage { receipt, deadline: None, message: view, content } }
+        let message = LeasedMessage { receipt, deadline: None, message: view, content };
+        Self { consumer, message, is_given }
     }
 }
 

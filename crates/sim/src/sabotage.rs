@@ -30,4 +30,10 @@ pub enum Sabotage {
     HoardsJournal,
     /// The alarm is set too late.
     Oversleeps,
+    /// A publish over AMQP is confirmed and never asked for.
+    SwallowsPublish,
+    /// An acknowledgement over AMQP is never asked for.
+    SwallowsAck,
+    /// A byte on its way to a client that speaks AMQP is another.
+    BendsBytes,
 }

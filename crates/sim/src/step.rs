@@ -1,8 +1,10 @@
 //! One step of the engine, and what the checkers say of it.
 
+use std::collections::BTreeSet;
+
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
-use overtake_engine::{LeasedMessage, Refused, Target};
-use overtake_lane::{Command, ConsumerId, Outcome, Refusal};
+use overtake_engine::{Event, LeasedMessage, NewMessage, Refused, Target};
+use overtake_lane::{Command, ConsumerId, Message, Outcome, QueueId, Receipt, Refusal, Seq};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
@@ -55,6 +57,7 @@ impl World {
                 *self.tally.requests.entry(crate::tell::kind(&asked)).or_default() += 1;
                 self.book.asks(now.max(life.core.broker().now()), &asked, life.core.broker());
                 life.core.handle(now, self.sabotaged_request(&asked), number);
+                self.learn_consumer(&life, &asked);
                 (ticket, request) = (number, Some(asked));
             }
             Act::File(news) => life.core.file_ready(news),
@@ -98,7 +101,10 @@ impl World {
         }
         self.life = Some(life);
         judged?;
+        let leaves = done.request.as_ref().and_then(leaving);
         self.hand_out(done, tail);
+        // What it was given before it left is still told.
+        self.peers.forget(leaves);
         Ok(())
     }
 
@@ -132,8 +138,9 @@ impl World {
             _ => None,
         });
         let audit = std::mem::take(&mut self.audit);
-        let step =
-            check::Step { now: life.seen, request: done.request.as_ref(), result, before, after: &audit };
+        let request = done.request.as_ref().map(|request| asked_by(request).1);
+        let given = self.given(done);
+        let step = check::Step { now: life.seen, request, result, before, after: &audit, given: &given };
         let judged = self.judge_answer(life, &step, done).and_then(|()| self.judge_leases(life, &step, done));
         self.audit = audit;
         judged?;
@@ -146,14 +153,14 @@ impl World {
             one_holder::check_settled(&self.book, request, result)?;
             check_taken(request, result)?;
             if let Ok(answer) = result {
-                self.checks.kept.answered(life.core.broker(), done.ticket, request, answer);
+                self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
                 self.judge_stamps(life, step, request, answer)?;
             }
         }
         kept::check_leaving(&self.book, step)?;
         cap::check_length(&self.book, step)?;
-        if let (Some(request), Some(Ok(answer))) = (step.request, step.result) {
+        if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
         }
         Ok(())
@@ -167,6 +174,9 @@ impl World {
         request: &Request,
         answer: &Answer,
     ) -> Checked {
+        if let (Request::PublishOne(message), Answer::Count(copies)) = (request, answer) {
+            return self.judge_untold(life, step, message, *copies);
+        }
         let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else {
             return Ok(());
         };
@@ -180,19 +190,36 @@ impl World {
             let asked = &messages[if messages.len() == 1 { 0 } else { at }];
             let Ok(queue) = life.core.broker().id_of(&copy.queue) else { continue };
             let Some(message) = step.after.find(queue, copy.seq) else { continue };
-            let expected =
-                expiry::expected(step.now, &self.book.settings[&queue], self.options.default_ttl_ms, asked);
-            hold(message.expires == expected, Promise::Expiry, || {
-                format!(
-                    "message {} of {} expires at {}, not at {}",
-                    copy.seq.0, copy.queue, message.expires.0, expected.0
-                )
-            })?;
+            self.judge_expiry(step, queue, message, asked)?;
             if messages.len() == 1 {
                 order::check_position(&self.book, step, queue, copy)?;
             }
         }
         Ok(())
+    }
+
+    /// What was published without asking what became of it stands as it was asked for, too.
+    fn judge_untold(&self, life: &Life, step: &check::Step<'_>, asked: &NewMessage, copies: u64) -> Checked {
+        route::check_count(life.core.broker(), asked, copies)?;
+        for (queue, message) in step.arrivals() {
+            self.judge_expiry(step, queue, message, asked)?;
+        }
+        Ok(())
+    }
+
+    fn judge_expiry(
+        &self,
+        step: &check::Step<'_>,
+        queue: QueueId,
+        message: &Message,
+        asked: &NewMessage,
+    ) -> Checked {
+        let settings = &self.book.settings[&queue];
+        let expected = expiry::expected(step.now, settings, self.options.default_ttl_ms, asked);
+        hold(message.expires == expected, Promise::Expiry, || {
+            let (seq, expires) = (message.seq.0, message.expires.0);
+            format!("message {seq} of {} expires at {expires}, not at {}", queue.0, expected.0)
+        })
     }
 
     fn judge_leases(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
@@ -205,8 +232,10 @@ impl World {
             self.checks.denied.check_lent(&one.message)?;
             self.check_content(&one.message)?;
             expiry::check_lent(step, one)?;
-            self.book.begin(one.consumer, &one.message);
+            cap::check_single(&self.book, one)?;
+            self.book.begin(step.now, one);
         }
+        cap::check_shared(&self.book, &lent)?;
         let rounds = Round::of_step(&self.book, step.before, step.after, &lent);
         for round in &rounds {
             order::check(round)?;
@@ -217,20 +246,48 @@ impl World {
         Ok(())
     }
 
+    /// Whether what a consumer gets is settled as it is given.
+    fn takes_for_good(&self, consumer: ConsumerId) -> bool {
+        self.book.takers.get(&consumer).is_some_and(|taker| taker.no_ack)
+    }
+
+    /// What was settled as it was given, by consumers that were there before or came in this step.
+    fn given(&self, done: &Done) -> BTreeSet<(QueueId, Seq)> {
+        let request = done.request.as_ref().map(|request| asked_by(request).1);
+        let comes = |id: ConsumerId| matches!(request, Some(Request::Consume { consumer, consume }) if *consumer == id && consume.no_ack);
+        let gets = matches!(request, Some(Request::Get(get)) if get.no_ack);
+        let name = |receipt: &Receipt| (receipt.queue, receipt.seq);
+        let given = done.outs.iter().filter_map(|out| match out {
+            Out::Deliver { consumer, message } => {
+                (comes(*consumer) || self.takes_for_good(*consumer)).then(|| name(&message.receipt))
+            }
+            Out::Answer { result: Ok(Answer::Got(Some(got))), .. } if gets => Some(name(&got.message.receipt)),
+            _ => None,
+        });
+        given.collect()
+    }
+
     /// The leases of a step in the order in which they were given. Takers that are served or gone leave the book.
     fn lent(&mut self, done: &Done) -> Vec<Lent> {
         let mut lent = Vec::new();
         for out in &done.outs {
             match out {
-                Out::Deliver { consumer, message } => lent.push(Lent::delivered(*consumer, message)),
-                Out::TimedOut { .. } => {}
+                Out::Deliver { consumer, message } => {
+                    let is_given = self.takes_for_good(*consumer);
+                    lent.push(Lent::delivered(*consumer, message, is_given));
+                }
+                Out::TimedOut { consumer, receipt } => self.book.timed_out(*consumer, receipt),
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
                     if let Some(Request::Get(get)) = asked {
                         match result {
                             Ok(Answer::Got(Some(got))) => {
-                                lent.push(Lent { consumer: get.consumer, message: got.message.clone() });
+                                let message = got.message.clone();
+                                lent.push(Lent { consumer: get.consumer, message, is_given: get.no_ack });
+                                if get.no_ack {
+                                    self.book.takers.remove(&get.consumer);
+                                }
                             }
                             _ => drop(self.book.takers.remove(&get.consumer)),
                         }
@@ -240,9 +297,11 @@ impl World {
                     self.book.takers.remove(consumer);
                     if let Ok(Answer::Leased(messages)) = result {
                         let consumer = *consumer;
-                        lent.extend(
-                            messages.iter().map(|message| Lent { consumer, message: message.clone() }),
-                        );
+                        lent.extend(messages.iter().map(|message| Lent {
+                            consumer,
+                            message: message.clone(),
+                            is_given: false,
+                        }));
                     }
                 }
             }
@@ -312,12 +371,18 @@ impl World {
                     }
                 }
                 Out::Deliver { consumer, message } => {
-                    self.delivered(consumer, Lent::delivered(consumer, &message).message);
+                    let lent = Lent::delivered(consumer, &message, false).message;
+                    self.delivered(consumer, lent);
+                    self.hear(consumer, Event::Deliver { consumer, message });
                 }
                 Out::TimedOut { consumer, receipt } => {
                     self.tell(|| format!("consumer {} held {receipt} for too long", consumer.0));
+                    self.hear(consumer, Event::TimedOut { consumer, receipt });
                 }
-                Out::Ended { consumer } => self.ended(consumer),
+                Out::Ended { consumer } => {
+                    self.ended(consumer);
+                    self.hear(consumer, Event::Ended { consumer });
+                }
             }
         }
         self.release();
@@ -385,6 +450,14 @@ impl World {
         if let Some(at) = swapped {
             messages.swap(at, at - 1);
         }
+    }
+}
+
+/// The consumer that goes with this request.
+fn leaving(request: &Request) -> Option<ConsumerId> {
+    match asked_by(request).1 {
+        Request::Do(Command::Cancel { consumer } | Command::Leave { consumer }) => Some(*consumer),
+        _ => None,
     }
 }
 

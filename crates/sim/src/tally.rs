@@ -58,6 +58,20 @@ pub struct Tally {
     pub other_bytes: u64,
     /// Files given back.
     pub retired: u64,
+    /// Connections of clients that speak AMQP.
+    pub wires: u64,
+    /// Of those, how many broke.
+    pub cuts: u64,
+    /// Channels that the broker closed.
+    pub channel_errors: u64,
+    /// Messages that such clients got.
+    pub deliveries: u64,
+    /// Confirms that they heard, many publishes each.
+    pub confirms: u64,
+    /// Publishes that were sent again.
+    pub resends: u64,
+    /// Times they heard that publishes are not taken.
+    pub blocked: u64,
     /// Faults struck.
     pub faults: BTreeMap<Fault, u64>,
     /// What was done, by kind.
@@ -96,6 +110,13 @@ impl Tally {
             (&mut self.house_bytes, other.house_bytes),
             (&mut self.other_bytes, other.other_bytes),
             (&mut self.retired, other.retired),
+            (&mut self.wires, other.wires),
+            (&mut self.cuts, other.cuts),
+            (&mut self.channel_errors, other.channel_errors),
+            (&mut self.deliveries, other.deliveries),
+            (&mut self.confirms, other.confirms),
+            (&mut self.resends, other.resends),
+            (&mut self.blocked, other.blocked),
         ] {
             *mine += more;
         }
@@ -148,6 +169,17 @@ impl fmt::Display for Tally {
             f,
             "  starts: {}, failed {}, log ended within a step {}",
             self.starts, self.failed_starts, self.cut_steps
+        )?;
+        writeln!(
+            f,
+            "  AMQP: connections {}, broken {}, channels closed by the broker {}, deliveries {}, confirms {}, sent again {}, blocked {}",
+            self.wires,
+            self.cuts,
+            self.channel_errors,
+            self.deliveries,
+            self.confirms,
+            self.resends,
+            self.blocked
         )?;
         writeln!(f, "  flipped bytes: {}", named(&self.flips))?;
         writeln!(f, "  done: {}", named(&self.requests))?;

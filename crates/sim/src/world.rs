@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Options, Refused, Watermarks};
-use overtake_lane::Time;
+use overtake_lane::{SessionId, Time};
 use overtake_store::{MemoryDisk, OnDamage};
 
+use crate::amqp::Peers;
 use crate::audit::Audit;
 use crate::book::Book;
 use crate::check::Checks;
@@ -57,6 +58,10 @@ pub(crate) enum Event {
     Start,
     /// The disk has room again.
     Relief,
+    /// A client that speaks AMQP does something.
+    Speak(usize),
+    /// Bytes move on the wire of this session.
+    Wire(SessionId),
 }
 
 /// How one run is made.
@@ -93,8 +98,17 @@ impl Outcome {
 /// A request on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) client: usize,
+    pub(crate) who: Who,
     pub(crate) request: Request,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// A client, by itself.
+    Client(usize),
+    /// A session, which calls the answer so, if it wants one.
+    Session(SessionId, Option<u64>),
 }
 
 /// One world.
@@ -123,6 +137,8 @@ pub(crate) struct World {
     pub(crate) next_consumer: u64,
     pub(crate) next_session: u64,
     pub(crate) clients: Vec<Client>,
+    /// Those who speak AMQP, and their connections.
+    pub(crate) peers: Peers,
     pub(crate) names: Names,
     pub(crate) acts: u64,
     pub(crate) is_calm: bool,
@@ -147,6 +163,7 @@ pub(crate) struct Chance {
     pub(crate) wiring: Rng,
     pub(crate) deaths: Rng,
     pub(crate) sessions: Rng,
+    pub(crate) amqp: Rng,
 }
 
 /// What things are called in this world.
@@ -189,6 +206,8 @@ impl World {
             seed,
         };
         let clients = Client::all(&plan, &mut workload);
+        let mut amqp = Rng::new(seed, "amqp");
+        let peers = Peers::draw(&plan, &mut amqp);
         let mut checks = Checks::default();
         if config.told {
             checks.refold.tell();
@@ -205,6 +224,7 @@ impl World {
                 wiring: Rng::new(seed, "wiring"),
                 deaths: Rng::new(seed, "deaths"),
                 sessions: Rng::new(seed, "sessions"),
+                amqp,
             },
             now_us: 0,
             offset_ms: 0,
@@ -223,6 +243,7 @@ impl World {
             next_consumer: 0,
             next_session: 0,
             clients,
+            peers,
             names,
             acts: 0,
             is_calm: false,
@@ -246,6 +267,10 @@ impl World {
         for client in 0..self.clients.len() {
             let after = self.chance.schedule.below(self.plan.pace_us) + 1;
             self.at(after, Event::Act(client));
+        }
+        for peer in 0..self.peers.len() {
+            let after = self.chance.amqp.below(self.plan.pace_us) + 1;
+            self.at(after, Event::Speak(peer));
         }
         if !self.plan.faults.is_empty() {
             let after = self.chance.faults.within(1, self.plan.fault_us);
@@ -301,8 +326,11 @@ impl World {
                 self.disk.set_capacity(None);
                 self.tell(|| "the disk has room again".to_owned());
             }
+            Event::Speak(peer) => self.speak(peer)?,
+            Event::Wire(session) => self.carry(session)?,
         }
-        self.notice_death()
+        self.notice_death()?;
+        self.peers.complain()
     }
 
     /// Something will happen so many µs from now.
@@ -333,16 +361,21 @@ impl World {
 
     /// A client asks something.
     pub(crate) fn ask(&mut self, client: usize, request: Request) -> u64 {
+        self.ask_as(Who::Client(client), request)
+    }
+
+    /// Somebody asks something.
+    pub(crate) fn ask_as(&mut self, who: Who, request: Request) -> u64 {
         self.next_ticket += 1;
         let ticket = self.next_ticket;
-        self.tell(|| format!("client {client} asks {ticket}: {}", crate::tell::request(&request)));
+        self.tell(|| format!("{who:?} asks {ticket}: {}", crate::tell::request(&request)));
         if self.life.is_some() {
-            let asked = Asked { client, request };
+            let asked = Asked { who, request };
             self.asked.insert(ticket, asked.clone());
             self.inbox.push_back((ticket, asked));
             let after = self.chance.schedule.heavy(20);
             self.turn_soon(after);
-        } else {
+        } else if let Who::Client(client) = who {
             self.clients[client].refused_connection(ticket, &request);
         }
         ticket
@@ -354,13 +387,23 @@ impl World {
         self.trace.mix(&[ticket, crate::tell::result_code(&result)]);
         self.tell(|| format!("answer to {ticket}: {}", crate::tell::result(&result)));
         let Some(asked) = self.asked.remove(&ticket) else { return };
+        let client = match asked.who {
+            Who::Client(client) => client,
+            Who::Session(session, token) => return self.told_session((session, token), ticket, asked.request, result),
+        };
         let loses = self.plan.loses_answers;
         if loses > 0 && !self.is_calm && self.chance.schedule.once_in(loses) {
             self.tally.lost_answers += 1;
-            self.clients[asked.client].left_in_doubt(ticket, &asked.request);
+            self.clients[client].left_in_doubt(ticket, &asked.request);
             return;
         }
-        match &result {
+        self.note_told(ticket, &result);
+        self.clients[client].answered(ticket, asked.request, result);
+    }
+
+    /// What an answer that arrives says counts from now on.
+    pub(crate) fn note_told(&mut self, ticket: u64, result: &Result<Answer, Refused>) {
+        match result {
             Ok(_) => {
                 self.tally.accepted += 1;
                 self.checks.kept.told(ticket);
@@ -368,7 +411,6 @@ impl World {
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }
-        self.clients[asked.client].answered(ticket, asked.request, result);
     }
 
     pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
@@ -396,5 +438,7 @@ fn code(event: Event) -> u64 {
         Event::Relief => 7,
         Event::Job(_) => 8,
         Event::TryAgain(_) => 9,
+        Event::Wire(_) => 10,
+        Event::Speak(peer) => 12 << 16 | peer as u64,
     }
 }

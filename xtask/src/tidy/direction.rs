@@ -26,7 +26,17 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
     ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),
     // Nothing may depend on the simulator: it is never in a release binary.
-    ("overtake-sim", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-engine"]),
+    (
+        "overtake-sim",
+        &[
+            "overtake-lane",
+            "overtake-store",
+            "overtake-properties",
+            "overtake-amqp",
+            "overtake-amqp-session",
+            "overtake-engine",
+        ],
+    ),
     (
         "overtake-bench",
         &[

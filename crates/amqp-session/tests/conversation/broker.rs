@@ -8,19 +8,28 @@ use std::time::Duration;
 
 use overtake_engine::{Browse, Engine, LocalEngine, ManualClock, Options};
 use overtake_lane::{QueueView, Refusal, Time};
+use overtake_store::MemoryDisk;
 use tempfile::TempDir;
 
 use crate::client::Client;
 
 /// November 2026.
 pub(crate) const START: Time = Time(1_793_500_000_000);
+/// The length of a journal file on a disk in memory, the least there is.
+pub(crate) const FILE: u64 = 64 << 10;
 /// The capabilities that clients of today have.
 pub(crate) const MODERN: &[&str] =
     &["consumer_cancel_notify", "connection.blocked", "authentication_failure_close"];
 
+/// Where the store lies.
+enum Ground {
+    Directory(TempDir),
+    Memory(MemoryDisk),
+}
+
 /// An engine, and its clock.
 pub(crate) struct Broker {
-    dir: TempDir,
+    ground: Ground,
     clock: Arc<ManualClock>,
     engine: Option<Arc<LocalEngine>>,
     connections: u64,
@@ -48,16 +57,28 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
 impl Broker {
     /// A new one.
     pub(crate) fn new() -> Self {
+        Self::on(Ground::Directory(tempfile::tempdir().expect("a directory")))
+    }
+
+    /// One on this disk.
+    pub(crate) fn on_disk(disk: &MemoryDisk) -> Self {
+        Self::on(Ground::Memory(disk.clone()))
+    }
+
+    fn on(ground: Ground) -> Self {
         let clock = Arc::new(ManualClock::new(START));
-        let dir = tempfile::tempdir().expect("a directory");
-        let mut broker = Self { dir, clock, engine: None, connections: 0 };
+        let mut broker = Self { ground, clock, engine: None, connections: 0 };
         broker.open();
         broker
     }
 
     fn open(&mut self) {
-        let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
-        let engine = LocalEngine::open_with(self.dir.path(), options, self.clock.clone());
+        let options = |segment_bytes| Options { segment_bytes, seed: 7, ..Options::default() };
+        let clock = self.clock.clone();
+        let engine = match &self.ground {
+            Ground::Directory(dir) => LocalEngine::open_with(dir.path(), options(1 << 20), clock),
+            Ground::Memory(disk) => LocalEngine::open_on(disk.clone(), options(FILE), clock),
+        };
         self.engine = Some(Arc::new(engine.expect("the store opens")));
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Client {
     heard: VecDeque<Heard>,
     letters: Vec<Letter>,
     is_refusal_fine: bool,
+    /// What is said waits for more.
+    holds_back: bool,
     /// Class and method that were at fault last.
     pub(crate) fault: (u16, u16),
 }
@@ -77,7 +79,7 @@ impl Client {
             body_max: 100_000,
             ..overtake_amqp::connection::Options::default()
         };
-        let options = Options { connection, is_guest_welcome: true, seed: [number, 7] };
+        let options = Options { connection, is_guest_welcome: true, certificate: None, seed: [number, 7] };
         Self {
             conversation: Conversation::new(clock.now(), options),
             session,
@@ -91,6 +93,7 @@ impl Client {
             heard: VecDeque::new(),
             letters: Vec::new(),
             is_refusal_fine: false,
+            holds_back: false,
             fault: (0, 0),
         }
     }
@@ -159,6 +162,14 @@ impl Client {
     /// Says these bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
+        self.turn();
+    }
+
+    /// Says all this at once.
+    pub(crate) fn together(&mut self, says: impl FnOnce(&mut Self)) {
+        self.holds_back = true;
+        says(self);
+        self.holds_back = false;
         self.turn();
     }
 
@@ -279,7 +290,7 @@ impl Client {
 
     /// Hands on what there is, both ways.
     pub(crate) fn turn(&mut self) {
-        loop {
+        while !self.holds_back {
             let now = self.clock.now();
             let full = (self.full)();
             self.conversation.connection().block(full.as_deref());

@@ -157,6 +157,10 @@ impl Client {
             mandatory: flags.contains("mandatory"),
             immediate: flags.contains("immediate"),
         };
+        self.content(publish, fields, body);
+    }
+
+    pub(crate) fn content(&mut self, publish: basic::Publish<'_>, fields: Fields<'_>, body: &str) {
         let mut frames = Vec::new();
         FrameWriter::new(&mut frames, 131_072)
             .content(self.channel, publish, fields.encode().view(), body.as_bytes())

@@ -164,6 +164,9 @@ impl Connection {
             Ok(()) => {
                 self.say(0, OpenOk { known_hosts: ShortText::cut("") });
                 self.stage = Stage::Running;
+                if self.blocked.is_some() {
+                    self.tell_blocked();
+                }
             }
             Err(why) => {
                 let text = match why {

@@ -131,7 +131,8 @@ pub struct Connection {
     settling: (Vec<Receipt>, Outcome),
     next_token: u64,
     is_publisher: bool,
-    is_blocked: bool,
+    /// Why the broker takes no messages for now.
+    blocked: Option<Box<str>>,
     out: Vec<u8>,
     asks: Vec<Ask>,
 }
@@ -161,7 +162,7 @@ impl Connection {
             settling: (Vec::new(), Outcome::Ack),
             next_token: 0,
             is_publisher: false,
-            is_blocked: false,
+            blocked: None,
             out: Vec::new(),
             asks: Vec::new(),
         }
@@ -358,17 +359,27 @@ impl Connection {
     /// Whether bytes are welcome. A publisher's are not while the broker takes no messages.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
-        self.stage != Stage::Over && !(self.is_blocked && self.is_publisher)
+        self.stage != Stage::Over && !(self.blocked.is_some() && self.is_publisher)
     }
 
     /// The broker takes no messages for now, and why; or it does again.
     pub fn block(&mut self, reason: Option<&str>) {
-        let was_blocked = std::mem::replace(&mut self.is_blocked, reason.is_some());
-        if was_blocked == self.is_blocked || self.stage != Stage::Running || !self.understands.blocked {
+        if self.blocked.is_some() == reason.is_some() {
             return;
         }
-        match reason {
-            Some(reason) => self.say(0, Blocked { reason: ShortText::cut(reason) }),
+        self.blocked = reason.map(Box::from);
+        if self.stage == Stage::Running {
+            self.tell_blocked();
+        }
+    }
+
+    /// Tells a client that understands it.
+    fn tell_blocked(&mut self) {
+        if !self.understands.blocked {
+            return;
+        }
+        match self.blocked.clone() {
+            Some(reason) => self.say(0, Blocked { reason: ShortText::cut(&reason) }),
             None => self.say(0, Unblocked {}),
         }
     }

@@ -174,3 +174,19 @@ fn the_end_waits_for_what_was_published() {
     peer.bytes(&[]);
     assert_eq!(peer.hears().last().map(String::as_str), Some("0 ConnectionCloseOk(CloseOk)"));
 }
+
+#[test]
+fn whoever_comes_while_nothing_is_taken_is_told_so() {
+    let mut peer = Peer::new();
+    peer.connection.block(Some("low on disk"));
+    peer.log_in(&["connection.blocked"]);
+    peer.connection.logged_in(true);
+    peer.say(0, connection::TuneOk { channel_max: 0, frame_max: 4_096, heartbeat: 0 });
+    peer.say(0, connection::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
+    peer.hears();
+    peer.connection.opened(Ok(()));
+    let blocked = "0 ConnectionBlocked(Blocked { reason: \"low on disk\" })";
+    assert_eq!(peer.hears(), ["0 ConnectionOpenOk(OpenOk { known_hosts: \"\" })", blocked]);
+    peer.connection.block(None);
+    assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
+}

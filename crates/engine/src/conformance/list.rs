@@ -240,6 +240,7 @@ macro_rules! conformance_tests {
                 publishes_are_answered_in_the_order_in_which_they_were_asked,
                 a_publish_that_is_refused_leaves_its_neighbours_alone,
                 a_publish_tells_in_how_many_queues_it_is,
+                a_delayed_exchange_lets_what_a_session_publishes_wait,
                 a_message_of_a_pending_id_is_taken_and_not_stored_again,
                 a_request_without_a_token_is_done_and_not_answered,
                 a_consumer_is_answered_before_its_first_message,

@@ -1,6 +1,6 @@
 //! Clients that ask without waiting, and hear in order.
 
-use overtake_lane::{Command, ExchangeKind, Outcome, Settings};
+use overtake_lane::{Command, ExchangeKind, ExchangeSettings, Outcome, Settings};
 
 use super::talk::Talk;
 use super::{Fixture, Story};
@@ -38,6 +38,17 @@ pub async fn a_publish_tells_in_how_many_queues_it_is<F: Fixture>(fixture: F) {
     talk.publish("a:5,to=nobody/k b:5,to=nobody/k,must c:5,to=one/k d:5,to=both/k e:5").await;
     assert_eq!(talk.hear(5).await, "0=0 1=unroutable 2=1 3=2 4=1");
     assert_eq!((&*story.left().await, &*story.left_in("r").await), ("c d e", "d"));
+}
+
+/// Also where a message has but one queue to go to.
+pub async fn a_delayed_exchange_lets_what_a_session_publishes_wait<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let delayed = ExchangeSettings { delayed: true, ..ExchangeSettings::new(ExchangeKind::Fanout) };
+    story.exchange_as("d", delayed, &["q"]).await;
+    let mut talk = Talk::begin(&story);
+    talk.publish("late:5,h.x-delay=1000,to=d/ soon:5,to=d/").await;
+    assert_eq!(talk.hear(2).await, "0=1 1=1");
+    assert_eq!(story.left().await, "soon · delayed late");
 }
 
 /// What has an id is stored once.

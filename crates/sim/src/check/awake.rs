@@ -3,15 +3,14 @@
 use overtake_lane::{QueueId, State, Time};
 
 use crate::audit::Audit;
-use crate::book::{Book, Taker, lane_cap, lane_name};
+use crate::book::{Book, lane_cap, lane_name};
 use crate::failure::{Checked, Promise, hold};
 use crate::round::ready;
 
 /// The first thing that must happen by itself: something expires, is due, comes back; a pull gives up.
 pub(crate) fn first_due(book: &Book, audit: &Audit) -> Time {
     let due = audit.messages().map(|(queue, message)| match message.state {
-        State::Ready if book.holds.contains_key(&(queue, message.seq)) => Time::NEVER,
-        State::Ready => message.expires,
+        State::Ready => book.holds.get(&(queue, message.seq)).map_or(message.expires, |hold| hold.until),
         State::Delayed { due } => due.min(message.expires),
         State::Leased { deadline, .. } => deadline,
         State::Dead => Time::NEVER,
@@ -44,7 +43,7 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
                 continue;
             }
             let floor = lane_name(settings, one.lane).1;
-            let waits = takers.iter().find(|(_, taker)| has_room(taker, floor));
+            let waits = takers.iter().find(|(id, taker)| book.has_room(**id, taker, floor));
             hold(waits.is_none(), Promise::Awake, || {
                 format!(
                     "{:?} waits while {} of lane {} of queue {} is ready",
@@ -54,11 +53,4 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
         }
     }
     Ok(())
-}
-
-fn has_room(taker: &Taker, floor: i64) -> bool {
-    let Some(window) = taker.window else { return true };
-    let urgent =
-        window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
-    window.held < window.len.saturating_add(urgent)
 }

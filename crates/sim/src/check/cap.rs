@@ -9,13 +9,14 @@ use crate::audit::Audit;
 use crate::book::{Book, lane_cap, lane_name};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
-use crate::round::Round;
+use crate::round::{Lent, Round};
 
 /// A publish leaves no more waiting than the queue allows, or than waited before.
 pub(crate) fn check_length(book: &Book, step: &Step<'_>) -> Checked {
-    let Some(Request::Publish { settlements, .. }) = step.request else { return Ok(()) };
-    if !settlements.is_empty() {
-        return Ok(());
+    match step.request {
+        Some(Request::Publish { settlements, .. }) if settlements.is_empty() => {}
+        Some(Request::PublishOne(_)) => {}
+        _ => return Ok(()),
     }
     for (queue, settings) in &book.settings {
         let waits = |audit: &Audit| {
@@ -46,18 +47,22 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
     let mut held: BTreeMap<ConsumerId, u32> = BTreeMap::new();
     for (pick, lent) in round.picks.iter().rev() {
         let cap = u64::from(settings.max_active);
-        hold(cap == 0 || leased <= cap, Promise::Cap, || {
+        // What is settled as it is given takes no place, but needs one.
+        let own = u64::from(lent.is_given);
+        hold(cap == 0 || leased + own <= cap, Promise::Cap, || {
             format!("queue {} has {leased} leases out, its cap is {cap}", round.queue.0)
         })?;
         let (of_lane, cap) = (lanes.entry(pick.lane).or_default(), lane_cap(settings, pick.lane));
-        hold(cap == 0 || *of_lane <= cap, Promise::Cap, || {
+        hold(cap == 0 || *of_lane + own <= cap, Promise::Cap, || {
             format!(
                 "lane {} of queue {} has {of_lane} leases out, its cap is {cap}",
                 pick.lane, round.queue.0
             )
         })?;
-        *of_lane = of_lane.saturating_sub(1);
-        leased = leased.saturating_sub(1);
+        if !lent.is_given {
+            *of_lane = of_lane.saturating_sub(1);
+            leased = leased.saturating_sub(1);
+        }
         let Some(window) = book.takers.get(&lent.consumer).and_then(|taker| taker.window) else { continue };
         let held = held.entry(lent.consumer).or_insert(window.held);
         let floor = lane_name(settings, pick.lane).1;
@@ -69,4 +74,27 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
         *held -= 1;
     }
     Ok(())
+}
+
+/// Consumers that share a window hold no more together than it allows, once one of them was given something.
+pub(crate) fn check_shared(book: &Book, lent: &[Lent]) -> Checked {
+    for one in lent {
+        let Some(taker) = book.takers.get(&one.consumer) else { continue };
+        let Some((id, window)) = taker.shared.zip(taker.window) else { continue };
+        let size = book.windows.get(&id).copied().unwrap_or(0);
+        let most = size.saturating_add(window.urgent.map_or(0, |urgent| urgent.extra));
+        let held = book.shared_held(id);
+        hold(size == 0 || held <= most, Promise::Cap, || {
+            format!("consumers that share {id:?} hold {held}, {most} is the most")
+        })?;
+    }
+    Ok(())
+}
+
+/// Where only one consumer is served, nobody else gets anything. Before the book learns of what was lent.
+pub(crate) fn check_single(book: &Book, one: &Lent) -> Checked {
+    let Some(taker) = book.takers.get(&one.consumer).filter(|taker| taker.stays()) else { return Ok(()) };
+    hold(!taker.is_stopped && book.singles.serves(taker.queue, one.consumer), Promise::Cap, || {
+        format!("consumer {} is given {}, and is not served", one.consumer.0, one.message.receipt)
+    })
 }

@@ -33,6 +33,11 @@ impl Denied {
         Ok(())
     }
 
+    /// The connection broke before all of it had arrived.
+    pub(crate) fn never_sent(&mut self, mark: u64) {
+        self.marks.insert(mark);
+    }
+
     pub(crate) fn check_lent(&self, message: &LeasedMessage) -> Checked {
         let mark = mark_of(message.content.content_type());
         hold(mark.is_none_or(|mark| !self.marks.contains(&mark)), Promise::Denied, || {

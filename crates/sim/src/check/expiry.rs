@@ -32,10 +32,8 @@ pub(crate) fn check_lent(step: &Step<'_>, lent: &Lent) -> Checked {
 /// What stands in the broker once time has passed.
 pub(crate) fn check_standing(book: &Book, now: Time, audit: &Audit) -> Checked {
     for (queue, message) in audit.messages() {
-        let is_held = book.holds.contains_key(&(queue, message.seq));
         let until = match message.state {
-            State::Ready if is_held => Time::NEVER,
-            State::Ready => message.expires,
+            State::Ready => book.holds.get(&(queue, message.seq)).map_or(message.expires, |hold| hold.until),
             State::Delayed { due } => due.min(message.expires),
             State::Leased { deadline, .. } => deadline,
             State::Dead => Time::NEVER,

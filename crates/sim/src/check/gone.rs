@@ -18,6 +18,8 @@ type Name = (QueueId, Seq, u64);
 pub(crate) struct Gone {
     answered: BTreeMap<u64, Vec<Name>>,
     settled: BTreeSet<Name>,
+    /// The marks of those.
+    marks: BTreeSet<u64>,
 }
 
 impl Gone {
@@ -42,7 +44,14 @@ impl Gone {
 
     /// The answer arrived.
     pub(crate) fn told(&mut self, ticket: u64) {
-        self.settled.extend(self.answered.remove(&ticket).unwrap_or_default());
+        let settled = self.answered.remove(&ticket).unwrap_or_default();
+        self.marks.extend(settled.iter().map(|(.., mark)| *mark));
+        self.settled.extend(settled);
+    }
+
+    /// Whether a copy of this message is acknowledged for good.
+    pub(crate) fn has(&self, mark: u64) -> bool {
+        self.marks.contains(&mark)
     }
 
     pub(crate) fn check_lent(&self, message: &LeasedMessage) -> Checked {

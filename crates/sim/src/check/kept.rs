@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{PublishedCopy, Target};
+use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
     Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
 };
@@ -26,7 +26,18 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// A publish was answered, and the answer is on its way.
-    pub(crate) fn answered(&mut self, broker: &Broker, ticket: u64, request: &Request, answer: &Answer) {
+    pub(crate) fn answered(
+        &mut self,
+        broker: &Broker,
+        ticket: u64,
+        step: &Step<'_>,
+        request: &Request,
+        answer: &Answer,
+    ) {
+        if let Request::PublishOne(message) = request {
+            self.answered.insert(ticket, untold_copies(step, message));
+            return;
+        }
         let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else { return };
         let is_single = messages.len() == 1;
         let is_direct = messages.iter().all(|message| matches!(message.to, Target::Queue(_)));
@@ -74,6 +85,17 @@ impl Kept {
         let marks = refold.marks();
         self.confirmed.retain(|name, _| marks.contains_key(name));
     }
+}
+
+/// The copies of a message of which nothing was told but how many: what came with it, and what was pending under its id.
+fn untold_copies(step: &Step<'_>, message: &NewMessage) -> Copies {
+    let mark = mark_of(message.content.content_type());
+    let new = step.arrivals().map(|(queue, copy)| ((queue, copy.seq), mark));
+    let pending = message.id.iter().flat_map(|id| {
+        let there = step.before.messages().filter(move |(_, copy)| copy.id() == Some(id));
+        there.filter(|(_, copy)| copy.state != State::Dead).map(|(queue, copy)| ((queue, copy.seq), None))
+    });
+    pending.chain(new).collect()
 }
 
 /// Everything that is no longer there had a reason to go.
@@ -126,7 +148,7 @@ fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Mess
     let is_evicted = is_free(gone)
         && gone.expires > step.now
         && settings.last_value.is_none()
-        && matches!(step.request, Some(Request::Publish { .. }));
+        && matches!(step.request, Some(Request::Publish { .. } | Request::PublishOne(_)));
     if !is_evicted {
         return Ok(());
     }
@@ -185,7 +207,7 @@ fn may_leave(
         ) => BTreeSet::from([&**queue]),
         _ => BTreeSet::new(),
     };
-    if named.contains(queue.1) {
+    if named.contains(queue.1) || step.given.contains(&(queue.0, message.seq)) {
         return true;
     }
     let settings = &book.settings[&queue.0];
@@ -198,7 +220,8 @@ fn may_leave(
         return stands && (is_over || makes_room);
     };
     let outcome = ended.settled.get(&lease.receipt).copied();
-    let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now);
+    let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now)
+        || lease.until <= step.now;
     let was_lost = lease.consumer.is_some_and(|consumer| ended.cancelled.contains(&consumer));
     if outcome.is_none() && !ran_out && !was_lost {
         return false;

@@ -14,9 +14,11 @@ pub(crate) mod pick;
 pub(crate) mod refold;
 pub(crate) mod route;
 
+use std::collections::BTreeSet;
+
 use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::Time;
+use overtake_lane::{Message, QueueId, Seq, Time};
 
 use crate::audit::Audit;
 
@@ -24,10 +26,28 @@ use crate::audit::Audit;
 pub(crate) struct Step<'a> {
     pub(crate) now: Time,
     /// What was asked and answered at once; `None` when time passed.
+    /// Whoever asked.
     pub(crate) request: Option<&'a Request>,
     pub(crate) result: Option<&'a Result<Answer, Refused>>,
     pub(crate) before: &'a Audit,
     pub(crate) after: &'a Audit,
+    /// What was settled as it was given.
+    pub(crate) given: &'a BTreeSet<(QueueId, Seq)>,
+}
+
+impl Step<'_> {
+    /// Messages that came by being published, those given at once not among them.
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = (QueueId, &Message)> {
+        let is_new = |queue: &QueueId, message: &&Message| {
+            let next = self.before.queues.get(queue).map_or(Seq(0), |seen| seen.next_seq);
+            message.seq >= next && message.deaths().is_none()
+        };
+        let newest = self.after.queues.iter().flat_map(move |(queue, seen)| {
+            let of_queue = seen.messages.iter().rev().filter(move |message| is_new(queue, message));
+            of_queue.map(move |message| (*queue, message))
+        });
+        newest
+    }
 }
 
 /// The checkers that remember something.

@@ -66,13 +66,14 @@ fn eligible(book: &Book, round: &Round<'_>) -> Vec<(Candidate, Vec<Candidate>)> 
     for (at, (pick, lent)) in round.picks.iter().enumerate().rev() {
         put(&mut heads, *pick);
         // As it was before this lease.
-        *leased.entry(pick.lane).or_insert(1) -= 1;
+        if !lent.is_given {
+            *leased.entry(pick.lane).or_insert(1) -= 1;
+        }
         let floor = urgent_floor(book, round, at);
         let can = heads.values().filter(|head| {
             let cap = lane_cap(round.settings, head.lane);
             let is_capped = cap > 0 && leased.get(&head.lane).is_some_and(|leased| *leased >= cap);
             let is_urgent = floor.is_none_or(|floor| lane_name(round.settings, head.lane).1 >= floor);
-            let _ = lent;
             !is_capped && is_urgent
         });
         all.push((*pick, can.copied().collect()));

@@ -32,6 +32,24 @@ pub(crate) fn check(broker: &Broker, message: &NewMessage, copies: &[PublishedCo
     hold(is_right, Promise::Routed, told)
 }
 
+/// As [`check`], where only the number of copies was told.
+pub(crate) fn check_count(broker: &Broker, message: &NewMessage, copies: u64) -> Checked {
+    let Target::Exchange { name, routing_key, more_keys, .. } = &message.to else { return Ok(()) };
+    let keys: Vec<&str> = std::iter::once(routing_key).chain(more_keys).map(|key| &**key).collect();
+    if name.is_empty() {
+        let known = keys.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
+        return hold(copies == known, Promise::Routed, || format!("{copies} copies of a message to {keys:?}"));
+    }
+    let (is_all, queues) = match reached(broker, name, &keys, message) {
+        Queues::All(queues) => (true, queues),
+        Queues::Among(queues) => (false, queues),
+    };
+    let known = queues.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
+    hold(if is_all { copies == known } else { copies <= known }, Promise::Routed, || {
+        format!("through {name} by {keys:?} a message went to {copies} queues, and {queues:?} are bound for it")
+    })
+}
+
 fn is_ascending(names: &[&str]) -> bool {
     names.windows(2).all(|pair| pair[0] < pair[1])
 }

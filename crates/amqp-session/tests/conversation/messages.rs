@@ -1,0 +1,172 @@
+//! What messages say about themselves, and what becomes of it.
+
+use overtake_properties::{Fields, Properties, Value};
+
+use crate::broker::{Broker, START};
+use crate::client::Client;
+use crate::words::{n, short, t, table};
+
+fn with_queue() -> (Broker, Client) {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("q", &[]);
+    (broker, ann)
+}
+
+#[test]
+fn every_property_comes_out_as_it_went_in() {
+    let (_broker, mut ann) = with_queue();
+    let headers = table(&[("a", n(1)), ("b", Value::Bool(true)), ("c", Value::Void)]);
+    let fields = Fields {
+        content_type: Some(short("text/plain")),
+        content_encoding: Some(short("gzip")),
+        headers: Some(headers.view()),
+        delivery_mode: Some(2),
+        priority: Some(200),
+        correlation_id: Some(short("c1")),
+        reply_to: Some(short("answers")),
+        expiration: Some(short("60000")),
+        message_id: Some(short("m1")),
+        timestamp: Some(START.0 / 1_000),
+        kind: Some(short("order")),
+        user_id: Some(short("guest")),
+        app_id: Some(short("app")),
+        cluster_id: Some(short("cluster")),
+    };
+    ann.send("", "q", fields, "a");
+    ann.send("", "q", Fields::default(), "b");
+    assert_eq!(ann.take_all("q"), "a b");
+    assert_eq!(Fields::of(ann.letter("a").properties.view()), fields);
+    assert_eq!(ann.letter("b").properties, Properties::EMPTY);
+}
+
+#[test]
+fn an_empty_body_and_a_long_one_come_out_as_they_went_in() {
+    let (_broker, mut ann) = with_queue();
+    let long = "x".repeat(100_000);
+    ann.route("", "q", "");
+    ann.route("", "q", &long);
+    assert_eq!(ann.get("q"), "");
+    assert_eq!(ann.get("q"), long);
+}
+
+#[test]
+fn an_expiration_is_whole_milliseconds_as_text() {
+    let (broker, mut ann) = with_queue();
+    for wrong in ["soon", "-1", "1.5", "", " 1", "99999999999999999999"] {
+        let fields = Fields { expiration: Some(short(wrong)), ..Fields::default() };
+        let told = ann.refused(|ann| ann.send("", "q", fields, "a"));
+        let expected = format!("406 PRECONDITION_FAILED - invalid expiration '{wrong}': ");
+        assert!(told.starts_with(&expected), "{told}");
+        assert_eq!(ann.fault, (60, 40), "basic.publish");
+    }
+    assert_eq!(broker.waiting("q"), "");
+}
+
+#[test]
+fn an_expiration_of_0_ends_what_nobody_takes_at_once() {
+    let (broker, mut ann) = with_queue();
+    let now = Fields { expiration: Some(short("0")), ..Fields::default() };
+    ann.send("", "q", now, "a");
+    ann.hears();
+    assert_eq!(broker.waiting("q"), "");
+    ann.consume("q");
+    ann.send("", "q", now, "b");
+    assert_eq!(ann.hears(), "b");
+}
+
+#[test]
+fn a_user_id_is_the_users_own() {
+    let (_broker, mut ann) = with_queue();
+    ann.send("", "q", Fields { user_id: Some(short("guest")), ..Fields::default() }, "a");
+    assert_eq!(ann.take_all("q"), "a");
+    let fields = Fields { user_id: Some(short("eve")), ..Fields::default() };
+    let told = ann.refused(|ann| ann.send("", "q", fields, "b"));
+    assert_eq!(
+        told,
+        "406 PRECONDITION_FAILED - user_id property set to 'eve' but authenticated user was 'guest'"
+    );
+}
+
+/// In a durable queue, whatever its delivery mode: promotion.
+#[test]
+fn a_transient_message_survives_a_restart_and_says_what_it_said() {
+    let (mut broker, mut ann) = with_queue();
+    ann.send("", "q", Fields { delivery_mode: Some(1), ..Fields::default() }, "a");
+    ann.hears();
+    broker.restart();
+    let mut ann = broker.connect();
+    assert_eq!(ann.take_all("q"), "a");
+    assert_eq!(ann.letter("a").properties.view().delivery_mode(), Some(1));
+}
+
+#[test]
+fn a_message_of_an_id_that_waits_is_stored_once() {
+    let (broker, mut ann) = with_queue();
+    ann.confirm();
+    for _ in 0..2 {
+        ann.send_with("", "q", &[("x-overtake-id", t("one"))], "a");
+    }
+    assert_eq!(ann.hears(), "safe 1 2");
+    assert_eq!(broker.waiting("q"), "a:0");
+    assert_eq!(ann.take_all("q"), "a");
+    ann.send_with("", "q", &[("x-overtake-id", t("one"))], "b");
+    assert_eq!(ann.take_all("q"), "b", "the id is free again");
+    let told = ann.refused(|ann| ann.send_with("", "q", &[("x-overtake-id", n(1))], "a"));
+    assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-overtake-id' is no text");
+}
+
+#[test]
+fn a_message_says_how_often_it_came_back() {
+    let (_broker, mut ann) = with_queue();
+    ann.send_with("", "q", &[("more", n(1))], "a");
+    for (came, headers) in [
+        ("a", "{more: 1}"),
+        ("a!", "{more: 1, x-delivery-count: 1}"),
+        ("a!", "{more: 1, x-delivery-count: 2}"),
+    ] {
+        assert_eq!(ann.get("q"), came);
+        assert_eq!(ann.letter("a").headers(), headers);
+        ann.put_back("a");
+    }
+}
+
+// ---- confirms and returns ----
+
+#[test]
+fn confirms_are_gathered_and_none_is_missing() {
+    let (_broker, mut ann) = with_queue();
+    ann.confirm();
+    let bodies: Vec<String> = (0..500).map(|at| format!("m{at}")).collect();
+    ann.publish("q", &bodies.join(" "));
+    let numbers: Vec<String> = (1..=500).map(|number| number.to_string()).collect();
+    assert_eq!(ann.hears(), format!("safe {}", numbers.join(" ")));
+    ann.on(2).confirm();
+    ann.publish("q", "a");
+    assert_eq!(ann.hears(), "safe 1", "each channel counts for itself");
+}
+
+/// What came together to be durable is told together.
+#[test]
+fn what_is_safe_together_is_told_together() {
+    let (_broker, mut ann) = with_queue();
+    ann.confirm();
+    let many = (0..100).map(|at| format!("m{at}")).collect::<Vec<_>>().join(" ");
+    ann.together(|ann| ann.publish("q", &many));
+    assert_eq!(ann.hears_in_order(), "safe 100");
+}
+
+#[test]
+fn a_message_is_returned_before_it_is_confirmed() {
+    let (_broker, mut ann) = with_queue();
+    ann.confirm();
+    let fields = Fields { priority: Some(7), ..Fields::default() };
+    ann.send_as("amq.direct", "nobody", "mandatory", fields, "a");
+    assert_eq!(ann.hears_in_order(), "returned a: 312 NO_ROUTE · safe 1");
+    assert_eq!(ann.letter("a").route(), "amq.direct/nobody");
+    assert_eq!(ann.letter("a").properties.view().priority(), Some(7));
+    ann.route("amq.direct", "nobody", "b");
+    assert_eq!(ann.hears(), "safe 2", "it was not mandatory");
+    ann.send_as("", "q", "mandatory", fields, "c");
+    assert_eq!(ann.hears(), "safe 3");
+}

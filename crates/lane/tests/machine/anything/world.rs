@@ -1,0 +1,455 @@
+//! A world that is asked, and what it remembers of it to judge what comes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use overtake_lane::{
+    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Delivery, Destination, Existing, Get,
+    Headers, Identity, MessageView, Options, Outcome, Overflow, Place, Publish, Pull, QueueId, Receipt,
+    Refusal, Reply, Seq, SessionId, Status, Time, UrgentCredit, Which, WindowId,
+};
+use proptest::sample::Index;
+
+use super::drawing::*;
+use crate::watch::{Watch, browse};
+
+/// Who takes, as the test knows it from what it asked and what it was told.
+#[derive(Clone, Debug)]
+pub(super) struct Taker {
+    pub(super) queue: Arc<str>,
+    pub(super) window: u32,
+    pub(super) urgent: Option<UrgentCredit>,
+    pub(super) priority: i32,
+    pub(super) stays: bool,
+    pub(super) terms: Terms,
+    /// The step it came with.
+    pub(super) joined: u64,
+    /// Of one without acknowledgements, what it has not read.
+    pub(super) unread: u32,
+    /// It held something too long.
+    pub(super) is_stopped: bool,
+}
+
+pub(super) type Snapshot = BTreeMap<(QueueId, Seq), MessageView>;
+
+pub(super) struct World {
+    pub(super) watch: Watch,
+    pub(super) takers: BTreeMap<ConsumerId, Taker>,
+    /// Those who left and may hold something still.
+    pub(super) left: BTreeMap<ConsumerId, Terms>,
+    /// Shared windows that have a size.
+    pub(super) windows: BTreeMap<WindowId, u32>,
+    /// Queues that may end by themselves, or with a restart or a session.
+    pub(super) passing: BTreeSet<QueueId>,
+    /// Given out and not seen to end.
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) next: u64,
+    pub(super) held: bool,
+    /// What it was told, when it asked last.
+    pub(super) told: String,
+}
+
+/// What may have happened to messages in a step.
+#[derive(Default)]
+pub(super) struct Licence {
+    pub(super) settled: Vec<Receipt>,
+    pub(super) removes: bool,
+    pub(super) publishes: bool,
+    pub(super) reprioritises: bool,
+    pub(super) replays: bool,
+    pub(super) cancels: bool,
+    pub(super) extends: bool,
+    pub(super) restarts: bool,
+}
+
+impl World {
+    pub(super) fn new(keep: Option<usize>) -> Self {
+        let options =
+            Options { life: 1, seed: 7, max_message_bytes: 35, default_ttl_ms: 90_000, ..Options::default() };
+        let mut watch = Watch::new(options, Time(1_000_000));
+        if let Some(keep) = keep {
+            watch.spill(keep);
+        }
+        Self {
+            watch,
+            takers: BTreeMap::new(),
+            left: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            passing: BTreeSet::new(),
+            deliveries: Vec::new(),
+            next: 100,
+            held: false,
+            told: String::new(),
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let names: Vec<(QueueId, Arc<str>)> =
+            self.watch.broker.views(self.watch.now, None).map(|view| (view.queue, view.name)).collect();
+        let all = names.into_iter().flat_map(|(id, name)| {
+            let views = browse(&self.watch.broker, &name, BrowseOrder::Published);
+            views.into_iter().map(move |view| ((id, view.seq), view))
+        });
+        all.collect()
+    }
+
+    /// All that can be seen, but for where contents are now.
+    pub(super) fn picture(&self) -> Vec<String> {
+        let mut picture = vec![self.told.clone()];
+        for mut view in self.snapshot().into_values() {
+            view.place = self.watch.first_place(view.place);
+            picture.push(format!("{view:?}"));
+        }
+        let lanes = self.watch.broker.views(self.watch.now, None).map(|view| format!("{:?}", view.lanes));
+        picture.extend(lanes);
+        let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
+        picture.extend(leases.map(|lease| format!("{lease:?}")));
+        picture
+    }
+
+    pub(super) fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
+        let before = self.snapshot();
+        let is_publish = matches!(command, Command::Publish(_));
+        let (reply, step) = self.watch.apply(command);
+        self.told = format!("{reply:?}");
+        let may_die = is_publish && reply == Err(Refusal::QueueFull);
+        if reply.is_err() && !(may_die && self.dead_letters_what_it_refuses()) {
+            assert!(
+                step.facts.is_empty() && step.effects.is_empty(),
+                "refused, but something happened: {step:?}"
+            );
+        }
+        self.judge(&before, &step, licence);
+        reply
+    }
+
+    pub(super) fn dead_letters_what_it_refuses(&self) -> bool {
+        let mut views = self.watch.broker.views(self.watch.now, None);
+        views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
+    }
+
+    pub(super) fn ask_by(
+        &mut self,
+        session: u64,
+        command: Command,
+        licence: &Licence,
+    ) -> Result<Reply, Refusal> {
+        if session == 0 {
+            return self.ask(command, licence);
+        }
+        let (session, command) = (SessionId(session), Box::new(command));
+        self.ask(Command::By { session, command }, licence)
+    }
+
+    /// A new number.
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn take(&mut self, consumer: ConsumerId, taker: Taker, command: Command) {
+        let session = taker.terms.session;
+        let (queue, is_exclusive) = (Arc::clone(&taker.queue), taker.terms.exclusive);
+        let others = self.takers.values().filter(|other| other.stays && other.queue == queue);
+        let is_alone = taker.stays && others.clone().any(|other| is_exclusive || other.terms.exclusive);
+        let view = self.watch.broker.view(self.watch.now, &queue);
+        let is_locked =
+            view.as_ref().is_ok_and(|view| view.owner.is_some_and(|owner| owner != SessionId(session)));
+        let expected = match view {
+            Err(refusal) => Err(refusal),
+            Ok(_) if is_locked => Err(Refusal::QueueLocked),
+            Ok(_) if is_alone => Err(Refusal::ConsumerExclusive),
+            Ok(_) => Ok(()),
+        };
+        if expected.is_ok() {
+            self.takers.insert(consumer, taker);
+        }
+        let answer = self.ask_by(session, command, &Licence::default());
+        assert_eq!(answer.map(drop), expected);
+    }
+
+    pub(super) fn act(&mut self, op: &Op) {
+        // Time that has passed is a step of its own, so that a refusal can be seen to change nothing.
+        match op {
+            Op::Declare { queue, settings } => {
+                let (name, settings) = (QUEUES[*queue].into(), settings.clone());
+                let _ = self.ask(Command::declare(name, settings), &Licence::default());
+            }
+            Op::Delete { queue, if_empty, if_unused } => {
+                let (name, if_empty, if_unused) = (QUEUES[*queue].into(), *if_empty, *if_unused);
+                let licence = Licence { removes: true, ..Licence::default() };
+                let _ = self.ask(Command::DeleteQueue { name, if_empty, if_unused }, &licence);
+            }
+            Op::Publish(message) => {
+                let publish = self.publish(message);
+                let licence = Licence { publishes: true, ..Licence::default() };
+                let _ = self.ask(Command::Publish(publish), &licence);
+            }
+            Op::Transact { publishes, settles } => self.transact(publishes, settles),
+            Op::Consume { id, queue, window, urgent, priority, terms } => {
+                let consumer = ConsumerId(*id);
+                let (queue, terms) = (Arc::<str>::from(QUEUES[*queue]), *terms);
+                let consume = Consume {
+                    window: Some(*window),
+                    shared: terms.shared.map(|number| window_of(terms.session, number)),
+                    urgent: *urgent,
+                    priority: *priority,
+                    exclusive: terms.exclusive,
+                    no_ack: terms.no_ack,
+                    ..Consume::new(consumer, Arc::clone(&queue))
+                };
+                if self.takers.contains_key(&consumer) || self.left.contains_key(&consumer) {
+                    return;
+                }
+                let joined = self.number();
+                let taker = Taker {
+                    queue,
+                    window: *window,
+                    urgent: *urgent,
+                    priority: *priority,
+                    stays: true,
+                    terms,
+                    joined,
+                    unread: 0,
+                    is_stopped: false,
+                };
+                self.take(consumer, taker, Command::Consume(consume));
+            }
+            Op::Cancel { id } => {
+                let consumer = ConsumerId(*id);
+                let licence = Licence { cancels: true, ..Licence::default() };
+                self.takers.remove(&consumer);
+                self.left.remove(&consumer);
+                self.watch.forget(consumer);
+                let _ = self.ask(Command::Cancel { consumer }, &licence);
+            }
+            Op::Make { queue, settings, identity, existing, session } => {
+                let (durable, exclusive, auto_delete) = *identity;
+                let identity = Identity { durable, exclusive, auto_delete, arguments: [7].into() };
+                let there = self.watch.broker.view(self.watch.now, QUEUES[*queue]).ok();
+                let same = there.as_ref().map(|view| Box::new(view.settings.clone()));
+                let settings = settings.clone().or(same).unwrap_or_default();
+                let differs = there.as_ref().is_some_and(|view| {
+                    *existing == Existing::Same
+                        && (!view.identity.is_same(&identity) || view.settings != *settings)
+                });
+                let existing = *existing;
+                let name = QUEUES[*queue].into();
+                let declare = Command::DeclareQueue { name, settings, identity, existing };
+                let answer = self.ask_by(*session, declare, &Licence::default());
+                assert!(!differs || answer.is_err(), "one that differs is refused");
+            }
+            Op::Get { queue, no_ack, session } => {
+                let (consumer, queue) = (ConsumerId(self.number()), QUEUES[*queue].into());
+                let get = Get { consumer, queue, no_ack: *no_ack };
+                let _ = self.ask_by(*session, Command::Get(get), &Licence::default());
+            }
+            Op::Leave { id } => {
+                let consumer = ConsumerId(*id);
+                if let Some(taker) = self.takers.remove(&consumer) {
+                    self.left.insert(consumer, taker.terms);
+                    let cancels = taker.terms.session == 0;
+                    let _ = self.ask(Command::Leave { consumer }, &Licence { cancels, ..Licence::default() });
+                }
+            }
+            Op::Took { id, messages } => {
+                if let Some(taker) = self.takers.get_mut(&ConsumerId(*id)) {
+                    taker.unread = taker.unread.saturating_sub(*messages);
+                    let took = Command::Took { consumer: ConsumerId(*id), messages: *messages };
+                    let _ = self.ask(took, &Licence::default());
+                }
+            }
+            Op::SetWindow { window, size } => {
+                let window = window_of(1, *window);
+                self.windows.insert(window, *size);
+                let _ = self.ask(Command::SetWindow { window, size: *size }, &Licence::default());
+            }
+            Op::EndSession { session } => {
+                let session = SessionId(*session);
+                self.left.retain(|_, terms| terms.session != session.0);
+                self.windows.retain(|window, _| window.session != session);
+                let licence = Licence { cancels: true, ..Licence::default() };
+                let _ = self.ask(Command::EndSession { session }, &licence);
+                let mut all = self.takers.values();
+                assert!(all.all(|taker| taker.terms.session != session.0), "all of it has ended");
+            }
+            Op::Pull { queue, max, visibility_ms, wait_ms } => {
+                let consumer = ConsumerId(self.number());
+                let queue: Arc<str> = QUEUES[*queue].into();
+                let taker = Taker {
+                    queue: Arc::clone(&queue),
+                    window: *max,
+                    urgent: None,
+                    priority: 0,
+                    stays: false,
+                    terms: Terms::default(),
+                    joined: consumer.0,
+                    unread: 0,
+                    is_stopped: false,
+                };
+                let pull = Pull {
+                    consumer,
+                    queue,
+                    max: *max,
+                    max_bytes: u64::from(*max & 1) * 9,
+                    visibility_ms: *visibility_ms,
+                    until: self.watch.now.after(*wait_ms),
+                };
+                self.take(consumer, taker, Command::Pull(pull));
+            }
+            Op::Settle { which, outcome } => {
+                let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
+                let licence = Licence { settled: receipts.clone(), ..Licence::default() };
+                let before = self.snapshot();
+                let held: Vec<bool> =
+                    receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
+                let reply =
+                    self.ask(Command::Settle { receipts: receipts.clone(), outcome: *outcome }, &licence);
+                let Ok(Reply::Each(results)) = reply else { panic!("{reply:?}") };
+                for (at, (receipt, result)) in receipts.iter().zip(results).enumerate() {
+                    let first = !receipts[..at].contains(receipt);
+                    assert_eq!(
+                        result.is_ok(),
+                        first && held[at],
+                        "a receipt holds while its lease does: {receipt:?}"
+                    );
+                }
+            }
+            Op::Extend { which, ms } => {
+                if let Some(receipt) = self.receipt(which) {
+                    let licence = Licence { extends: true, ..Licence::default() };
+                    let _ =
+                        self.ask(Command::Extend { receipts: vec![receipt], visibility_ms: *ms }, &licence);
+                }
+            }
+            Op::Reprioritise { queue, which, priority } => {
+                let licence = Licence { reprioritises: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let priority = (*priority).into();
+                let _ = self.ask(Command::Reprioritise { queue, which, priority }, &licence);
+            }
+            Op::Remove { queue, which } => {
+                let licence = Licence { removes: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let _ = self.ask(Command::Remove { queue, which }, &licence);
+            }
+            Op::Purge { queue, status } => {
+                let licence = Licence { removes: true, ..Licence::default() };
+                let _ = self.ask(Command::Purge { queue: QUEUES[*queue].into(), status: *status }, &licence);
+            }
+            Op::Replay { queue, which, promote } => {
+                let licence = Licence { replays: true, ..Licence::default() };
+                let (queue, which) = (QUEUES[*queue].into(), self.which(*queue, which));
+                let promote = promote.map(Into::into);
+                let _ = self.ask(Command::Replay { queue, which, promote }, &licence);
+            }
+            Op::Bind { queue, key } => {
+                let _ = self.ask(Command::Bind(binding(*queue, key)), &Licence::default());
+                let _ = self.ask(Command::Bind(fanout(*queue)), &Licence::default());
+            }
+            Op::Unbind { queue, key } => {
+                let _ = self.ask(Command::Unbind(binding(*queue, key)), &Licence::default());
+            }
+            Op::Wait { ms } => {
+                let before = self.snapshot();
+                let step = self.watch.wait(*ms);
+                self.judge(&before, &step, &Licence::default());
+            }
+            Op::Hold(held) => {
+                let before = self.snapshot();
+                self.held = *held;
+                let step = self.watch.hold(*held);
+                self.judge(&before, &step, &Licence::default());
+            }
+            Op::PlanRewrite { at, many } => self.watch.plan_rewrite(at.index(1 << 16), *many),
+            Op::EndRewrite { nth, is_written } => self.watch.end_rewrite(nth.index(1 << 16), *is_written),
+            Op::Restart => {
+                let before = self.snapshot();
+                self.takers.clear();
+                self.left.clear();
+                self.windows.clear();
+                self.held = false;
+                let step = self.watch.restart();
+                self.judge(&before, &step, &Licence { restarts: true, ..Licence::default() });
+            }
+        }
+    }
+
+    pub(super) fn transact(&mut self, publishes: &[Message], settles: &[(Index, Outcome)]) {
+        let publishes: Vec<Publish> = publishes.iter().map(|message| self.publish(message)).collect();
+        let settlements: Vec<(Receipt, Outcome)> =
+            settles.iter().filter_map(|(index, outcome)| Some((self.receipt(index)?, *outcome))).collect();
+        let settled = settlements.iter().map(|(receipt, _)| *receipt).collect();
+        let licence = Licence { settled, publishes: true, ..Licence::default() };
+        let _ = self.ask(Command::Transact { publishes, settlements }, &licence);
+    }
+
+    pub(super) fn publish(&mut self, message: &Message) -> Publish {
+        self.next += 1;
+        let to = match message.queue {
+            Some(queue) => Address::Queue(QUEUES[queue].into()),
+            None => Address::Exchange {
+                name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
+                routing_key: message.key_route.into(),
+                more_keys: Vec::new(),
+                marks: Arc::new(Headers::new()),
+                mandatory: message.bytes.is_multiple_of(2),
+            },
+        };
+        Publish {
+            to,
+            priority: message.priority.into(),
+            id: message.id.map(|id| format!("id{id}").into()),
+            key: message.key.map(|key| format!("key{key}").into()),
+            ttl_ms: message.ttl_ms,
+            delay_ms: message.delay_ms,
+            bytes: message.bytes,
+            place: Place(self.next),
+        }
+    }
+
+    pub(super) fn receipt(&self, index: &Index) -> Option<Receipt> {
+        // The latest ones, so that most of them hold.
+        let recent = &self.deliveries[self.deliveries.len().saturating_sub(8)..];
+        (!recent.is_empty()).then(|| index.get(recent).receipt)
+    }
+
+    pub(super) fn held_before(&self, before: &Snapshot, receipt: &Receipt) -> bool {
+        let last = self.deliveries.iter().rev().find(|delivery| {
+            (delivery.receipt.queue, delivery.receipt.seq) == (receipt.queue, receipt.seq)
+                && delivery.receipt.lease <= receipt.lease
+        });
+        let leased =
+            before.get(&(receipt.queue, receipt.seq)).is_some_and(|view| view.status == Status::Leased);
+        let newest = self.deliveries.iter().all(|delivery| {
+            (delivery.receipt.queue, delivery.receipt.seq) != (receipt.queue, receipt.seq)
+                || delivery.receipt.lease <= receipt.lease
+        });
+        leased && last.is_some() && newest
+    }
+
+    pub(super) fn which(&self, queue: usize, chosen: &Chosen) -> Which {
+        let Ok(id) = self.watch.broker.id_of(QUEUES[queue]) else { return Which::All };
+        let all: Vec<MessageView> =
+            self.snapshot().into_iter().filter(|((at, _), _)| *at == id).map(|(_, view)| view).collect();
+        match chosen {
+            Chosen::One(_) if all.is_empty() => Which::Id("nobody".into()),
+            Chosen::One(index) => Which::Id(index.get(&all).id.clone().into()),
+            Chosen::Some(indices) if all.is_empty() => Which::Seqs(indices.iter().map(|_| Seq(9)).collect()),
+            Chosen::Some(indices) => Which::Seqs(indices.iter().map(|index| index.get(&all).seq).collect()),
+            Chosen::All => Which::All,
+        }
+    }
+}
+
+pub(super) fn window_of(session: u64, number: u32) -> WindowId {
+    WindowId { session: SessionId(session), number }
+}
+
+pub(super) fn binding(queue: usize, key: &str) -> Box<Binding> {
+    Box::new(Binding::new("amq.topic", Destination::Queue(QUEUES[queue].into()), key))
+}
+
+pub(super) fn fanout(queue: usize) -> Box<Binding> {
+    Box::new(Binding { exchange: "amq.fanout".into(), ..*binding(queue, "") })
+}
