@@ -1,4 +1,4 @@
-"""A Celery worker as people run it: prefork, late acknowledgements, a window of one; a thousand tasks in three priorities.
+"""A Celery worker as people run it: prefork, late acknowledgements, a window of one; a thousand tasks, three priorities.
 
 The worker is a process of its own, with everything that is on by default: gossip, mingle, events, remote control.
 """

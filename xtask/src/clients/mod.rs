@@ -10,7 +10,7 @@ mod lapin;
 mod python;
 mod skips;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -138,26 +138,27 @@ fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Repo
     let mut counts = Counts::default();
     let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
     for program in PROGRAMS.iter().filter(|program| wanted(program)) {
-        report.step(program.name, program.what, || {
-            let broker = match brokers {
-                Brokers::Ours(binary) => Some(Broker::start(binary)?),
-                Brokers::Other(_) => None,
-            };
-            let url = match (&broker, brokers) {
-                (Some(broker), _) => broker.url().to_owned(),
-                (None, Brokers::Other(url)) => url.clone(),
-                (None, Brokers::Ours(_)) => unreachable!("ours was started"),
-            };
-            let is_other = broker.is_none();
-            let mut stage =
-                Stage { program: program.name, url, is_other, dir: dir.clone(), counts: Counts::default() };
-            let done = (program.body)(&mut stage);
-            counts.add(stage.counts);
-            let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
-            done.and_then(|done| end.map(|()| done))
-        });
+        report.step(program.name, program.what, || play(program, brokers, &dir, &mut counts));
     }
     Ok((report, counts))
+}
+
+/// One program and its broker, which must end well too.
+fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -> Result<Done> {
+    let (url, broker) = match brokers {
+        Brokers::Ours(binary) => {
+            let broker = Broker::start(binary)?;
+            (broker.url().to_owned(), Some(broker))
+        }
+        Brokers::Other(url) => (url.clone(), None),
+    };
+    let is_other = broker.is_none();
+    let mut stage =
+        Stage { program: program.name, url, is_other, dir: dir.to_owned(), counts: Counts::default() };
+    let done = (program.body)(&mut stage);
+    counts.add(stage.counts);
+    let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
+    done.and_then(|done| end.map(|()| done))
 }
 
 #[cfg(test)]
