@@ -160,7 +160,8 @@ fn what_was_acknowledged_before_the_end_is_settled() {
     let mut frames = Vec::new();
     let mut writer = overtake_amqp::FrameWriter::new(&mut frames, 0);
     writer.method(1, basic::Ack { delivery_tag: 1, multiple: false });
-    writer.method(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    writer
+        .method(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
     peer.bytes(&frames);
     assert_eq!(peer.asks(), [Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Ack }]);
 }
