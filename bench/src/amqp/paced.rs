@@ -146,7 +146,7 @@ impl<'a> Paced<'a> {
     }
 
     /// Hears what the broker says. What it delivered before it confirmed a message does not count against that one: all
-    /// that arrived until the confirm was read is read before the confirm is believed.
+    /// that arrived until the confirm was read is read, and begun if the worker is free, before the confirm is believed.
     fn listen(&mut self, wait: Duration) -> Result<()> {
         let [heard, mut came] = ready([self.source.socket(), self.taker.socket()], wait)?;
         let mut confirmed = Vec::new();
@@ -162,6 +162,7 @@ impl<'a> Paced<'a> {
             came = false;
         }
         let now = now_ns();
+        self.work(now)?;
         for number in confirmed {
             let level = self.levels[number as usize];
             self.seen.at_socket.confirmed(number, level, now);

@@ -20,7 +20,7 @@ static OPEN: Measure = Measure::new("opened one after the other", "µs each", Le
 
 pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     let process = stage.broker.process().context("whose memory?")?;
-    let count = stage.count(CONNECTIONS);
+    let count = stage.same_count(CONNECTIONS);
     let before = process.resident()?;
     let (start, mut open) = (Instant::now(), Vec::new());
     for at in 0..count {
