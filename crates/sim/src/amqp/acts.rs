@@ -120,16 +120,24 @@ impl World {
             return Self::says_goodbye(wire);
         }
         wire.side.channels.get_mut(&number).expect("it is open").is_closing = true;
-        let close =
-            wire_channel::Close { reply_code: 200, reply_text: ShortText::literal("bye"), class_id: 0, method_id: 0 };
+        let close = wire_channel::Close {
+            reply_code: 200,
+            reply_text: ShortText::literal("bye"),
+            class_id: 0,
+            method_id: 0,
+        };
         wire.say(number, close);
     }
 
     /// The client has had enough of this connection.
     pub(super) fn says_goodbye(wire: &mut Wire) {
         wire.side.stage = Stage::Closing;
-        let close =
-            connection::Close { reply_code: 200, reply_text: ShortText::literal("bye"), class_id: 0, method_id: 0 };
+        let close = connection::Close {
+            reply_code: 200,
+            reply_text: ShortText::literal("bye"),
+            class_id: 0,
+            method_id: 0,
+        };
         wire.say(0, close);
     }
 
@@ -138,7 +146,9 @@ impl World {
     fn publishes(&mut self, wire: &mut Wire, number: u16, at: usize) {
         for _ in 0..self.chance.amqp.one_of(&[1, 1, 2, 5]) {
             let channel = &wire.side.channels[&number];
-            if channel.unconfirmed.len() >= UNCONFIRMED_MAX || channel.transaction.marks.len() >= UNCONFIRMED_MAX {
+            if channel.unconfirmed.len() >= UNCONFIRMED_MAX
+                || channel.transaction.marks.len() >= UNCONFIRMED_MAX
+            {
                 return;
             }
             let doubts = &mut self.peers.all[at].doubts;
@@ -184,7 +194,9 @@ impl World {
         let frame_max = wire.side.frame_max;
         let content = &message.content;
         let mut writer = FrameWriter::new(&mut wire.up, frame_max);
-        writer.content(number, method, content.properties.view(), &content.body).expect("properties are short");
+        writer
+            .content(number, method, content.properties.view(), &content.body)
+            .expect("properties are short");
         wire.note_letter(mark);
         let channel = wire.side.channels.get_mut(&number).expect("it is open");
         match channel.mode {
@@ -203,7 +215,10 @@ impl World {
         let (key, body) = match rng.below(3) {
             0 => ("remove", format!(r#"{{"queue": "{queue}", "id": "a{id}"}}"#)),
             1 => ("reprioritise", format!(r#"{{"queue": "{queue}", "id": "a{id}", "priority": 3}}"#)),
-            _ => ("reprioritise", format!(r#"{{"queue": "{queue}", "filter": {{"key": "k1"}}, "priority": 2}}"#)),
+            _ => (
+                "reprioritise",
+                format!(r#"{{"queue": "{queue}", "filter": {{"key": "k1"}}, "priority": 2}}"#),
+            ),
         };
         let method = basic::Publish {
             ticket: 0,

@@ -42,11 +42,10 @@ impl Step<'_> {
             let next = self.before.queues.get(queue).map_or(Seq(0), |seen| seen.next_seq);
             message.seq >= next && message.deaths().is_none()
         };
-        let newest = self.after.queues.iter().flat_map(move |(queue, seen)| {
+        self.after.queues.iter().flat_map(move |(queue, seen)| {
             let of_queue = seen.messages.iter().rev().filter(move |message| is_new(queue, message));
             of_queue.map(move |message| (*queue, message))
-        });
-        newest
+        })
     }
 }
 
