@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use overtake_amqp::connection as amqp;
+use overtake_amqp::connection::{self as amqp, Farewell};
 use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
 use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, LocalEngine, Session, SystemClock};
@@ -120,6 +120,8 @@ struct Wire {
     written: usize,
     /// The client says no more.
     is_deaf: bool,
+    /// When the connection is over whatever is unwritten.
+    gone_at: Option<Time>,
 }
 
 /// What has happened.
@@ -151,6 +153,7 @@ impl Wire {
             output: Vec::new(),
             written: 0,
             is_deaf: false,
+            gone_at: None,
         }
     }
 
@@ -193,7 +196,13 @@ impl Wire {
     /// Nothing more is said. What the client still says is read, so that it is not cut off while it does: a reset would take
     /// the last words from it, too.
     async fn part(&mut self, stop: &CancellationToken) -> io::Result<()> {
-        self.socket.close().await?;
+        let farewell = self.conversation.connection().farewell();
+        if farewell == Farewell::Nobody {
+            return Ok(());
+        }
+        if farewell == Farewell::Broker {
+            self.socket.close().await?;
+        }
         let gone = async {
             while self.socket.read(&mut self.input)? == Got::Some {
                 self.input.clear();
@@ -222,10 +231,13 @@ impl Wire {
             // What it said last may wait for the answer to what it said before.
             return self.requests.is_empty() && (self.input.is_empty() || !self.conversation.is_waiting());
         }
-        self.conversation.connection().is_over()
-            && self.requests.is_empty()
-            && self.unwritten() == 0
-            && !self.socket.holds_back()
+        if !self.conversation.connection().is_over() || !self.requests.is_empty() {
+            return false;
+        }
+        let patience = PARTING.as_millis().try_into().unwrap_or(u64::MAX);
+        let gone_at = *self.gone_at.get_or_insert_with(|| now().after(patience));
+        let is_lost = self.conversation.connection().farewell() == Farewell::Nobody || gone_at <= now();
+        is_lost || (self.unwritten() == 0 && !self.socket.holds_back())
     }
 
     fn unwritten(&mut self) -> usize {
@@ -236,7 +248,7 @@ impl Wire {
     async fn next(&mut self, stop: &CancellationToken, is_stopping: bool) -> Happened {
         let (unwritten, holds_back) = (self.unwritten(), self.socket.holds_back());
         let connection = self.conversation.connection();
-        let deadline = connection.next_deadline();
+        let deadline = connection.next_deadline().or(self.gone_at);
         let wants_bytes = !self.is_deaf
             && connection.wants_bytes()
             && self.requests.is_empty()

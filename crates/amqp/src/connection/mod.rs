@@ -102,11 +102,23 @@ enum Stage {
     Over,
 }
 
+/// Who ends the socket of a connection that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// The broker, once everything is written.
+    Broker,
+    /// The client, who has closed the connection; the broker only if it does not.
+    Client,
+    /// Whoever likes: the client is lost.
+    Nobody,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection {
     options: Options,
     stage: Stage,
+    farewell: Farewell,
     /// Until then it must be open, or over.
     patience: Time,
     understands: Understands,
@@ -146,6 +158,7 @@ impl Connection {
             frame_max: FIRST_FRAME_MAX,
             options,
             stage: Stage::Silent,
+            farewell: Farewell::Broker,
             patience: now.after(PATIENCE_MS),
             understands: Understands::default(),
             client_properties: Table::default(),
@@ -257,6 +270,7 @@ impl Connection {
                 self.gather_settlements();
                 self.say(0, CloseOk {});
                 self.stage = Stage::Over;
+                self.farewell = Farewell::Client;
             }
             (Stage::Closing, _) => {}
             (Stage::Running, Method::ConnectionUpdateSecret(_)) => {
@@ -410,13 +424,25 @@ impl Connection {
                     FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
                     self.pulse.say(now);
                 }
-                Beat::Dead => self.stage = Stage::Over,
+                Beat::Dead => self.lose(),
             },
             // It was closed since the last tick.
             Stage::Closing if self.patience == Time(0) => self.patience = now.after(PATIENCE_MS),
-            _ if now >= self.patience => self.stage = Stage::Over,
+            _ if now >= self.patience => self.lose(),
             _ => {}
         }
+    }
+
+    /// The client has said nothing for too long.
+    fn lose(&mut self) {
+        self.stage = Stage::Over;
+        self.farewell = Farewell::Nobody;
+    }
+
+    /// Of a connection that [is over](Self::is_over).
+    #[must_use]
+    pub fn farewell(&self) -> Farewell {
+        self.farewell
     }
 
     // ---- what goes out ----
