@@ -1,7 +1,7 @@
 //! Order, errors, heartbeats, the end.
 
 use overtake_amqp::connection::{Answer, Ask, Operation};
-use overtake_amqp::method::{basic, channel, connection, queue};
+use overtake_amqp::method::{basic, channel, confirm, connection, queue};
 use overtake_lane::{Outcome, Refusal, Time};
 use overtake_properties::TableRef;
 
@@ -149,4 +149,25 @@ fn a_publisher_that_is_not_listened_to_is_not_dead() {
     assert!(!peer.connection.is_over());
     peer.connection.tick(Time(long_after.0 + 120_000));
     assert!(peer.connection.is_over());
+}
+
+#[test]
+fn whoever_has_closed_hears_nothing_more() {
+    let mut peer = Peer::open();
+    peer.say(1, confirm::Select { no_wait: false });
+    peer.consume(1, "c", false);
+    peer.consuming(5);
+    peer.publish(1, "q", false, b"no key");
+    peer.publish(1, "q", false, b"hi");
+    let tokens: Vec<_> = peer.publishes().into_iter().map(|(token, _)| token).collect();
+    peer.hears();
+    let bye = text("bye");
+    peer.say(0, connection::Close { reply_code: 200, reply_text: bye, class_id: 0, method_id: 0 });
+    assert_eq!(peer.hears(), ["0 ConnectionCloseOk(CloseOk)"]);
+    peer.deliver(5, 1);
+    peer.connection.published(tokens[0], Err(Refusal::KeyMissing.into()));
+    peer.connection.published(tokens[1], Ok(1));
+    assert_eq!(peer.hears(), [""; 0], "the first was not taken, and nobody listens any more");
+    let receipts = vec![receipt(1)];
+    assert_eq!(peer.asks().last(), Some(&Ask::Settle { receipts, outcome: Outcome::Release }));
 }
