@@ -246,6 +246,8 @@ impl Connection {
         match (self.stage, method) {
             (_, Method::ConnectionCloseOk(_)) if self.stage == Stage::Closing => self.stage = Stage::Over,
             (_, Method::ConnectionClose(_)) => {
+                // Nothing may follow the answer, whatever the broker still tells.
+                self.leave_channels();
                 self.say(0, CloseOk {});
                 self.stage = Stage::Over;
             }
@@ -303,6 +305,13 @@ impl Connection {
         self.release(channel.take_all());
     }
 
+    fn leave_channels(&mut self) {
+        let numbers: Vec<u16> = self.channels.keys().copied().collect();
+        for number in numbers {
+            self.leave_channel(number);
+        }
+    }
+
     fn release(&mut self, receipts: Vec<Receipt>) {
         if !receipts.is_empty() {
             self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
@@ -314,10 +323,7 @@ impl Connection {
         if matches!(self.stage, Stage::Closing | Stage::Over) {
             return;
         }
-        let numbers: Vec<u16> = self.channels.keys().copied().collect();
-        for number in numbers {
-            self.leave_channel(number);
-        }
+        self.leave_channels();
         let text = violation.code.text(&violation.text);
         let close = Close {
             reply_code: violation.code.code(),
