@@ -130,7 +130,7 @@ impl Broker {
     /// A queue is gone with all that is in it, and those who take from it. Answers the queues that it shared windows with,
     /// where there may be room now.
     pub(crate) fn end_queue(&mut self, id: QueueId, step: &mut Step) -> Vec<QueueId> {
-        let losers = self.losers_of(&self.queue_ref(id).name);
+        let losers = self.unbind_all(id, step);
         let queue = self.forget_queue(id);
         self.sessions.forget_queue(queue.owner, id);
         for consumer in queue.roster.ids() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
+use crate::ids::QueueId;
 use crate::refusal::Refusal;
 use crate::topology::{Binding, Destination, ExchangeSettings, Losers};
 
@@ -61,9 +62,13 @@ impl Broker {
         self.drop_unbound(losers, step);
     }
 
-    /// The exchanges that lose a binding when a queue goes, for [`Broker::drop_unbound`] once it has gone.
-    pub(crate) fn losers_of(&self, queue: &Arc<str>) -> Losers {
-        let to = Destination::Queue(Arc::clone(queue));
+    /// Says that the bindings of a queue are gone, which goes next: bindings know it by its name, and the record that it is
+    /// deleted by its number, which says nothing once the record of its definition is given back. Answers the exchanges that
+    /// lose one, for [`Broker::drop_unbound`].
+    pub(crate) fn unbind_all(&self, queue: QueueId, step: &mut Step) -> Losers {
+        let to = Destination::Queue(Arc::clone(&self.queue_ref(queue).name));
+        let bindings = self.topology.bindings_to(&to);
+        step.facts.extend(bindings.map(|binding| Fact::Unbound(Box::new(binding.clone()))));
         self.topology.bindings_to(&to).map(|binding| Arc::clone(&binding.exchange)).collect()
     }
 

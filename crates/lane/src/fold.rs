@@ -347,6 +347,26 @@ mod tests {
         })
     }
 
+    /// The record of the first queue is given back, that of its binding is not.
+    #[test]
+    fn a_later_queue_does_not_inherit_bindings() {
+        let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
+        let mut apply = |command| broker.apply(Time(1), command, &mut step).expect("it is taken");
+        let binding = crate::Binding::new("amq.topic", crate::Destination::Queue("q".into()), "a");
+        apply(Command::declare("q".into(), Box::default()));
+        apply(Command::Bind(Box::new(binding)));
+        apply(Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false });
+
+        let mut again = Broker::new(Options::default());
+        for fact in step.facts.drain(..).filter(|fact| !matches!(fact, Fact::QueueStored { .. })) {
+            // That the queue is deleted is about what is no longer there.
+            let _ = again.fold(fact, &mut Step::default());
+        }
+        again.apply(Time(2), Command::declare("q".into(), Box::default()), &mut step).expect("it is taken");
+        let is_bound = |fact: &Fact| matches!(fact, Fact::Bound(_));
+        assert!(!again.topology_facts().iter().any(is_bound));
+    }
+
     /// The record of the message that was moved is given back, that of the move is not.
     #[test]
     fn a_sequence_is_not_used_again_when_only_the_move_of_its_message_is_left() {

@@ -129,9 +129,7 @@ impl World {
         found.broker.wake(now, &mut step);
         let audit = Audit::of(core.broker());
         refolding::check_same(&audit, &Audit::of(&found.broker))?;
-        hold(core.broker().topology_facts() == found.broker.topology_facts(), Promise::Refold, || {
-            "the engine recovered other queues or exchanges than its log says".to_owned()
-        })?;
+        refolding::check_topology(core.broker(), &found.broker)?;
         if core.is_behind() {
             self.checks.refold.take_none();
         } else {
@@ -412,11 +410,9 @@ impl World {
             }
         };
         found.check_segments()?;
+        refolding::check_topology(life.core.broker(), &found.broker)?;
         self.checks.refold.check(&found)?;
-        refolding::check_counts(&self.book, &self.audit, &found)?;
-        hold(life.core.broker().topology_facts() == found.broker.topology_facts(), Promise::Refold, || {
-            "the log says other queues or exchanges than there are".to_owned()
-        })
+        refolding::check_counts(&self.book, &self.audit, &found)
     }
 
     /// After a step: whoever waits has got what there is.

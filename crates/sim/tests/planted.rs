@@ -92,3 +92,18 @@ fn a_seed_is_one_story() {
 fn routed_sees_a_copy_missing() {
     check(Sabotage::LosesCopy, Promise::Routed);
 }
+
+#[test]
+fn kept_sees_a_publish_over_amqp_confirmed_that_nobody_asked_for() {
+    check(Sabotage::SwallowsPublish, Promise::Kept);
+}
+
+#[test]
+fn gone_sees_an_acknowledgement_over_amqp_that_is_lost() {
+    check(Sabotage::SwallowsAck, Promise::Gone);
+}
+
+#[test]
+fn kept_sees_a_byte_that_is_another_over_amqp() {
+    check(Sabotage::BendsBytes, Promise::Kept);
+}

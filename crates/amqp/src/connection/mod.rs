@@ -268,6 +268,8 @@ impl Connection {
             (_, Method::ConnectionClose(_)) => {
                 // What was settled before counts.
                 self.gather_settlements();
+                // Nothing may follow the answer, whatever the broker still tells.
+                self.leave_channels();
                 self.say(0, CloseOk {});
                 self.stage = Stage::Over;
                 self.farewell = Farewell::Client;
@@ -326,6 +328,13 @@ impl Connection {
         self.release(channel.take_all());
     }
 
+    fn leave_channels(&mut self) {
+        let numbers: Vec<u16> = self.channels.keys().copied().collect();
+        for number in numbers {
+            self.leave_channel(number);
+        }
+    }
+
     fn release(&mut self, receipts: Vec<Receipt>) {
         if !receipts.is_empty() {
             self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
@@ -338,10 +347,7 @@ impl Connection {
             return;
         }
         self.gather_settlements();
-        let numbers: Vec<u16> = self.channels.keys().copied().collect();
-        for number in numbers {
-            self.leave_channel(number);
-        }
+        self.leave_channels();
         let text = violation.code.text(&violation.text);
         let close = Close {
             reply_code: violation.code.code(),

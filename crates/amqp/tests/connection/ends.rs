@@ -163,5 +163,20 @@ fn what_was_acknowledged_before_the_end_is_settled() {
     writer
         .method(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
     peer.bytes(&frames);
-    assert_eq!(peer.asks(), [Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Ack }]);
+    assert_eq!(peer.asks()[0], Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Ack });
+}
+
+#[test]
+fn whoever_has_closed_hears_nothing_more() {
+    let mut peer = Peer::open();
+    peer.consume(1, "c", false);
+    peer.consuming(5);
+    peer.hears();
+    let bye = text("bye");
+    peer.say(0, connection::Close { reply_code: 200, reply_text: bye, class_id: 0, method_id: 0 });
+    assert_eq!(peer.hears(), ["0 ConnectionCloseOk(CloseOk)"]);
+    peer.deliver(5, 1);
+    assert_eq!(peer.hears(), [""; 0]);
+    let receipts = vec![receipt(1)];
+    assert_eq!(peer.asks().last(), Some(&Ask::Settle { receipts, outcome: Outcome::Release }));
 }

@@ -5,7 +5,7 @@ use overtake_amqp::method::{basic, channel as wire_channel, confirm, connection,
 use overtake_engine::NewMessage;
 use overtake_properties::{Fields, Short, ShortText};
 
-use super::channel::{Channel, Expect, Mode, Sent};
+use super::channel::{Channel, Expect, Mode, Queue, Sent};
 use super::letters;
 use super::side::Stage;
 use super::wire::Wire;
@@ -209,16 +209,22 @@ impl World {
 
     /// An order about messages that wait.
     fn orders(&mut self, wire: &mut Wire, number: u16) {
-        let queue = self.some_amqp_queue();
+        let queue = Queue { name: self.some_amqp_queue(), id: None };
         let rng = &mut self.chance.amqp;
         let id = rng.below(10);
         let (key, body) = match rng.below(3) {
-            0 => ("remove", format!(r#"{{"queue": "{queue}", "id": "a{id}"}}"#)),
-            1 => ("reprioritise", format!(r#"{{"queue": "{queue}", "id": "a{id}", "priority": 3}}"#)),
-            _ => (
-                "reprioritise",
-                format!(r#"{{"queue": "{queue}", "filter": {{"key": "k1"}}, "priority": 2}}"#),
-            ),
+            // Who holds it is not told: so only of queues of which nobody counts what is held.
+            0 if !queue.is_ours() => ("remove", format!(r#"{{"queue": "{}", "id": "a{id}"}}"#, queue.name)),
+            0 | 1 => {
+                ("reprioritise", format!(r#"{{"queue": "{}", "id": "a{id}", "priority": 3}}"#, queue.name))
+            }
+            _ => {
+                let name = &queue.name;
+                (
+                    "reprioritise",
+                    format!(r#"{{"queue": "{name}", "filter": {{"key": "k1"}}, "priority": 2}}"#),
+                )
+            }
         };
         let method = basic::Publish {
             ticket: 0,

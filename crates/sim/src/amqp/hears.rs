@@ -50,6 +50,9 @@ impl World {
     }
 
     fn take(&mut self, wire: &mut Wire, frame: &Frame<'_>) -> Checked {
+        if wire.side.stage == Stage::Over {
+            return wrong(wire, format_args!("a {:?} after the end", frame.kind));
+        }
         match frame.kind {
             FrameKind::Heartbeat => Ok(()),
             FrameKind::Method => {

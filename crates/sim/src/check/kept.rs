@@ -147,6 +147,7 @@ fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Mess
     };
     let is_evicted = is_free(gone)
         && gone.expires > step.now
+        && !step.given.contains(&(queue.0, gone.seq))
         && settings.last_value.is_none()
         && matches!(step.request, Some(Request::Publish { .. } | Request::PublishOne(_)));
     if !is_evicted {

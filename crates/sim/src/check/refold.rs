@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use overtake_lane::{Message, QueueId, State};
+use overtake_lane::{Broker, Fact, Message, QueueId, State};
 use overtake_store::Lsn;
 
 use crate::audit::{Audit, same};
@@ -106,6 +106,16 @@ pub(crate) fn check_counts(book: &Book, live: &Audit, refold: &Refold) -> Checke
         })?;
     }
     Ok(())
+}
+
+/// The same queues, exchanges and bindings.
+pub(crate) fn check_topology(live: &Broker, folded: &Broker) -> Checked {
+    let (live, folded) = (live.topology_facts(), folded.topology_facts());
+    hold(live == folded, Promise::Refold, || {
+        let missing: Vec<&Fact> = live.iter().filter(|fact| !folded.contains(fact)).collect();
+        let other: Vec<&Fact> = folded.iter().filter(|fact| !live.contains(fact)).collect();
+        format!("there is {missing:?} where the log has {other:?}")
+    })
 }
 
 /// Two audits that must be the same, counts and all.
