@@ -11,7 +11,7 @@ use overtake_lane::{
 use super::{Arguments, TIME};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 19] = [
+pub(crate) const KNOWN: [&str; 17] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
@@ -29,8 +29,6 @@ pub(crate) const KNOWN: [&str; 19] = [
     "x-delivery-limit",
     "x-single-active-consumer",
     "x-consumer-timeout",
-    "x-queue-type",
-    "x-queue-mode",
 ];
 
 /// What the client wants, as the engine is asked for it. Arguments that mean nothing here are remembered, as RabbitMQ does.
