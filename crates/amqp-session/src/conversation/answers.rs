@@ -1,0 +1,197 @@
+//! What the session answers, told to the client.
+
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::{Answer, Refused, Token};
+use overtake_engine::core::{Answer as Told, Request};
+use overtake_engine::{Ask as Asked, Failure};
+use overtake_lane::{ConsumerId, Refusal};
+
+use super::{Conversation, VHOST};
+use crate::control::Reply;
+use crate::pending::{Answered, Pending};
+use crate::{arguments, delivery, differs};
+
+impl Conversation {
+    pub(super) fn published(&mut self, result: Result<Told, Failure>) {
+        let (token, reply) = match self.publishes.answered() {
+            Answered::Message(token) => (token, None),
+            Answered::Order(token, reply) => (token, reply),
+        };
+        match (result.map_err(|failure| self.failed(failure)), reply) {
+            (Ok(told), None) => self.connection.published(token, Ok(copies(&told))),
+            (Err(refused), None) => self.connection.published(token, Err(refused)),
+            (result, Some(reply)) => {
+                self.reply(reply, &result);
+                self.connection.published(token, Ok(1));
+            }
+        }
+        self.tell_refused();
+    }
+
+    /// Answers an order with a message. Nobody waits for that one.
+    pub(super) fn reply(&mut self, reply: Reply, result: &Result<Told, Refused>) {
+        let body = match result {
+            Ok(told) => serde_json::json!({ "count": copies(told) }),
+            Err(Refused::Declined(refusal)) => serde_json::json!({
+                "error": refusal.code(),
+                "detail": format!("{refusal}; {}", refusal.hint()),
+            }),
+            Err(Refused::Because { text, .. }) => serde_json::json!({ "error": "failed", "detail": text }),
+        };
+        let request = Request::PublishOne(reply.message(&body));
+        self.requests.push(Asked { token: None, request });
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        token: u64,
+        result: Result<Told, Failure>,
+        next_consumer: &mut dyn FnMut() -> ConsumerId,
+    ) {
+        let Some(pending) = self.pending.remove(&token) else { return };
+        let result = result.map_err(|failure| self.failed(failure));
+        match pending {
+            Pending::Done(token) => self.connection.answer(token, result.map(|_| Answer::Done)),
+            Pending::DoneOrGone(token) => {
+                let result = result.map(|_| Answer::Done).or_else(|refused| match refused {
+                    Refused::Declined(Refusal::NoSuchBinding | Refusal::NoSuchExchange) => Ok(Answer::Done),
+                    other => Err(other),
+                });
+                self.connection.answer(token, result);
+            }
+            Pending::Count(token) => {
+                let result = result.map(|told| Answer::Count(copies(&told)));
+                self.connection.answer(token, result);
+            }
+            Pending::CountOrGone(token) => {
+                let result = match result {
+                    Err(Refused::Declined(Refusal::NoSuchQueue)) => Ok(Answer::Count(0)),
+                    result => result.map(|told| Answer::Count(copies(&told))),
+                };
+                self.connection.answer(token, result);
+            }
+            Pending::Committed(token, publishes) => {
+                let result = result.map(|told| Answer::Committed { unrouted: unrouted(&told, publishes) });
+                self.connection.answer(token, result);
+            }
+            Pending::Got(token) => self.got(token, result),
+            Pending::Consumer(token, consumer) => {
+                if result.is_err() {
+                    self.replies.retain(|_, (replies, _)| *replies != consumer);
+                }
+                self.connection.answer(token, result.map(|_| Answer::Consuming(consumer)));
+            }
+            Pending::Scheme(token, consume, urgent) => {
+                let consumer = next_consumer();
+                let credit = result.and_then(|told| match told {
+                    Told::Queue(view) => urgent.credit(view.settings.scheme, &consume.queue),
+                    told => Err(misunderstood(&told)),
+                });
+                match credit {
+                    Ok(credit) => {
+                        let mut request = arguments::consume(&consume, &consume.queue);
+                        request.urgent = Some(credit);
+                        let request = Request::Consume { consumer, consume: request };
+                        self.request(Pending::Consumer(token, consumer), request);
+                    }
+                    Err(refused) => self.connection.answer(token, Err(refused)),
+                }
+            }
+            Pending::Replies(token, consume, name) => match result {
+                Ok(_) => self.start_replies(token, &consume, &name, next_consumer()),
+                Err(refused) => {
+                    self.replies.retain(|_, (_, replies)| *replies != name);
+                    self.connection.answer(token, Err(refused));
+                }
+            },
+            declared => self.declared(declared, result),
+        }
+    }
+
+    /// What came of a declaration.
+    pub(super) fn declared(&mut self, pending: Pending, result: Result<Told, Refused>) {
+        match (pending, result) {
+            (Pending::Queue(token, declare), Err(Refused::Declined(Refusal::QueueDiffers))) => {
+                let request = Request::Queue(declare.name.as_str().into());
+                self.request(Pending::OtherQueue(token, declare), request);
+            }
+            (Pending::Queue(token, declare), result) => self.queue_there(token, declare.name, result),
+            (Pending::QueueThere(token, name), result) => self.queue_there(token, name, result),
+            (Pending::RepliesThere(token, name), result) => {
+                self.replies_there(token, name, result.map(|_| ()));
+            }
+            (Pending::Exchange(token, declare), Err(Refused::Declined(Refusal::ExchangeDiffers(key)))) => {
+                let request = Request::Exchange(declare.name.as_str().into());
+                self.request(Pending::OtherExchange(token, declare, key), request);
+            }
+            (Pending::Exchange(token, _), result) => {
+                self.connection.answer(token, result.map(|_| Answer::Done));
+            }
+            (Pending::OtherQueue(token, declare), result) => {
+                let refused = match result {
+                    Ok(Told::Queue(is)) => differs::queue(&declare, &is, VHOST),
+                    Ok(told) => misunderstood(&told),
+                    Err(refused) => refused,
+                };
+                self.connection.answer(token, Err(refused));
+            }
+            (Pending::OtherExchange(token, declare, key), result) => {
+                let refused = match result {
+                    Ok(Told::Exchange(is)) => differs::exchange(key, &declare, &is, VHOST),
+                    Ok(told) => misunderstood(&told),
+                    Err(refused) => refused,
+                };
+                self.connection.answer(token, Err(refused));
+            }
+            (pending, _) => unreachable!("{pending:?} is no declaration"),
+        }
+    }
+
+    pub(super) fn queue_there(&mut self, token: Token, name: String, result: Result<Told, Refused>) {
+        let answer = result.and_then(|told| match told {
+            Told::Declared(queue) => {
+                Ok(Answer::Queue { name, messages: queue.ready, consumers: queue.consumers })
+            }
+            told => Err(misunderstood(&told)),
+        });
+        self.connection.answer(token, answer);
+    }
+
+    /// Whether somebody waits for replies, which whoever answers may ask (RabbitMQ). It is somebody else's queue, mostly.
+    pub(super) fn replies_there(&mut self, token: Token, name: String, result: Result<(), Refused>) {
+        let answer = match result {
+            Ok(()) | Err(Refused::Declined(Refusal::QueueLocked)) => {
+                Ok(Answer::Queue { name, messages: 0, consumers: 1 })
+            }
+            Err(refused) => Err(refused),
+        };
+        self.connection.answer(token, answer);
+    }
+
+    pub(super) fn got(&mut self, token: Token, result: Result<Told, Refused>) {
+        match result {
+            Ok(Told::Got(Some(got))) => delivery::leased(&got.message, |delivery| {
+                self.connection.got(token, Ok(Some((*delivery, got.ready))));
+            }),
+            Ok(Told::Got(None)) => self.connection.got(token, Ok(None)),
+            Ok(told) => self.connection.got(token, Err(misunderstood(&told))),
+            Err(refused) => self.connection.got(token, Err(refused)),
+        }
+    }
+}
+
+/// How many messages an answer speaks of.
+fn copies(told: &Told) -> u64 {
+    if let Told::Count(count) = told { *count } else { 0 }
+}
+
+/// The publishes, counted from 0, of which there is no copy.
+fn unrouted(told: &Told, publishes: usize) -> Vec<usize> {
+    let Told::Copies(copies) = told else { return Vec::new() };
+    let routed: std::collections::BTreeSet<usize> = copies.iter().map(|copy| copy.publish).collect();
+    (0..publishes).filter(|publish| !routed.contains(publish)).collect()
+}
+
+fn misunderstood(told: &Told) -> Refused {
+    Refused::because(ReplyCode::InternalError, format!("the broker answered {told:?}"))
+}

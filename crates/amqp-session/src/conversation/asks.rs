@@ -1,0 +1,287 @@
+//! What a client asks: each of its wishes as a request.
+
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::{self as amqp, Answer, Ask, Credentials, NoVhost, Operation, Refused, Token};
+use overtake_engine::Ask as Asked;
+use overtake_engine::core::Request;
+use overtake_lane::{Command, ConsumerId, Existing, Get, Refusal};
+
+use super::{Conversation, GUEST, PUBLISH, REPLIES, RESERVED, VHOST};
+use crate::arguments;
+use crate::control::{self, Reply};
+use crate::message::{self, Publisher, REPLY_TO};
+use crate::pending::Pending;
+
+impl Conversation {
+    pub(super) fn ask(&mut self, ask: Ask, next_consumer: &mut dyn FnMut() -> ConsumerId) {
+        match ask {
+            Ask::Login(credentials) => self.log_in(credentials),
+            Ask::Open { vhost } => {
+                self.connection.opened(if vhost == VHOST { Ok(()) } else { Err(NoVhost::Unknown) });
+            }
+            Ask::Publish { token, channel, publish } => self.publish(token, channel, publish),
+            Ask::Settle { receipts, outcome } => self.tell(Command::Settle { receipts, outcome }),
+            Ask::Leave { consumer } => {
+                self.replies.retain(|_, (replies, _)| *replies != consumer);
+                self.tell(Command::Leave { consumer });
+            }
+            Ask::Took { consumer, messages } => self.tell(Command::Took { consumer, messages }),
+            Ask::Share { channel, messages } => {
+                let request = Request::SetWindow { number: channel.into(), size: messages.into() };
+                self.requests.push(Asked { token: None, request });
+            }
+            Ask::Do { token, channel, operation } => {
+                if let Err(refused) = self.operate(token, channel, operation, next_consumer) {
+                    self.connection.answer(token, Err(refused));
+                }
+            }
+        }
+    }
+
+    /// Users come with the next version: until then there is the one whom clients expect.
+    pub(super) fn log_in(&mut self, credentials: Credentials) {
+        let is_right = match credentials {
+            Credentials::Password { user, password } => {
+                let is_guest = self.is_guest_welcome && user == GUEST && password == GUEST;
+                self.user = user;
+                is_guest
+            }
+            // Whoever signs certificates of clients has said who that is.
+            Credentials::Certificate => match self.certificate.take() {
+                Some(name) => {
+                    self.user = name;
+                    true
+                }
+                None => false,
+            },
+        };
+        self.connection.logged_in(is_right);
+    }
+
+    pub(super) fn publish(&mut self, token: Token, channel: u16, publish: amqp::Publish) {
+        let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
+        if *publish.exchange == *control::EXCHANGE.as_bytes() {
+            let reply = Reply::of(&publish, replies);
+            match control::order(&publish) {
+                Ok(request) => {
+                    self.publishes.order(token, reply);
+                    self.requests.push(Asked { token: Some(PUBLISH), request });
+                }
+                Err(refused) => self.refuse(token, refused),
+            }
+            return;
+        }
+        let publisher = Publisher { user: &self.user, replies };
+        match message::message(publish, &publisher, &mut self.ways) {
+            Ok(message) => {
+                self.publishes.message(token);
+                let request = Request::PublishOne(message);
+                self.requests.push(Asked { token: Some(PUBLISH), request });
+            }
+            Err(refused) => self.refuse(token, refused),
+        }
+    }
+
+    pub(super) fn refuse(&mut self, token: Token, refused: Refused) {
+        self.publishes.refused(token, refused);
+        self.tell_refused();
+    }
+
+    pub(super) fn tell_refused(&mut self) {
+        while let Some((token, refused)) = self.publishes.next_refused() {
+            self.connection.published(token, Err(refused));
+        }
+    }
+
+    pub(super) fn operate(
+        &mut self,
+        token: Token,
+        channel: u16,
+        operation: Operation,
+        next_consumer: &mut dyn FnMut() -> ConsumerId,
+    ) -> Result<(), Refused> {
+        match operation {
+            Operation::DeclareExchange(declare) => self.declare_exchange(token, declare)?,
+            Operation::DeleteExchange { name, .. } if name.starts_with(RESERVED) => {
+                let text = format!("deletion of system exchange '{name}' in vhost '{VHOST}' not allowed");
+                return Err(Refused::because(ReplyCode::AccessRefused, text));
+            }
+            Operation::DeleteExchange { name, if_unused } => {
+                let command = Command::DeleteExchange { name: name.into(), if_unused };
+                self.request(Pending::DoneOrGone(token), Request::Do(command));
+            }
+            Operation::DeclareQueue(declare) => self.declare_queue(token, declare)?,
+            Operation::DeleteQueue { name, if_unused, if_empty } => {
+                let command = Command::DeleteQueue { name: name.into(), if_empty, if_unused };
+                self.request(Pending::CountOrGone(token), Request::Do(command));
+            }
+            Operation::PurgeQueue { name } => {
+                let command = Command::Purge { queue: name.into(), status: None };
+                self.request(Pending::Count(token), Request::Do(command));
+            }
+            Operation::Bind(link) => {
+                let binding = Box::new(arguments::binding(&link, VHOST)?);
+                self.request(Pending::Done(token), Request::Do(Command::Bind(binding)));
+            }
+            Operation::Unbind(link) => {
+                let binding = Box::new(arguments::binding(&link, VHOST)?);
+                self.request(Pending::DoneOrGone(token), Request::Do(Command::Unbind(binding)));
+            }
+            Operation::Consume(consume) => self.consume(token, channel, consume, next_consumer)?,
+            Operation::Cancel { consumer } => {
+                self.replies.retain(|_, (replies, _)| *replies != consumer);
+                self.request(Pending::Done(token), Request::Do(Command::Leave { consumer }));
+            }
+            Operation::Get { queue, no_ack } => {
+                let get = Get { consumer: next_consumer(), queue: queue.into(), no_ack };
+                self.request(Pending::Got(token), Request::Get(get));
+            }
+            Operation::Transact { publishes, settlements } => {
+                let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
+                let publisher = Publisher { user: &self.user, replies };
+                let ways = &mut self.ways;
+                let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
+                let messages = messages.collect::<Result<Vec<_>, _>>()?;
+                let pending = Pending::Committed(token, messages.len());
+                self.request(pending, Request::Publish { messages, settlements });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn declare_exchange(
+        &mut self,
+        token: Token,
+        declare: amqp::DeclareExchange,
+    ) -> Result<(), Refused> {
+        if declare.name == control::EXCHANGE {
+            if declare.passive {
+                self.connection.answer(token, Ok(Answer::Done));
+                return Ok(());
+            }
+            return Err(Refused::because(
+                ReplyCode::AccessRefused,
+                "operation not permitted on overtake.control",
+            ));
+        }
+        if declare.name.is_empty() {
+            return Err(Refusal::ExchangeReserved.into());
+        }
+        if declare.passive {
+            let request = Request::Exchange(declare.name.as_str().into());
+            self.request(Pending::Done(token), request);
+            return Ok(());
+        }
+        let settings = Box::new(arguments::exchange(&declare, VHOST)?);
+        let command = Command::DeclareExchange { name: declare.name.as_str().into(), settings };
+        self.request(Pending::Exchange(token, Box::new(declare)), Request::Do(command));
+        Ok(())
+    }
+
+    pub(super) fn declare_queue(
+        &mut self,
+        token: Token,
+        mut declare: amqp::DeclareQueue,
+    ) -> Result<(), Refused> {
+        if declare.name == REPLY_TO {
+            self.replies_there(token, declare.name, Ok(()));
+            return Ok(());
+        }
+        if declare.name.starts_with(REPLIES) {
+            let command = Command::CheckQueue { name: declare.name.as_str().into() };
+            self.request(Pending::RepliesThere(token, declare.name), Request::Do(command));
+            return Ok(());
+        }
+        if declare.passive {
+            let command = Command::CheckQueue { name: declare.name.as_str().into() };
+            self.request(Pending::QueueThere(token, declare.name), Request::Do(command));
+            return Ok(());
+        }
+        if declare.name.is_empty() {
+            declare.name = self.names.make("amq.gen-");
+        } else if declare.name.starts_with(RESERVED) {
+            let text = format!("queue name '{}' contains reserved prefix '{RESERVED}*'", declare.name);
+            return Err(Refused::because(ReplyCode::AccessRefused, text));
+        }
+        let command = declaration(&declare)?;
+        self.request(Pending::Queue(token, Box::new(declare)), command);
+        Ok(())
+    }
+
+    // ---- consumers ----
+
+    pub(super) fn consume(
+        &mut self,
+        token: Token,
+        channel: u16,
+        consume: amqp::Consume,
+        next_consumer: &mut dyn FnMut() -> ConsumerId,
+    ) -> Result<(), Refused> {
+        if consume.queue == REPLY_TO {
+            return self.consume_replies(token, channel, consume);
+        }
+        if let Some(urgent) = arguments::urgent(&consume, VHOST)? {
+            let request = Request::Queue(consume.queue.as_str().into());
+            self.request(Pending::Scheme(token, Box::new(consume), urgent), request);
+            return Ok(());
+        }
+        let consumer = next_consumer();
+        let request = Request::Consume { consumer, consume: arguments::consume(&consume, &consume.queue) };
+        self.request(Pending::Consumer(token, consumer), request);
+        Ok(())
+    }
+
+    /// Replies to a channel come through a queue of its own, which goes with its consumer.
+    pub(super) fn consume_replies(
+        &mut self,
+        token: Token,
+        channel: u16,
+        consume: amqp::Consume,
+    ) -> Result<(), Refused> {
+        let wrong = |why| Err(Refused::because(ReplyCode::PreconditionFailed, why));
+        if !consume.no_ack {
+            return wrong("reply consumer cannot acknowledge");
+        }
+        if self.replies.contains_key(&channel) {
+            return wrong("reply consumer already set");
+        }
+        let name = self.names.make(REPLIES);
+        let declare = amqp::DeclareQueue {
+            name: name.clone(),
+            passive: false,
+            durable: false,
+            exclusive: true,
+            auto_delete: true,
+            arguments: overtake_properties::Table::default(),
+        };
+        // So that the answer finds which channel it is of.
+        self.replies.insert(channel, (ConsumerId(u64::MAX), name.clone()));
+        self.request(Pending::Replies(token, Box::new(consume), name), declaration(&declare)?);
+        Ok(())
+    }
+
+    pub(super) fn start_replies(
+        &mut self,
+        token: Token,
+        consume: &amqp::Consume,
+        queue: &str,
+        consumer: ConsumerId,
+    ) {
+        let channel = self.replies.values_mut().find(|(_, name)| name == queue);
+        if let Some(replies) = channel {
+            replies.0 = consumer;
+        }
+        let request = Request::Consume { consumer, consume: arguments::consume(consume, queue) };
+        self.request(Pending::Consumer(token, consumer), request);
+    }
+}
+
+fn declaration(declare: &amqp::DeclareQueue) -> Result<Request, Refused> {
+    let queue = arguments::queue(declare, VHOST)?;
+    Ok(Request::Do(Command::DeclareQueue {
+        name: declare.name.as_str().into(),
+        settings: Box::new(queue.settings),
+        identity: queue.identity,
+        existing: Existing::Same,
+    }))
+}

@@ -1,0 +1,171 @@
+//! One connection and one session, each told what the other says.
+
+mod answers;
+mod asks;
+
+use std::collections::BTreeMap;
+
+use bytes::BytesMut;
+use overtake_amqp::ReplyCode;
+use overtake_amqp::connection::{self as amqp, Connection, Refused};
+use overtake_engine::core::Request;
+use overtake_engine::{Ask as Asked, Event, Failure};
+use overtake_lane::{Command, ConsumerId, Time};
+
+use crate::delivery;
+use crate::message::Ways;
+use crate::names::Names;
+use crate::pending::{Pending, Publishes};
+
+/// The only virtual host.
+const VHOST: &str = "/";
+/// What clients log in with where nobody was set up.
+const GUEST: &str = "guest";
+/// What names that belong to the broker begin with.
+const RESERVED: &str = "amq.";
+/// What the names of the queues of replies begin with.
+const REPLIES: &str = "amq.rabbitmq.reply-to.";
+/// What a publish is called that nobody waits for by name.
+const PUBLISH: u64 = 0;
+
+/// What a conversation is told once.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What the connection may do.
+    pub connection: amqp::Options,
+    /// The client may be the user guest.
+    pub is_guest_welcome: bool,
+    /// Whom the certificate names that the client showed.
+    pub certificate: Option<String>,
+    /// At random, so that nobody guesses the names made up for it.
+    pub seed: [u64; 2],
+}
+
+/// A client, from its first byte to its last.
+#[derive(Debug)]
+pub struct Conversation {
+    connection: Connection,
+    is_guest_welcome: bool,
+    certificate: Option<String>,
+    user: String,
+    names: Names,
+    ways: Ways,
+    pending: BTreeMap<u64, Pending>,
+    next_token: u64,
+    publishes: Publishes,
+    /// The queues of channels' replies.
+    replies: BTreeMap<u16, (ConsumerId, String)>,
+    /// Consumers whose queue is gone, to be told so.
+    ended: Vec<ConsumerId>,
+    requests: Vec<Asked>,
+}
+
+impl Options {
+    /// For a client that showed a certificate of this name, or none.
+    #[must_use]
+    pub fn with_certificate(mut self, name: Option<String>) -> Self {
+        self.connection.has_certificate = name.is_some();
+        Self { certificate: name, ..self }
+    }
+}
+
+impl Conversation {
+    /// With somebody who has just connected.
+    #[must_use]
+    pub fn new(now: Time, options: Options) -> Self {
+        Self {
+            connection: Connection::new(now, options.connection),
+            is_guest_welcome: options.is_guest_welcome,
+            certificate: options.certificate,
+            user: String::new(),
+            names: Names::new(options.seed),
+            ways: Ways::default(),
+            pending: BTreeMap::new(),
+            next_token: PUBLISH,
+            publishes: Publishes::default(),
+            replies: BTreeMap::new(),
+            ended: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    /// The connection: its bytes out, its time, whether it is over.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Takes what can be taken of these bytes, as [`Connection::receive`].
+    pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
+        self.connection.receive(now, bytes);
+    }
+
+    /// What is to be asked of the session, in order. Numbers for consumers come from there ([`overtake_engine::Asks::next_consumer`]).
+    pub fn take_requests(&mut self, mut next_consumer: impl FnMut() -> ConsumerId) -> Vec<Asked> {
+        loop {
+            let asks = self.connection.take_asks();
+            if asks.is_empty() {
+                return std::mem::take(&mut self.requests);
+            }
+            for ask in asks {
+                self.ask(ask, &mut next_consumer);
+            }
+        }
+    }
+
+    /// What the session says.
+    pub fn hear(&mut self, events: Vec<Event>, mut next_consumer: impl FnMut() -> ConsumerId) {
+        for event in events {
+            match event {
+                Event::Deliver { consumer, message } => {
+                    delivery::delivered(&message, |delivery| self.connection.deliver(consumer, delivery));
+                }
+                Event::Answer { token: PUBLISH, result } => self.published(result),
+                Event::Answer { token, result } => self.answered(token, result, &mut next_consumer),
+                Event::TimedOut { consumer, .. } => self.connection.timed_out(consumer),
+                Event::Ended { consumer } => self.ended.push(consumer),
+            }
+        }
+        self.tell_ended();
+    }
+
+    /// Whether an operation of a channel is not answered, so that what the channel said after it waits.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Consumers whose queue is gone. Who deletes it hears that first.
+    fn tell_ended(&mut self) {
+        if self.pending.values().any(|pending| matches!(pending, Pending::CountOrGone(_))) {
+            return;
+        }
+        for consumer in std::mem::take(&mut self.ended) {
+            self.replies.retain(|_, (replies, _)| *replies != consumer);
+            self.connection.ended(consumer);
+        }
+    }
+
+    // ---- asking ----
+
+    fn request(&mut self, pending: Pending, request: Request) {
+        self.next_token += 1;
+        self.pending.insert(self.next_token, pending);
+        self.requests.push(Asked { token: Some(self.next_token), request });
+    }
+
+    /// Something that nobody waits for.
+    fn tell(&mut self, command: Command) {
+        self.requests.push(Asked { token: None, request: Request::Do(command) });
+    }
+
+    /// Why there is no answer. A broker that cannot serve ends the connection.
+    fn failed(&mut self, failure: Failure) -> Refused {
+        match failure {
+            Failure::Refused(refused) => Refused::Declined(refused.refusal),
+            Failure::Unavailable(why) => {
+                self.connection.force_close(&format!("the broker is not available: {why}"));
+                Refused::because(ReplyCode::InternalError, why.to_string())
+            }
+        }
+    }
+}
