@@ -10,6 +10,7 @@
 //! is taken from the session while much waits to be written. So a client that reads slowly is sent no more than its
 //! windows, and one that writes fast is slowed by TCP.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -135,6 +136,11 @@ enum Happened {
     Stop,
 }
 
+thread_local! {
+    /// What connections read into, one after the other: an idle one holds no memory for it, a busy one finds it warm.
+    static SPARE: RefCell<BytesMut> = RefCell::default();
+}
+
 fn now() -> Time {
     SystemClock.now()
 }
@@ -218,12 +224,11 @@ impl Wire {
     fn take_in(&mut self) {
         if !self.input.is_empty() {
             self.conversation.receive(now(), &mut self.input);
+            if self.input.is_empty() {
+                SPARE.set(std::mem::take(&mut self.input));
+            }
         }
         self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
-        if self.input.is_empty() {
-            // An idle connection holds no memory to read into.
-            self.input = BytesMut::new();
-        }
     }
 
     fn is_over(&mut self) -> bool {
@@ -272,6 +277,9 @@ impl Wire {
     }
 
     fn read(&mut self) -> io::Result<()> {
+        if self.input.is_empty() {
+            self.input = SPARE.take();
+        }
         self.is_deaf = self.socket.read(&mut self.input)? == Got::End;
         Ok(())
     }
