@@ -48,7 +48,8 @@ pub(crate) fn leased<R>(leased: &LeasedMessage, give: impl FnOnce(&Delivery<'_>)
         receipt: *receipt,
         count: message.count,
         priority: priority.filter(|_| was_given),
-        id: None,
+        // Ids that the broker made up begin so, and no others may.
+        id: Some(message.id.as_str()).filter(|id| !id.starts_with("seq-")),
         deaths: message.deaths.as_deref(),
         content,
     };

@@ -40,9 +40,9 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::BelowPriority
         | Refusal::TooManyLanes
         | Refusal::TooManyCopies
-        | Refusal::TooManyQueues => ReplyCode::PreconditionFailed,
+        | Refusal::TooManyQueues
+        | Refusal::StoreFull => ReplyCode::PreconditionFailed,
         Refusal::Unroutable => ReplyCode::NoRoute,
-        Refusal::StoreFull => ReplyCode::ResourceError,
         Refusal::ConsumerKnown | Refusal::NoSuchConsumer => ReplyCode::InternalError,
     }
 }

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backlog, Broker, BrowseOrder, Command, ConsumerId, Effect, Fact, Message, MessageView, Options, Place,
-    Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time,
+    Backlog, Broker, BrowseOrder, Command, ConsumerId, Destination, Effect, Fact, Message, MessageView,
+    Options, Place, Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time,
 };
 use post::Post;
 use shelf::{Shelf, run_of};
@@ -365,7 +365,17 @@ impl Watch {
         let mut step = Step::default();
         self.folded.clone().wake(self.now, &mut step);
         // But what only a restart ends.
-        step.facts.retain(|fact| !matches!(fact, Fact::ExchangeDeleted { .. }));
+        let is_passing = |to: &Destination| match to {
+            Destination::Queue(name) => {
+                self.broker.view(self.now, name).is_ok_and(|view| !view.identity.is_lasting())
+            }
+            Destination::Exchange(_) => false,
+        };
+        step.facts.retain(|fact| match fact {
+            Fact::ExchangeDeleted { .. } => false,
+            Fact::Unbound(binding) => !is_passing(&binding.to),
+            _ => true,
+        });
         let passing = self.broker.views(self.now, None).filter(|view| !view.identity.is_lasting());
         let mut passing: Vec<Fact> = passing.map(|view| Fact::QueueDeleted { queue: view.queue }).collect();
         passing.sort_by_key(|fact| match fact {
