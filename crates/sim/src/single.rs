@@ -26,12 +26,7 @@ impl Singles {
     }
 
     /// Somebody came, went, or holds less.
-    pub(crate) fn elect(
-        &mut self,
-        queue: QueueId,
-        is_single: bool,
-        takers: &BTreeMap<ConsumerId, Taker>,
-    ) {
+    pub(crate) fn elect(&mut self, queue: QueueId, is_single: bool, takers: &BTreeMap<ConsumerId, Taker>) {
         if !is_single {
             self.0.remove(&queue);
             return;
@@ -44,12 +39,10 @@ impl Singles {
         // Numbers of consumers ascend as they come.
         let best = here().min_by_key(|(id, taker)| (Reverse(taker.priority), **id));
         let active = here().find(|(id, _)| Some(**id) == single.active);
-        let stands = active.is_some_and(|(_, active)| {
-            best.is_none_or(|(_, best)| active.priority >= best.priority)
-        });
-        let holds = active.is_some_and(|(_, taker)| {
-            !taker.no_ack && taker.window.is_some_and(|window| window.held > 0)
-        });
+        let stands =
+            active.is_some_and(|(_, active)| best.is_none_or(|(_, best)| active.priority >= best.priority));
+        let holds = active
+            .is_some_and(|(_, taker)| !taker.no_ack && taker.window.is_some_and(|window| window.held > 0));
         single.is_leaving = !stands && holds;
         if !stands && !holds {
             single.active = best.map(|(id, _)| *id);

@@ -261,7 +261,9 @@ impl World {
             Out::Deliver { consumer, message } => {
                 (comes(*consumer) || self.takes_for_good(*consumer)).then(|| name(&message.receipt))
             }
-            Out::Answer { result: Ok(Answer::Got(Some(got))), .. } if gets => Some(name(&got.message.receipt)),
+            Out::Answer { result: Ok(Answer::Got(Some(got))), .. } if gets => {
+                Some(name(&got.message.receipt))
+            }
             _ => None,
         });
         given.collect()

@@ -389,7 +389,9 @@ impl World {
         let Some(asked) = self.asked.remove(&ticket) else { return };
         let client = match asked.who {
             Who::Client(client) => client,
-            Who::Session(session, token) => return self.told_session((session, token), ticket, asked.request, result),
+            Who::Session(session, token) => {
+                return self.told_session((session, token), ticket, asked.request, result);
+            }
         };
         let loses = self.plan.loses_answers;
         if loses > 0 && !self.is_calm && self.chance.schedule.once_in(loses) {

@@ -11,6 +11,7 @@ use super::side::Stage;
 use super::wire::Wire;
 use crate::book::Letter;
 use crate::failure::Checked;
+use crate::life::Life;
 use crate::world::{Event, World};
 
 /// Channels that a client has open at most.
@@ -120,16 +121,24 @@ impl World {
             return Self::says_goodbye(wire);
         }
         wire.side.channels.get_mut(&number).expect("it is open").is_closing = true;
-        let close =
-            wire_channel::Close { reply_code: 200, reply_text: ShortText::literal("bye"), class_id: 0, method_id: 0 };
+        let close = wire_channel::Close {
+            reply_code: 200,
+            reply_text: ShortText::literal("bye"),
+            class_id: 0,
+            method_id: 0,
+        };
         wire.say(number, close);
     }
 
     /// The client has had enough of this connection.
     pub(super) fn says_goodbye(wire: &mut Wire) {
         wire.side.stage = Stage::Closing;
-        let close =
-            connection::Close { reply_code: 200, reply_text: ShortText::literal("bye"), class_id: 0, method_id: 0 };
+        let close = connection::Close {
+            reply_code: 200,
+            reply_text: ShortText::literal("bye"),
+            class_id: 0,
+            method_id: 0,
+        };
         wire.say(0, close);
     }
 
@@ -138,7 +147,9 @@ impl World {
     fn publishes(&mut self, wire: &mut Wire, number: u16, at: usize) {
         for _ in 0..self.chance.amqp.one_of(&[1, 1, 2, 5]) {
             let channel = &wire.side.channels[&number];
-            if channel.unconfirmed.len() >= UNCONFIRMED_MAX || channel.transaction.marks.len() >= UNCONFIRMED_MAX {
+            if channel.unconfirmed.len() >= UNCONFIRMED_MAX
+                || channel.transaction.marks.len() >= UNCONFIRMED_MAX
+            {
                 return;
             }
             let doubts = &mut self.peers.all[at].doubts;
@@ -158,6 +169,11 @@ impl World {
         let body_max = self.plan.body_max;
         if !self.names.exchanges.is_empty() && self.chance.amqp.once_in(8) {
             let exchange = self.chance.amqp.one_of(&self.names.exchanges);
+            let is_there = |life: &Life| life.core.broker().topology().exchange(&exchange).is_some();
+            // One that is not there costs the channel.
+            if !self.life.as_ref().is_some_and(is_there) && !self.chance.amqp.once_in(10) {
+                return letters::draw(&mut self.chance.amqp, "", "a0", body_max);
+            }
             let key = crate::draw::routing_key(&mut self.chance.amqp);
             return letters::draw(&mut self.chance.amqp, &exchange, &key, body_max);
         }
@@ -184,7 +200,9 @@ impl World {
         let frame_max = wire.side.frame_max;
         let content = &message.content;
         let mut writer = FrameWriter::new(&mut wire.up, frame_max);
-        writer.content(number, method, content.properties.view(), &content.body).expect("properties are short");
+        writer
+            .content(number, method, content.properties.view(), &content.body)
+            .expect("properties are short");
         wire.note_letter(mark);
         let channel = wire.side.channels.get_mut(&number).expect("it is open");
         match channel.mode {
@@ -203,10 +221,15 @@ impl World {
         let (key, body) = match rng.below(3) {
             // Who holds it is not told: so only of queues of which nobody counts what is held.
             0 if !queue.is_ours() => ("remove", format!(r#"{{"queue": "{}", "id": "a{id}"}}"#, queue.name)),
-            0 | 1 => ("reprioritise", format!(r#"{{"queue": "{}", "id": "a{id}", "priority": 3}}"#, queue.name)),
+            0 | 1 => {
+                ("reprioritise", format!(r#"{{"queue": "{}", "id": "a{id}", "priority": 3}}"#, queue.name))
+            }
             _ => {
                 let name = &queue.name;
-                ("reprioritise", format!(r#"{{"queue": "{name}", "filter": {{"key": "k1"}}, "priority": 2}}"#))
+                (
+                    "reprioritise",
+                    format!(r#"{{"queue": "{name}", "filter": {{"key": "k1"}}, "priority": 2}}"#),
+                )
             }
         };
         let method = basic::Publish {

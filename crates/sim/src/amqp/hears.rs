@@ -60,9 +60,18 @@ impl World {
                 let Ok(method) = method else { return wrong(wire, format_args!("{method:?}")) };
                 self.tell(|| {
                     let text = format!("{method:?}");
-                    format!("{:?} on {} hears {}", wire.session, frame.channel, &text[..text.floor_char_boundary(300)])
+                    format!(
+                        "{:?} on {} hears {}",
+                        wire.session,
+                        frame.channel,
+                        &text[..text.floor_char_boundary(300)]
+                    )
                 });
-                self.trace.mix(&[u64::from(frame.channel), method.id().class.into(), method.id().method.into()]);
+                self.trace.mix(&[
+                    u64::from(frame.channel),
+                    method.id().class.into(),
+                    method.id().method.into(),
+                ]);
                 match frame.channel {
                     0 => self.on_connection(wire, &method),
                     number => self.on_channel(wire, number, &method),
@@ -84,12 +93,15 @@ impl World {
                     .entry(Short::literal("authentication_failure_close"), Value::Bool(true));
                 let client = TableBuilder::new()
                     .entry(Short::literal("capabilities"), Value::Table(capabilities.view()));
-                wire.say(0, connection::StartOk {
-                    client_properties: client.view(),
-                    mechanism: text("PLAIN"),
-                    response: b"\0guest\0guest",
-                    locale: text("en_US"),
-                });
+                wire.say(
+                    0,
+                    connection::StartOk {
+                        client_properties: client.view(),
+                        mechanism: text("PLAIN"),
+                        response: b"\0guest\0guest",
+                        locale: text("en_US"),
+                    },
+                );
                 wire.side.stage = Stage::Tune;
             }
             (Stage::Tune, Method::ConnectionTune(tune)) => {
@@ -165,12 +177,7 @@ impl World {
         Ok(())
     }
 
-    fn channel_closed(
-        &mut self,
-        wire: &mut Wire,
-        number: u16,
-        close: &wire_channel::Close<'_>,
-    ) -> Checked {
+    fn channel_closed(&mut self, wire: &mut Wire, number: u16, close: &wire_channel::Close<'_>) -> Checked {
         let is_closing = wire.side.channels[&number].is_closing;
         self.tally.channel_errors += 1;
         wire.say(number, wire_channel::CloseOk {});
@@ -233,7 +240,14 @@ impl World {
     }
 
     /// Publishes are confirmed, or refused.
-    fn confirmed(&mut self, wire: &mut Wire, number: u16, tag: u64, multiple: bool, is_taken: bool) -> Checked {
+    fn confirmed(
+        &mut self,
+        wire: &mut Wire,
+        number: u16,
+        tag: u64,
+        multiple: bool,
+        is_taken: bool,
+    ) -> Checked {
         let channel = wire.side.channels.get_mut(&number).expect("it was just seen");
         let first = if multiple { 0 } else { tag };
         let told: Vec<u64> = channel.unconfirmed.range(first..=tag).map(|(number, _)| *number).collect();

@@ -147,10 +147,8 @@ fn same_fields(said: &Fields<'_>, says: &Fields<'_>, has_died: bool) -> Result<(
         let fields = Fields { headers: None, priority: None, message_id: None, expiration: None, ..*fields };
         fields.encode()
     };
-    let is_same = is_same_id
-        && is_same_expiration
-        && entries(said) == entries(says)
-        && without(said) == without(says);
+    let is_same =
+        is_same_id && is_same_expiration && entries(said) == entries(says) && without(said) == without(says);
     if is_same { Ok(()) } else { Err(format!("{says:?} instead of {said:?}")) }
 }
 

@@ -99,16 +99,19 @@ impl World {
         let Declared { durable, exclusive, auto_delete, arguments } =
             Declared::of(self.options.seed ^ other, &name);
         let passive = self.chance.amqp.once_in(10);
-        wire.say(number, queue::Declare {
-            ticket: 0,
-            queue: ShortText::cut(&name),
-            passive,
-            durable,
-            exclusive,
-            auto_delete,
-            no_wait: false,
-            arguments: arguments.view(),
-        });
+        wire.say(
+            number,
+            queue::Declare {
+                ticket: 0,
+                queue: ShortText::cut(&name),
+                passive,
+                durable,
+                exclusive,
+                auto_delete,
+                no_wait: false,
+                arguments: arguments.view(),
+            },
+        );
         wire.side.channels.get_mut(&number).expect("it is open").expect(Expect::Declare);
     }
 
@@ -124,7 +127,10 @@ impl World {
                 let (exchange, key) = (ShortText::cut(&exchange), crate::draw::pattern(rng));
                 let routing_key = ShortText::cut(&key);
                 let arguments = overtake_properties::TableRef::EMPTY;
-                wire.say(number, queue::Bind { ticket: 0, queue, exchange, routing_key, no_wait: false, arguments });
+                wire.say(
+                    number,
+                    queue::Bind { ticket: 0, queue, exchange, routing_key, no_wait: false, arguments },
+                );
                 Expect::Bind
             }
             3 | 4 => {
@@ -168,27 +174,34 @@ impl World {
         let taking = Taking { queue: queue.clone(), no_ack, prefetch, extra, is_shared, is_leaving: false };
         channel.takers.insert(tag.clone(), taking);
         channel.expect(Expect::Consume(tag.clone()));
-        wire.say(number, basic::Consume {
-            ticket: 0,
-            queue: ShortText::cut(&queue.name),
-            consumer_tag: ShortText::cut(&tag),
-            no_local: false,
-            no_ack,
-            exclusive,
-            no_wait: false,
-            arguments: arguments.view(),
-        });
+        wire.say(
+            number,
+            basic::Consume {
+                ticket: 0,
+                queue: ShortText::cut(&queue.name),
+                consumer_tag: ShortText::cut(&tag),
+                no_local: false,
+                no_ack,
+                exclusive,
+                no_wait: false,
+                arguments: arguments.view(),
+            },
+        );
     }
 
     pub(super) fn cancel(&mut self, wire: &mut Wire, number: u16) {
         let channel = wire.side.channels.get_mut(&number).expect("it is open");
-        let tags: Vec<String> =
-            channel.takers.iter().filter(|(_, taking)| !taking.is_leaving).map(|(tag, _)| tag.clone()).collect();
+        let tags: Vec<String> = channel
+            .takers
+            .iter()
+            .filter(|(_, taking)| !taking.is_leaving)
+            .map(|(tag, _)| tag.clone())
+            .collect();
         if tags.is_empty() {
             return;
         }
         let tag = self.chance.amqp.one_of(&tags);
-        channel.takers.get_mut(&tag).expect("it is there").is_leaving = true;
+        channel.leaves(&tag);
         channel.expect(Expect::Cancel(tag.clone()));
         wire.say(number, basic::Cancel { consumer_tag: ShortText::cut(&tag), no_wait: false });
     }

@@ -25,7 +25,10 @@ impl World {
             What::Returned => None,
         };
         letters::compare(letter, incoming, redelivered).or_else(|why| {
-            broken(Promise::Kept, format!("{session:?} gets m/{mark:?} otherwise than it was published: {why}"))
+            broken(
+                Promise::Kept,
+                format!("{session:?} gets m/{mark:?} otherwise than it was published: {why}"),
+            )
         })?;
         let channel = wire.side.channels.get_mut(&number).expect("it has a content");
         let (tag, out) = match &incoming.what {
@@ -38,8 +41,9 @@ impl World {
                 let taking = channel.takers.get(taker);
                 check_tag(channel, *tag, taking)
                     .or_else(|why| broken(Promise::Alive, format!("{session:?} hears {why}")))?;
-                let Taking { queue, no_ack, .. } = taking.expect("it was just checked");
-                let out = Out { mark, queue: queue.clone(), taker: Some(taker.clone()) };
+                let Taking { queue, no_ack, is_leaving, .. } = taking.expect("it was just checked");
+                let taker = (!is_leaving).then(|| taker.clone());
+                let out = Out { mark, queue: queue.clone(), taker };
                 (*tag, (!no_ack).then_some(out))
             }
         };
@@ -66,7 +70,8 @@ impl World {
         let Some(queue) = out.queue.id.filter(|id| self.audit.queues.contains_key(id)) else { return Ok(()) };
         // Somebody else may have taken it away, or its time may have been over without the client being told.
         let is_ours = out.queue.is_ours();
-        let may_time_out = self.book.settings.get(&queue).is_some_and(|settings| settings.consumer_timeout_ms > 0);
+        let may_time_out =
+            self.book.settings.get(&queue).is_some_and(|settings| settings.consumer_timeout_ms > 0);
         let is_gone = self.checks.gone.has(mark);
         hold(is_gone || !is_ours || (may_time_out && out.taker.is_none()), Promise::Gone, || {
             format!("m/{mark} was acknowledged and what came later was answered, but it is not settled")
@@ -76,7 +81,8 @@ impl World {
     /// Something durable was answered that was asked for when so much had been said: then all that was said before is done.
     pub(super) fn is_done(&mut self, wire: &mut Wire, number: u16, said: u64) -> Checked {
         let Some(channel) = wire.side.channels.get_mut(&number) else { return Ok(()) };
-        let known: Vec<Out> = channel.acked.extract_if(.., |(at, _)| *at < said).map(|(_, out)| out).collect();
+        let known: Vec<Out> =
+            channel.acked.extract_if(.., |(at, _)| *at < said).map(|(_, out)| out).collect();
         known.iter().try_for_each(|out| self.check_gone(out))
     }
 

@@ -250,7 +250,9 @@ impl World {
         let arrives = self.chance.amqp.below(wire.up.len() as u64 + 1) as usize;
         self.tally.cuts += 1;
         let (session, up, down) = (wire.session, wire.up.len(), wire.down.len());
-        self.tell(|| format!("{session:?} breaks: {arrives} of {up} bytes arrive, {down} were on the way down"));
+        self.tell(|| {
+            format!("{session:?} breaks: {arrives} of {up} bytes arrive, {down} were on the way down")
+        });
         if self.chance.amqp.once_in(2) {
             return self.hang_up(wire, 0);
         }
@@ -264,8 +266,7 @@ impl World {
     }
 
     fn leave_peer(&mut self, wire: &mut Wire, doubts: Vec<overtake_engine::NewMessage>) {
-        let Some(Peer { wire: its, doubts: all, .. }) =
-            wire.peer.take().map(|at| &mut self.peers.all[at])
+        let Some(Peer { wire: its, doubts: all, .. }) = wire.peer.take().map(|at| &mut self.peers.all[at])
         else {
             return;
         };

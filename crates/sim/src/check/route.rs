@@ -38,7 +38,9 @@ pub(crate) fn check_count(broker: &Broker, message: &NewMessage, copies: u64) ->
     let keys: Vec<&str> = std::iter::once(routing_key).chain(more_keys).map(|key| &**key).collect();
     if name.is_empty() {
         let known = keys.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
-        return hold(copies == known, Promise::Routed, || format!("{copies} copies of a message to {keys:?}"));
+        return hold(copies == known, Promise::Routed, || {
+            format!("{copies} copies of a message to {keys:?}")
+        });
     }
     let (is_all, queues) = match reached(broker, name, &keys, message) {
         Queues::All(queues) => (true, queues),
@@ -46,7 +48,9 @@ pub(crate) fn check_count(broker: &Broker, message: &NewMessage, copies: u64) ->
     };
     let known = queues.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
     hold(if is_all { copies == known } else { copies <= known }, Promise::Routed, || {
-        format!("through {name} by {keys:?} a message went to {copies} queues, and {queues:?} are bound for it")
+        format!(
+            "through {name} by {keys:?} a message went to {copies} queues, and {queues:?} are bound for it"
+        )
     })
 }
 
