@@ -89,7 +89,10 @@ async fn what_a_consumer_was_given_before_it_left_is_heard() {
     }
     let settle = Request::Do(Command::Settle { receipts: first, outcome: Outcome::Ack });
     let leave = Request::Do(Command::Leave { consumer });
-    session.asks.ask(vec![Ask { token: None, request: settle }, Ask { token: Some(9), request: leave }]).await;
+    session
+        .asks
+        .ask(vec![Ask { token: None, request: settle }, Ask { token: Some(9), request: leave }])
+        .await;
     let mut heard = Vec::new();
     let left = |event: &Event| matches!(event, Event::Answer { token: 9, .. });
     while !heard.iter().any(left) {
