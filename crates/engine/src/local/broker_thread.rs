@@ -163,14 +163,21 @@ impl BrokerThread {
         while let Some(session::Ask { token, request }) = asks.next() {
             let ticket =
                 token.map_or(Ticket::Nobody, |token| Ticket::Session { session: session.number, token });
-            if let Request::Do(Command::Cancel { consumer } | Command::Leave { consumer }) = &request {
+            if let Request::Do(Command::Cancel { consumer }) = &request {
                 self.sessions.forget(*consumer);
             }
+            let leaves =
+                if let Request::Do(Command::Leave { consumer }) = &request { Some(*consumer) } else { None };
             let begins =
                 if let Request::Consume { consumer, .. } = &request { Some(*consumer) } else { None };
             self.core.handle_by(now, Some(session.by), request, ticket);
             if let Some(consumer) = begins.filter(|consumer| self.core.broker().has_consumer(*consumer)) {
                 self.sessions.owns(session.number, consumer);
+            }
+            if let Some(consumer) = leaves {
+                // It keeps what it holds, so it hears of all that it was given before.
+                self.carry_out();
+                self.sessions.forget(consumer);
             }
             if asks.len() > 0 && self.core.is_starved() {
                 return self.parked.push_front(Ask::Batch { session, asks, places });

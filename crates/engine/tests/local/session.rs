@@ -74,6 +74,33 @@ async fn answers_come_in_order_while_files_are_waited_for() {
     }
 }
 
+/// A client acknowledges and cancels at once: what the acknowledgement made room for is on its way, and is not forgotten.
+#[tokio::test]
+async fn what_a_consumer_was_given_before_it_left_is_heard() {
+    let engine = opened(&MemoryDisk::new(1)).await;
+    let mut session = engine.session();
+    let consumer = session.asks.next_consumer();
+    let consume = ConsumeRequest { window: Some(1), ..ConsumeRequest::new("q".into()) };
+    let consume = Ask { token: None, request: Request::Consume { consumer, consume } };
+    session.asks.ask([vec![consume], (0..2).map(publish).collect()].concat()).await;
+    let mut first = Vec::new();
+    while first.is_empty() {
+        first = receipts(&session.events.next().await.expect("a message"));
+    }
+    let settle = Request::Do(Command::Settle { receipts: first, outcome: Outcome::Ack });
+    let leave = Request::Do(Command::Leave { consumer });
+    session
+        .asks
+        .ask(vec![Ask { token: None, request: settle }, Ask { token: Some(9), request: leave }])
+        .await;
+    let mut heard = Vec::new();
+    let left = |event: &Event| matches!(event, Event::Answer { token: 9, .. });
+    while !heard.iter().any(left) {
+        heard.extend(session.events.next().await.expect("an answer"));
+    }
+    assert_eq!(receipts(&heard).len(), 1, "it holds the second message, and must know: {heard:?}");
+}
+
 #[tokio::test]
 async fn sessions_that_are_dropped_under_load_lose_nothing_and_hold_nothing() {
     const MESSAGES: u64 = 1_000;

@@ -11,6 +11,7 @@ use super::side::Stage;
 use super::wire::Wire;
 use crate::book::Letter;
 use crate::failure::Checked;
+use crate::life::Life;
 use crate::world::{Event, World};
 
 /// Channels that a client has open at most.
@@ -168,6 +169,11 @@ impl World {
         let body_max = self.plan.body_max;
         if !self.names.exchanges.is_empty() && self.chance.amqp.once_in(8) {
             let exchange = self.chance.amqp.one_of(&self.names.exchanges);
+            let is_there = |life: &Life| life.core.broker().topology().exchange(&exchange).is_some();
+            // One that is not there costs the channel.
+            if !self.life.as_ref().is_some_and(is_there) && !self.chance.amqp.once_in(10) {
+                return letters::draw(&mut self.chance.amqp, "", "a0", body_max);
+            }
             let key = crate::draw::routing_key(&mut self.chance.amqp);
             return letters::draw(&mut self.chance.amqp, &exchange, &key, body_max);
         }

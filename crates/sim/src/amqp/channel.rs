@@ -138,6 +138,18 @@ impl Channel {
         self.said += 1;
     }
 
+    /// The client cancels a consumer. What that still has may time out, and nobody is told.
+    pub(super) fn leaves(&mut self, tag: &str) {
+        self.takers.get_mut(tag).expect("it is there").is_leaving = true;
+        let transaction = &mut self.transaction;
+        let outs = self.out.values_mut().chain(self.acked.iter_mut().map(|(_, out)| out));
+        let outs =
+            outs.chain(transaction.settled.iter_mut().map(|(_, out)| out)).chain(&mut transaction.acked);
+        for out in outs.filter(|out| out.taker.as_deref() == Some(tag)) {
+            out.taker = None;
+        }
+    }
+
     /// What a consumer has and has not settled, as far as the client knows.
     pub(super) fn held_by(&self, tag: &str) -> usize {
         self.out.values().filter(|out| out.taker.as_deref() == Some(tag)).count()

@@ -201,7 +201,7 @@ impl World {
             return;
         }
         let tag = self.chance.amqp.one_of(&tags);
-        channel.takers.get_mut(&tag).expect("it is there").is_leaving = true;
+        channel.leaves(&tag);
         channel.expect(Expect::Cancel(tag.clone()));
         wire.say(number, basic::Cancel { consumer_tag: ShortText::cut(&tag), no_wait: false });
     }

@@ -41,8 +41,9 @@ impl World {
                 let taking = channel.takers.get(taker);
                 check_tag(channel, *tag, taking)
                     .or_else(|why| broken(Promise::Alive, format!("{session:?} hears {why}")))?;
-                let Taking { queue, no_ack, .. } = taking.expect("it was just checked");
-                let out = Out { mark, queue: queue.clone(), taker: Some(taker.clone()) };
+                let Taking { queue, no_ack, is_leaving, .. } = taking.expect("it was just checked");
+                let taker = (!is_leaving).then(|| taker.clone());
+                let out = Out { mark, queue: queue.clone(), taker };
                 (*tag, (!no_ack).then_some(out))
             }
         };

@@ -38,13 +38,10 @@ pub(crate) struct Step<'a> {
 impl Step<'_> {
     /// Messages that came by being published, those given at once not among them.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = (QueueId, &Message)> {
-        let is_new = |queue: &QueueId, message: &&Message| {
+        self.after.queues.iter().flat_map(|(queue, seen)| {
             let next = self.before.queues.get(queue).map_or(Seq(0), |seen| seen.next_seq);
-            message.seq >= next && message.deaths().is_none()
-        };
-        self.after.queues.iter().flat_map(move |(queue, seen)| {
-            let of_queue = seen.messages.iter().rev().filter(move |message| is_new(queue, message));
-            of_queue.map(move |message| (*queue, message))
+            let newest = seen.messages.iter().rev().take_while(move |message| message.seq >= next);
+            newest.filter(|message| message.deaths().is_none()).map(move |message| (*queue, message))
         })
     }
 }
