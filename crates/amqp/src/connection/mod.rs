@@ -406,7 +406,11 @@ impl Connection {
                     FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
                     self.pulse.say(now);
                 }
-                Beat::Dead => self.stage = Stage::Over,
+                Beat::Dead => {
+                    // What the broker still tells is for nobody.
+                    self.leave_channels();
+                    self.stage = Stage::Over;
+                }
             },
             // It was closed since the last tick.
             Stage::Closing if self.patience == Time(0) => self.patience = now.after(PATIENCE_MS),
