@@ -441,6 +441,8 @@ impl Connection {
 
     /// The client has said nothing for too long.
     fn lose(&mut self) {
+        // What the broker still tells is for nobody.
+        self.leave_channels();
         self.stage = Stage::Over;
         self.farewell = Farewell::Nobody;
     }

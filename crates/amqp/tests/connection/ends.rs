@@ -180,3 +180,18 @@ fn whoever_has_closed_hears_nothing_more() {
     let receipts = vec![receipt(1)];
     assert_eq!(peer.asks().last(), Some(&Ask::Settle { receipts, outcome: Outcome::Release }));
 }
+
+#[test]
+fn whoever_is_given_up_is_told_nothing_more() {
+    let mut peer = Peer::open();
+    peer.say(1, confirm::Select { no_wait: false });
+    peer.publish(1, "q", false, b"no key");
+    peer.publish(1, "q", false, b"hi");
+    let tokens: Vec<_> = peer.publishes().into_iter().map(|(token, _)| token).collect();
+    peer.connection.tick(Time(peer.now.0 + 120_000));
+    assert!(peer.connection.is_over());
+    peer.hears();
+    peer.connection.published(tokens[0], Err(Refusal::KeyMissing.into()));
+    peer.connection.published(tokens[1], Ok(1));
+    assert_eq!(peer.hears(), [""; 0], "the first was not taken");
+}
