@@ -1,7 +1,7 @@
 //! Order, errors, heartbeats, the end.
 
 use overtake_amqp::connection::{Answer, Ask, Operation};
-use overtake_amqp::method::{basic, channel, connection, queue};
+use overtake_amqp::method::{basic, channel, confirm, connection, queue};
 use overtake_lane::{Outcome, Refusal, Time};
 use overtake_properties::TableRef;
 

@@ -132,7 +132,7 @@ settings! {
     amqp: Amqp / AmqpLayer {
         #[doc = "Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served."]
         listen ("amqp"): Listener = Listener::AMQP;
-        #[doc = "Address and port to serve AMQP under TLS on, with the certificate of [tls]; 5671 is where clients look."]
+        #[doc = "Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look."]
         tls_listen ("amqps"): Listener = Listener(None);
         #[doc = "Listen beyond this machine, where anybody may be the user guest: there are no other users yet."]
         allow_remote ("amqp-allow-remote"): bool = false;
