@@ -159,7 +159,11 @@ impl World {
             }
         }
         kept::check_leaving(&self.book, step)?;
-        cap::check_length(&self.book, step)?;
+        let lent = done.outs.iter().filter_map(|out| match out {
+            Out::Deliver { message, .. } => Some((message.receipt.queue, message.receipt.seq)),
+            _ => None,
+        });
+        cap::check_length(&self.book, step, &lent.collect())?;
         if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
         }

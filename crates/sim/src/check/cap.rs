@@ -1,9 +1,9 @@
 //! *Cap*: leases never go over what a queue, a lane or a consumer allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::Request;
-use overtake_lane::{ConsumerId, State};
+use overtake_lane::{ConsumerId, QueueId, Seq, State};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_cap, lane_name};
@@ -12,24 +12,27 @@ use crate::failure::{Checked, Promise, hold};
 use crate::round::{Lent, Round};
 
 /// A publish leaves no more waiting than the queue allows, or than waited before.
-pub(crate) fn check_length(book: &Book, step: &Step<'_>) -> Checked {
+///
+/// `lent` is what was given to whoever stays since then: dead letters may have taken its room.
+pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueId, Seq)>) -> Checked {
     match step.request {
         Some(Request::Publish { settlements, .. }) if settlements.is_empty() => {}
         Some(Request::PublishOne(_)) => {}
         _ => return Ok(()),
     }
     for (queue, settings) in &book.settings {
-        let waits = |audit: &Audit| {
+        let waits = |audit: &Audit, lent: &BTreeSet<(QueueId, Seq)>| {
             let waiting =
                 audit.queues.get(queue).into_iter().flat_map(|seen| &seen.messages).filter(|message| {
                     // What is over at once was taken at once, and takes no room.
                     matches!(message.state, State::Ready | State::Delayed { .. })
                         && !message.is_at_once()
                         && !book.holds.contains_key(&(*queue, message.seq))
+                        && !lent.contains(&(*queue, message.seq))
                 });
             waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
         };
-        let (before, after) = (waits(step.before), waits(step.after));
+        let (before, after) = (waits(step.before, &BTreeSet::new()), waits(step.after, lent));
         let over = |most: u64, before: u64, after: u64| most > 0 && after > most.max(before);
         let is_over =
             over(settings.max_length, before.0, after.0) || over(settings.max_bytes, before.1, after.1);
