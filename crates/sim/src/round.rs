@@ -44,7 +44,7 @@ impl Lent {
             count,
             bytes: message.content.size() as u32,
             key: None,
-            deaths: None,
+            deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             place: Place(0),
         };
         let content = Arc::clone(&message.content);
@@ -82,6 +82,9 @@ impl<'a> Round<'a> {
                 rest: ready(book, after, queue),
                 is_blurred: is_blurred(before, after, queue),
             });
+            // A dead letter that came and was given for good is seen nowhere else.
+            let next = before.queues.get(&queue).map_or(Seq(0), |seen| seen.next_seq);
+            round.is_blurred |= one.is_given && message.deaths.is_some() && message.seq >= next;
             round.picks.push((pick, one));
         }
         rounds.into_values().collect()
