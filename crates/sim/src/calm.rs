@@ -201,6 +201,7 @@ impl World {
         let topology = life.core.broker().topology_len() as u64;
         bounded::check_journal(
             &self.audit,
+            life.core.broker().history_bytes(),
             topology,
             0,
             life.core.journal_bytes(),

@@ -350,7 +350,9 @@ impl World {
         let topology = life.core.broker().topology_len() as u64;
         let bytes = life.core.journal_bytes();
         let runs = life.core.broker().runs().count() as u64;
-        let length = bounded::check_journal(&self.audit, topology, runs, bytes, self.plan.segment_bytes, 4);
+        let history = life.core.broker().history_bytes();
+        let segment = self.plan.segment_bytes;
+        let length = bounded::check_journal(&self.audit, history, topology, runs, bytes, segment, 4);
         let is_excused = length.is_ok() || life.is_preparing || life.core.is_held();
         if is_excused || life.long.is_none_or(|(shortest, _)| bytes < shortest) {
             life.long = length.is_err().then_some((bytes, 0));

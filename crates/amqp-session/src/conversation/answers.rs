@@ -54,7 +54,9 @@ impl Conversation {
             Pending::Done(token) => self.connection.answer(token, result.map(|_| Answer::Done)),
             Pending::DoneOrGone(token) => {
                 let result = result.map(|_| Answer::Done).or_else(|refused| match refused {
-                    Refused::Declined(Refusal::NoSuchBinding | Refusal::NoSuchExchange) => Ok(Answer::Done),
+                    Refused::Declined(
+                        Refusal::NoSuchBinding | Refusal::NoSuchExchange | Refusal::NoSuchConsumer,
+                    ) => Ok(Answer::Done),
                     other => Err(other),
                 });
                 self.connection.answer(token, result);

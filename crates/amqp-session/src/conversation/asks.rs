@@ -130,7 +130,8 @@ impl Conversation {
             Operation::Consume(consume) => self.consume(token, channel, consume, next_consumer)?,
             Operation::Cancel { consumer } => {
                 self.replies.retain(|_, (replies, _)| *replies != consumer);
-                self.request(Pending::Done(token), Request::Do(Command::Leave { consumer }));
+                // One whose queue went at the same moment is gone already.
+                self.request(Pending::DoneOrGone(token), Request::Do(Command::Leave { consumer }));
             }
             Operation::Get { queue, no_ack } => {
                 let get = Get { consumer: next_consumer(), queue: queue.into(), no_ack };

@@ -31,9 +31,10 @@ pub(crate) fn check_memory(audit: &Audit, core: &Core<u64>) -> Checked {
     })
 }
 
-/// Twice what is kept and `files` files. Cleaning begins at two and needs a while.
+/// Twice what is kept, `history` bytes of deaths among it, and `files` files. Cleaning begins at two and needs a while.
 pub(crate) fn check_journal(
     audit: &Audit,
+    history: u64,
     topology: u64,
     runs: u64,
     journal: u64,
@@ -44,7 +45,7 @@ pub(crate) fn check_journal(
         if place & ON_SHELF == 0 { u64::from(bytes) + MESSAGE_COST } else { HOLE_COST }
     };
     let bytes: u64 = audit.messages().map(|(_, message)| cost(message.place.0, message.bytes)).sum();
-    let most = 2 * (bytes + runs * RUN_COST + topology * TOPOLOGY_COST) + files * segment_bytes;
+    let most = 2 * (bytes + history + runs * RUN_COST + topology * TOPOLOGY_COST) + files * segment_bytes;
     hold(journal <= most, Promise::Bounded, || {
         format!("the journal is {journal} bytes long, at most {most} are needed")
     })
