@@ -17,6 +17,7 @@ mod options;
 mod proc;
 mod reference;
 mod report;
+mod spread;
 
 use std::process::ExitCode;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::letter::{Ledger, Letter, Order, Post, now_ns};
-use super::tally::Spread;
 use super::wire::{Source, Taker, ready};
 use super::{LEVELS, WINDOW};
+use crate::spread::Spread;
 pub(super) use overtaking::Overtaking;
 
 /// Longest sleep, so that whatever was miscalculated is looked at again.

@@ -7,31 +7,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::process::Process;
 
-/// How long things took, ns.
-#[derive(Default)]
-pub(super) struct Spread(Vec<u64>);
-
-impl Spread {
-    pub(super) fn saw(&mut self, ns: u64) {
-        self.0.push(ns);
-    }
-
-    pub(super) fn join(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// So large a part of them took no longer, ms; by the nearest rank. `None` when there are none.
-    pub(super) fn percentile_ms(&mut self, part: f64) -> Option<f64> {
-        self.0.sort_unstable();
-        let rank = (self.0.len() as f64 * part).ceil() as usize;
-        self.0.get(rank.max(1) - 1).map(|ns| *ns as f64 / 1e6)
-    }
-}
-
 /// Time on a processor of this thread so far.
 pub(super) fn thread_busy() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -61,18 +36,5 @@ impl<'a> Watch<'a> {
         let wall = self.start.elapsed();
         let busy = self.process.map(Process::busy_ns).transpose()?;
         Ok(Took { wall, broker_busy_ns: busy.map(|busy| busy - self.busy_ns) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_nearest_rank() {
-        let mut spread = Spread((1..=200).map(|ms| ms * 1_000_000).collect());
-        let seen = [0.5, 0.99, 1.0].map(|part| spread.percentile_ms(part));
-        assert_eq!(seen, [Some(100.0), Some(198.0), Some(200.0)]);
-        assert_eq!(Spread::default().percentile_ms(0.5), None);
     }
 }

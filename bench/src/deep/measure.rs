@@ -1,5 +1,6 @@
 //! What is measured, in the order of the table.
 
+use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 
 /// One line of the table.
@@ -122,9 +123,9 @@ impl Measure {
 }
 
 /// The median and the 99th percentile of durations in ns, in µs.
-pub(super) fn percentiles(mut samples: Vec<u64>) -> (f64, f64) {
-    samples.sort_unstable();
-    let at = |part: f64| samples[((samples.len() - 1) as f64 * part).round() as usize] as f64 / 1e3;
+pub(super) fn percentiles(samples: Vec<u64>) -> (f64, f64) {
+    let mut spread = Spread::of(samples);
+    let mut at = |part: f64| spread.percentile(part).expect("something was measured") as f64 / 1e3;
     (at(0.5), at(0.99))
 }
 

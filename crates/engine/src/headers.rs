@@ -49,7 +49,8 @@ pub fn headers_of(table: TableRef<'_>) -> Headers {
 }
 
 /// A value, of whole numbers and floats only the value.
-pub(crate) fn header_of(value: Value<'_>) -> HeaderValue {
+#[must_use]
+pub fn header_of(value: Value<'_>) -> HeaderValue {
     match value {
         Value::Void => HeaderValue::Void,
         Value::Bool(value) => HeaderValue::Bool(value),

@@ -78,7 +78,7 @@ pub use api::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consumer::{Coming, Consumer};
-pub use headers::headers_of;
+pub use headers::{header_of, headers_of};
 pub use local::LocalEngine;
 pub use options::Options;
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};

@@ -121,6 +121,8 @@ struct Wire {
     written: usize,
     /// The client says no more.
     is_deaf: bool,
+    /// When time was last told.
+    ticked_at: Time,
     /// When the connection is over whatever is unwritten.
     gone_at: Option<Time>,
 }
@@ -159,6 +161,7 @@ impl Wire {
             output: Vec::new(),
             written: 0,
             is_deaf: false,
+            ticked_at: Time(0),
             gone_at: None,
         }
     }
@@ -185,11 +188,15 @@ impl Wire {
                     self.input.clear();
                     let why = self.events.unavailable().to_string();
                     self.conversation.connection().force_close(&why);
+                    self.write()?;
                     self.is_deaf = true;
                 }
                 Happened::Readable(ready) => ready.and_then(|()| self.read())?,
                 Happened::Writable(ready) => ready?,
-                Happened::Time => self.conversation.connection().tick(now()),
+                Happened::Time => {
+                    self.ticked_at = now();
+                    self.conversation.connection().tick(self.ticked_at);
+                }
                 Happened::Full => self.look_at_room(),
                 Happened::Stop => {
                     is_stopping = true;
@@ -260,8 +267,14 @@ impl Wire {
             && self.input.len() < UNREAD_MAX
             && unwritten < UNWRITTEN_MAX;
         let until = deadline.and_then(|when| SystemClock.until(when));
+        if deadline.is_some_and(|when| when <= now()) && self.ticked_at < now() {
+            return Happened::Time;
+        }
         tokio::select! {
             biased;
+            // However much comes and goes, these have their turn.
+            () = stop.cancelled(), if !is_stopping => Happened::Stop,
+            Ok(()) = self.full.changed() => Happened::Full,
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
                 room.ask(std::mem::replace(&mut self.requests, rest));
@@ -270,8 +283,6 @@ impl Wire {
             events = self.events.next(), if unwritten < UNWRITTEN_MAX => Happened::Heard(events),
             ready = self.socket.writable(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Writable(ready),
             ready = self.socket.readable(), if wants_bytes => Happened::Readable(ready),
-            () = stop.cancelled(), if !is_stopping => Happened::Stop,
-            changed = self.full.changed() => { let _ = changed; Happened::Full }
             () = tokio::time::sleep(until.unwrap_or_default()), if until.is_some() => Happened::Time,
         }
     }

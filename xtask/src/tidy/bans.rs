@@ -32,18 +32,18 @@ const BANS: &[(&str, &[&str])] = &[
             "std::env::set_var",
         ],
     ),
-    (
-        "crates/amqp/clippy.toml",
-        &[
-            "std::time::Instant::now",
-            "std::time::SystemTime::now",
-            "std::thread::spawn",
-            "std::thread::sleep",
-            "std::net::TcpStream",
-            "std::net::TcpListener",
-            "std::env::set_var",
-        ],
-    ),
+    ("crates/amqp/clippy.toml", OF_AMQP),
+    ("crates/amqp-session/clippy.toml", OF_AMQP),
+];
+
+const OF_AMQP: &[&str] = &[
+    "std::time::Instant::now",
+    "std::time::SystemTime::now",
+    "std::thread::spawn",
+    "std::thread::sleep",
+    "std::net::TcpStream",
+    "std::net::TcpListener",
+    "std::env::set_var",
 ];
 
 /// The files are there, with every ban.
@@ -101,6 +101,7 @@ mod tests {
                 "crates/lane/clippy.toml: is missing",
                 "crates/store/clippy.toml: is missing",
                 "crates/amqp/clippy.toml: is missing",
+                "crates/amqp-session/clippy.toml: is missing",
             ],
         );
     }

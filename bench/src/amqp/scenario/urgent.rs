@@ -10,10 +10,10 @@ use crate::amqp::finding::Better::{Less, More, Neither};
 use crate::amqp::finding::{Finding, Measure};
 use crate::amqp::letter::{Ledger, Order, Post, now_ns};
 use crate::amqp::peer::Peer;
-use crate::amqp::tally::Spread;
 use crate::amqp::wire::{Taker, ready};
 use crate::amqp::work::{Level, publish, take};
 use crate::amqp::{LEVELS, Stage};
+use crate::spread::Spread;
 
 const QUEUE: &str = "urgent";
 const PREFETCH: u16 = 100;

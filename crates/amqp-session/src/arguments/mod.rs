@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::Refused;
+use overtake_engine::header_of;
 use overtake_lane::DURATION_MS_MAX;
 use overtake_properties::{TableRef, Value};
 use serde::de::DeserializeOwned;
@@ -82,21 +83,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A value as JSON has it; what JSON has no word for is null.
+/// A value as JSON shows a header.
 pub(crate) fn json(value: Value<'_>) -> serde_json::Value {
-    match value {
-        Value::Bool(value) => value.into(),
-        Value::String(bytes) => String::from_utf8_lossy(bytes).into(),
-        Value::F32(value) => value.into(),
-        Value::F64(value) => value.into(),
-        Value::Time(seconds) => seconds.into(),
-        Value::Array(array) => array.iter().map(json).collect(),
-        Value::Table(table) => {
-            let entries = table.iter();
-            entries
-                .map(|(name, value)| (String::from_utf8_lossy(name.as_bytes()).into_owned(), json(value)))
-                .collect()
-        }
-        value => value.int().map_or(serde_json::Value::Null, Into::into),
-    }
+    serde_json::to_value(header_of(value)).unwrap_or_default()
 }

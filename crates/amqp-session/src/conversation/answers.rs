@@ -79,7 +79,7 @@ impl Conversation {
             Pending::Got(token) => self.got(token, result),
             Pending::Consumer(token, consumer) => {
                 if result.is_err() {
-                    self.replies.retain(|_, (replies, _)| *replies != consumer);
+                    self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
                 }
                 self.connection.answer(token, result.map(|_| Answer::Consuming(consumer)));
             }

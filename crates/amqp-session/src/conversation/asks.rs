@@ -22,7 +22,7 @@ impl Conversation {
             Ask::Publish { token, channel, publish } => self.publish(token, channel, publish),
             Ask::Settle { receipts, outcome } => self.tell(Command::Settle { receipts, outcome }),
             Ask::Leave { consumer } => {
-                self.replies.retain(|_, (replies, _)| *replies != consumer);
+                self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
                 self.tell(Command::Leave { consumer });
             }
             Ask::Took { consumer, messages } => self.tell(Command::Took { consumer, messages }),
@@ -129,7 +129,7 @@ impl Conversation {
             }
             Operation::Consume(consume) => self.consume(token, channel, consume, next_consumer)?,
             Operation::Cancel { consumer } => {
-                self.replies.retain(|_, (replies, _)| *replies != consumer);
+                self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
                 // One whose queue went at the same moment is gone already.
                 self.request(Pending::DoneOrGone(token), Request::Do(Command::Leave { consumer }));
             }
@@ -255,8 +255,7 @@ impl Conversation {
             auto_delete: true,
             arguments: overtake_properties::Table::default(),
         };
-        // So that the answer finds which channel it is of.
-        self.replies.insert(channel, (ConsumerId(u64::MAX), name.clone()));
+        self.replies.insert(channel, (None, name.clone()));
         self.request(Pending::Replies(token, Box::new(consume), name), declaration(&declare)?);
         Ok(())
     }
@@ -270,7 +269,7 @@ impl Conversation {
     ) {
         let channel = self.replies.values_mut().find(|(_, name)| name == queue);
         if let Some(replies) = channel {
-            replies.0 = consumer;
+            replies.0 = Some(consumer);
         }
         let request = Request::Consume { consumer, consume: arguments::consume(consume, queue) };
         self.request(Pending::Consumer(token, consumer), request);

@@ -53,8 +53,8 @@ pub struct Conversation {
     pending: BTreeMap<u64, Pending>,
     next_token: u64,
     publishes: Publishes,
-    /// The queues of channels' replies.
-    replies: BTreeMap<u16, (ConsumerId, String)>,
+    /// The queues of channels' replies, and who takes from them, once that is there.
+    replies: BTreeMap<u16, (Option<ConsumerId>, String)>,
     /// Consumers whose queue is gone, to be told so.
     ended: Vec<ConsumerId>,
     requests: Vec<Asked>,
@@ -140,7 +140,7 @@ impl Conversation {
             return;
         }
         for consumer in std::mem::take(&mut self.ended) {
-            self.replies.retain(|_, (replies, _)| *replies != consumer);
+            self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
             self.connection.ended(consumer);
         }
     }
