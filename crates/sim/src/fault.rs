@@ -53,7 +53,7 @@ impl World {
             Fault::Pause => {
                 self.count(fault);
                 let pause = self.chance.clock.heavy(40_000);
-                self.paused_until = self.now_us + pause;
+                self.paused_until = self.paused_until.max(self.now_us + pause);
                 self.excused_until = self.excused_until.max(self.paused_until);
             }
             Fault::FlippedByte => self.flip()?,

@@ -49,6 +49,7 @@ impl World {
         let Some(mut life) = self.life.take() else { return Ok(()) };
         let now = self.clock();
         let (mut ticket, mut request) = (0, None);
+        let is_at_end = life.core.is_at_end();
         let passes_time = matches!(act, Act::Tick | Act::Ask(..));
         let is_house = matches!(act, Act::House);
         match act {
@@ -80,7 +81,11 @@ impl World {
             // Nothing was recorded: then nothing has changed, or the next audit will tell.
             return self.pass_over(life, is_house);
         }
-        let written = if is_house { &mut self.tally.house_bytes } else { &mut self.tally.other_bytes };
+        let written = match (is_house, is_at_end) {
+            (true, false) => &mut self.tally.house_bytes,
+            (true, true) => &mut self.tally.full_house_bytes,
+            (false, _) => &mut self.tally.other_bytes,
+        };
         *written += tail.0 - life.tail.0;
         life.tail = tail;
         let audit = Audit::of(life.core.broker());

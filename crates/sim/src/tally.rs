@@ -52,8 +52,10 @@ pub struct Tally {
     pub removed: u64,
     /// Commits.
     pub commits: u64,
-    /// Bytes that keeping house wrote to the journal.
+    /// Bytes that keeping house wrote to the journal while there was room,
     pub house_bytes: u64,
+    /// and while there was no more to be had.
+    pub full_house_bytes: u64,
     /// Bytes that everything else wrote to it.
     pub other_bytes: u64,
     /// Files given back.
@@ -108,6 +110,7 @@ impl Tally {
             (&mut self.no_room, other.no_room),
             (&mut self.removed, other.removed),
             (&mut self.house_bytes, other.house_bytes),
+            (&mut self.full_house_bytes, other.full_house_bytes),
             (&mut self.other_bytes, other.other_bytes),
             (&mut self.retired, other.retired),
             (&mut self.wires, other.wires),
@@ -150,8 +153,8 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             f,
-            "  bytes written to journals: {} by keeping house, {} by everything else",
-            self.house_bytes, self.other_bytes
+            "  bytes written to journals: {} by keeping house, {} by that on a full disk, {} by everything else",
+            self.house_bytes, self.full_house_bytes, self.other_bytes
         )?;
         let faults = self.faults.iter().map(|(fault, n)| format!("{fault:?} {n}")).collect();
         writeln!(f, "  faults: {}", list(faults))?;

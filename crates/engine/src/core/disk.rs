@@ -34,7 +34,8 @@ impl<T> Core<T> {
     }
 
     /// Whether there is no more room to be had for messages, on the disk or above the watermark.
-    pub(super) fn is_at_end(&self) -> bool {
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
         self.house.full || self.is_short()
     }
 

@@ -2,7 +2,7 @@
 
 use overtake_amqp::method::basic;
 
-use super::channel::{Channel, Expect, Incoming, Mode, Out, Taking, Transaction, What};
+use super::channel::{Channel, Expect, Incoming, Mode, Out, Queue, Taking, Transaction, What};
 use super::hears::check_tag;
 use super::letters;
 use super::wire::Wire;
@@ -58,7 +58,10 @@ impl World {
         if let Some(out) = out.filter(|_| !goes_back) {
             let taker = out.taker.clone();
             channel.out.insert(tag, out);
-            check_windows(channel, taker.as_deref())
+            let is_there = |queue: &Queue| queue.id.is_some_and(|id| self.audit.queues.contains_key(&id));
+            // What was out of a queue that is gone is out no more, and who does not want to be told is not.
+            let is_known = channel.out.values().all(|out| out.queue.is_ours() && is_there(&out.queue));
+            check_windows(channel, taker.as_deref().filter(|_| is_known))
                 .or_else(|why| broken(Promise::Cap, format!("{session:?} {why}")))?;
         }
         Ok(())
@@ -149,13 +152,13 @@ impl World {
     }
 }
 
-/// A consumer has no more than it asked for, nor have those of a channel that share a window. Of a queue where others may take
-/// away what a client has, nobody can tell.
+/// A consumer has no more than it asked for, nor have those of a channel that share a window. Where others may take away what
+/// a client has, nobody can tell: then there is no `taker`.
 fn check_windows(channel: &Channel, taker: Option<&str>) -> Result<(), String> {
     let Some((tag, taking)) = taker.and_then(|tag| Some((tag, channel.takers.get(tag)?))) else {
         return Ok(());
     };
-    if channel.is_unsure || channel.out.values().any(|out| !out.queue.is_ours()) {
+    if channel.is_unsure {
         return Ok(());
     }
     let most = usize::from(taking.prefetch) + usize::from(taking.extra);

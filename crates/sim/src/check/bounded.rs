@@ -6,6 +6,7 @@ use overtake_store::MemoryDisk;
 
 use crate::audit::Audit;
 use crate::failure::{Checked, Promise, hold};
+use crate::tally::Tally;
 
 /// Bytes a message takes beside its content, at most as the journal counts it.
 const MESSAGE_COST: u64 = 128;
@@ -51,10 +52,16 @@ pub(crate) fn check_journal(
     })
 }
 
-/// Keeping house writes less than everything else does, but for a few files.
-pub(crate) fn check_house(house_bytes: u64, other_bytes: u64, segment_bytes: u64) -> Checked {
-    hold(house_bytes <= other_bytes + 8 * segment_bytes, Promise::Bounded, || {
-        format!("keeping house wrote {house_bytes} bytes to the journal, everything else {other_bytes}")
+/// Keeping house writes less than everything else does, but for a few files; four times as much where each file counts.
+pub(crate) fn check_house(tally: &Tally, segment_bytes: u64) -> Checked {
+    let Tally { house_bytes, full_house_bytes, other_bytes, .. } = *tally;
+    let few = 8 * segment_bytes;
+    let is_little = house_bytes <= other_bytes + few && full_house_bytes <= 4 * other_bytes + few;
+    hold(is_little, Promise::Bounded, || {
+        format!(
+            "keeping house wrote {house_bytes} bytes to the journal, and {full_house_bytes} on a full disk, everything else \
+             {other_bytes}"
+        )
     })
 }
 
