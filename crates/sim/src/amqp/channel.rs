@@ -36,6 +36,8 @@ pub(super) struct Channel {
     pub(super) content: Option<Incoming>,
     /// It has settled all that was out, whether it had come or not: since then it does not know what it has.
     pub(super) is_unsure: bool,
+    /// It has said so to throw it away, or back: what it acknowledges since then may not have been its own any more.
+    pub(super) has_refused_all: bool,
 }
 
 /// What becomes of what is published.

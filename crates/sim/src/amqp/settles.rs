@@ -111,13 +111,15 @@ impl World {
         };
         let said_tag = if all { 0 } else { tag };
         channel.is_unsure |= all;
+        channel.has_refused_all |= all && is_nack;
+        let is_ack = !is_nack && !channel.has_refused_all;
         let outs = settled.iter().map(|(_, out)| out.clone());
         if channel.mode == Mode::Transacts {
-            if !is_nack {
+            if is_ack {
                 channel.transaction.acked.extend(outs);
             }
             channel.transaction.settled.extend(settled);
-        } else if !is_nack {
+        } else if is_ack {
             let said = channel.said;
             channel.acked.extend(outs.map(|out| (said, out)));
         }
