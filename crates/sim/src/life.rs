@@ -44,7 +44,7 @@ pub(crate) struct Life {
     /// Where the next record went after the last step.
     pub(crate) tail: Lsn,
     /// While the journal is too long: how short it has been since, and bites of cleaning since then.
-    pub(crate) long: Option<(u64, u32)>,
+    pub(crate) long: Option<(u64, u64)>,
     is_committing: bool,
     is_working: bool,
     /// A file is on its way, or cannot be made for now.
