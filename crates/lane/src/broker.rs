@@ -188,9 +188,9 @@ impl Broker {
         let mut due = Vec::new();
         while let Some((when, id)) = self.schedule.first().copied().filter(|(when, _)| *when <= now) {
             self.schedule.remove(&(when, id));
-            let queue = self.queue_mut(id);
+            let queue = self.queues.get_mut(&id).expect("what is scheduled is there");
             queue.scheduled = None;
-            due.push((id, queue.advance(now, step)));
+            due.push((id, queue.advance(now, &self.seats, step)));
         }
         let mut shared = Vec::new();
         // Before anything moves: nothing dies in a queue that is gone, or moves into it.

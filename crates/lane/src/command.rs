@@ -399,6 +399,8 @@ pub enum Effect {
     TimedOut {
         /// Which.
         consumer: ConsumerId,
+        /// Whose it is, if it is a session's. A `get`, and a consumer that has left, are nothing that anybody else knows.
+        session: Option<SessionId>,
         /// The lease that is over.
         receipt: Receipt,
     },

@@ -287,7 +287,7 @@ impl World {
                     let is_given = self.takes_for_good(*consumer);
                     lent.push(Lent::delivered(*consumer, message, is_given));
                 }
-                Out::TimedOut { consumer, receipt } => self.book.timed_out(*consumer, receipt),
+                Out::TimedOut { consumer, receipt, .. } => self.book.timed_out(*consumer, receipt),
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
@@ -388,9 +388,9 @@ impl World {
                     self.delivered(consumer, lent);
                     self.hear(consumer, Event::Deliver { consumer, message });
                 }
-                Out::TimedOut { consumer, receipt } => {
+                Out::TimedOut { consumer, session, receipt } => {
                     self.tell(|| format!("consumer {} held {receipt} for too long", consumer.0));
-                    self.hear(consumer, Event::TimedOut { consumer, receipt });
+                    self.times_out(consumer, session, receipt);
                 }
                 Out::Ended { consumer } => {
                     self.ended(consumer);

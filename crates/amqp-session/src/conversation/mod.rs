@@ -121,7 +121,7 @@ impl Conversation {
                 }
                 Event::Answer { token: PUBLISH, result } => self.published(result),
                 Event::Answer { token, result } => self.answered(token, result, &mut next_consumer),
-                Event::TimedOut { consumer, .. } => self.connection.timed_out(consumer),
+                Event::TimedOut { consumer, receipt } => self.connection.timed_out(consumer, receipt),
                 Event::Ended { consumer } => self.ended.push(consumer),
             }
         }

@@ -76,6 +76,29 @@ fn consumer_timeout_closes_the_channel_and_puts_back() {
     assert_eq!(broker.waiting("q"), "a:0 b:0");
 }
 
+/// What nobody's consumer holds any more is held by the channel still.
+#[test]
+fn consumer_timeout_counts_for_a_get_and_for_a_consumer_that_was_cancelled() {
+    for takes in [false, true] {
+        let (broker, mut ann) = with(&[("x-consumer-timeout", n(60_000))]);
+        ann.publish("q", "a b");
+        ann.prefetch(1);
+        if takes {
+            ann.consume("q");
+            assert_eq!(ann.hears(), "a");
+            ann.cancel("c");
+        } else {
+            ann.get("q");
+        }
+        broker.advance(59_999);
+        assert_eq!(ann.hears(), "");
+        let told = ann.refused(|_| broker.advance(1));
+        let expected = "406 PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out";
+        assert!(told.starts_with(expected), "{told}");
+        assert_eq!(broker.waiting("q"), "a:0 b:0");
+    }
+}
+
 // ---- limits ----
 
 #[test]

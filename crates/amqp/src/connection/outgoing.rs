@@ -1,12 +1,12 @@
 //! What the broker tells, on its way to the client: answers, confirms, deliveries.
 
 use bytes::Bytes;
-use overtake_lane::{ConsumerId, Outcome, Refusal};
+use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 use overtake_properties::{Short, ShortText};
 
 use super::Connection;
 use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
-use super::channel::Consumer;
+use super::channel::{Channel, Consumer};
 use super::methods::{Expect, Wants};
 use super::refusal::{self, Subject};
 use super::violation::Violation;
@@ -280,14 +280,24 @@ impl Connection {
         }
     }
 
-    /// The broker has stopped a consumer that held a message for too long; RabbitMQ closes its channel.
-    pub fn timed_out(&mut self, consumer: ConsumerId) {
-        let Some(feed) = self.feeds.get(&consumer) else { return };
-        let number = feed.channel;
+    /// The broker has stopped a consumer that held a message for too long, or taken back what came of a `basic.get` or to a
+    /// consumer that was cancelled; RabbitMQ closes the channel.
+    pub fn timed_out(&mut self, consumer: ConsumerId, receipt: Receipt) {
+        let of_feed = self.feeds.get(&consumer).map(|feed| feed.channel);
+        let Some(number) = of_feed.or_else(|| self.holder_of(receipt)) else { return };
         let text = format!(
             "delivery acknowledgement on channel {number} timed out; settle messages sooner, or raise x-consumer-timeout of the queue"
         );
         self.violated(number, Violation::of(ReplyCode::PreconditionFailed, text));
+    }
+
+    /// The channel that this is out to, or that waits for a `tx.commit` to settle it.
+    fn holder_of(&self, receipt: Receipt) -> Option<u16> {
+        let is_holder = |channel: &Channel| {
+            let of_transaction = channel.transaction.iter().flat_map(|transaction| &transaction.taken);
+            channel.unacked.iter().chain(of_transaction).any(|held| held.receipt == receipt)
+        };
+        self.channels.iter().find(|(_, channel)| is_holder(channel)).map(|(number, _)| *number)
     }
 
     pub(super) fn feeds_of(&self, number: u16) -> Vec<ConsumerId> {

@@ -35,6 +35,10 @@ impl Unacked {
         self.held.remove(at).map(|held| vec![held])
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter()
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<Held> {
         std::mem::take(&mut self.held).into()
     }

@@ -202,6 +202,20 @@ pub async fn a_consumer_that_holds_a_message_too_long_is_told<F: Fixture>(fixtur
     assert_eq!(story.lease(1).await, "a(2)");
 }
 
+/// What it got is nobody's that could be asked, but the session's.
+pub async fn a_session_is_told_what_a_get_held_too_long<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.consumer_timeout_ms = 1_000)).await;
+    story.publish("a:5 b:5").await;
+    let mut talk = Talk::begin(&story);
+    talk.get("q").await;
+    talk.consume("q", 1).await;
+    let heard = talk.hear(3).await;
+    assert!(heard.contains('a') && heard.contains('b'), "{heard}");
+    story.advance(1_000).await;
+    assert_eq!(talk.hear(2).await, "timed out timed out");
+    assert_eq!(story.left().await, "a b");
+}
+
 /// With what was in it.
 pub async fn a_queue_may_go_with_its_last_consumer<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;

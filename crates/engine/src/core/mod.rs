@@ -199,10 +199,12 @@ pub enum Out<T> {
         /// The message.
         message: Delivered,
     },
-    /// A consumer that stays held something for too long, and gets nothing more.
+    /// A consumer that stays held something for too long, and gets nothing more; or a `get` of a session did, or one that left.
     TimedOut {
         /// Which.
         consumer: ConsumerId,
+        /// Whose it is, if it is a session's.
+        session: Option<SessionId>,
         /// The lease that is over.
         receipt: Receipt,
     },
@@ -474,8 +476,8 @@ impl<T> Core<T> {
                     }
                     None => self.outs.push(Out::Ended { consumer }),
                 },
-                Effect::TimedOut { consumer, receipt } => {
-                    self.outs.push(Out::TimedOut { consumer, receipt });
+                Effect::TimedOut { consumer, session, receipt } => {
+                    self.outs.push(Out::TimedOut { consumer, session, receipt });
                 }
                 Effect::Released(place) => self.release(place),
                 Effect::Shared(place) => self.share(place),

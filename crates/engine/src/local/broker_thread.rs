@@ -292,7 +292,9 @@ impl BrokerThread {
                     undelivered.extend(self.answer(ticket, result, durable));
                 }
                 Out::Deliver { consumer, message } => self.sessions.deliver(consumer, message),
-                Out::TimedOut { consumer, receipt } => self.sessions.timed_out(consumer, receipt),
+                Out::TimedOut { consumer, session, receipt } => {
+                    self.sessions.timed_out(consumer, session, receipt);
+                }
                 Out::Ended { consumer } => self.sessions.ended(consumer),
             }
         }

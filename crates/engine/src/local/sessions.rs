@@ -77,10 +77,10 @@ impl Sessions {
         }
     }
 
-    /// A consumer held something for too long.
-    pub(super) fn timed_out(&mut self, consumer: ConsumerId, receipt: Receipt) {
-        if let Some(session) = self.consumers.get(&consumer) {
-            self.hear(*session, Event::TimedOut { consumer, receipt });
+    /// A consumer held something for too long, or a `get` of this session did, or a consumer of it that has left.
+    pub(super) fn timed_out(&mut self, consumer: ConsumerId, session: Option<SessionId>, receipt: Receipt) {
+        if let Some(session) = self.consumers.get(&consumer).copied().or(session) {
+            self.hear(session, Event::TimedOut { consumer, receipt });
         }
     }
 

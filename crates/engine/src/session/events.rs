@@ -26,7 +26,8 @@ pub enum Event {
         /// The message.
         message: Delivered,
     },
-    /// A consumer held this for longer than the queue's `consumer_timeout_ms`. It was put back, and no more messages come.
+    /// A consumer held this for longer than the queue's `consumer_timeout_ms`, or a `get` or one that has left did. It was put
+    /// back, and no more messages come to whom it was.
     TimedOut {
         /// Which.
         consumer: ConsumerId,

@@ -1,8 +1,11 @@
 //! Leasing: who gets what goes next, how long, and how it comes back.
 
+use std::collections::BTreeMap;
+
 use super::Queue;
 use crate::bitmap::Bitmap;
 use crate::command::{Delivery, Effect, Get, Gone, Step};
+use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
@@ -273,7 +276,12 @@ impl Queue {
     }
 
     /// Lets time pass. Answers the messages that must be dead-lettered, oldest first.
-    pub(crate) fn advance(&mut self, now: Time, step: &mut Step) -> Vec<(Seq, DeathReason)> {
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        seats: &BTreeMap<ConsumerId, Seat>,
+        step: &mut Step,
+    ) -> Vec<(Seq, DeathReason)> {
         self.wake_runs(now);
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
@@ -284,7 +292,8 @@ impl Queue {
                 State::Leased { lease, .. } => {
                     if let Some(consumer) = self.entries[slot].holder {
                         let receipt = Receipt { queue: self.id, seq, lease };
-                        step.effects.push(Effect::TimedOut { consumer, receipt });
+                        let session = seats.get(&consumer).and_then(|seat| seat.session);
+                        step.effects.push(Effect::TimedOut { consumer, session, receipt });
                         self.roster.stop(consumer);
                     }
                     self.put_back(now, slot, PutBack::Expired, None, step)

@@ -140,7 +140,7 @@ impl Channel {
         self.said += 1;
     }
 
-    /// The client cancels a consumer. What that still has may time out, and nobody is told.
+    /// The client cancels a consumer. What that still has counts in no window of the client's any more.
     pub(super) fn leaves(&mut self, tag: &str) {
         self.takers.get_mut(tag).expect("it is there").is_leaving = true;
         let transaction = &mut self.transaction;

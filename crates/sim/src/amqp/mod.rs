@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Event, Failure as Failed, NewMessage, Refused};
-use overtake_lane::{ConsumerId, SessionId};
+use overtake_lane::{ConsumerId, Receipt, SessionId};
 
 use crate::book::asked_by;
 use crate::failure::{Checked, Failure};
@@ -135,6 +135,13 @@ impl World {
             self.peers.feeds.remove(&consumer);
         }
         self.tell_session(session, event);
+    }
+
+    /// A session hears that a consumer, or a `get`, held something for too long.
+    pub(crate) fn times_out(&mut self, consumer: ConsumerId, session: Option<SessionId>, receipt: Receipt) {
+        if let Some(session) = self.peers.feeds.get(&consumer).copied().or(session) {
+            self.tell_session(session, Event::TimedOut { consumer, receipt });
+        }
     }
 
     /// An answer for a session.
