@@ -51,7 +51,8 @@ impl World {
 
     fn take(&mut self, wire: &mut Wire, frame: &Frame<'_>) -> Checked {
         if wire.side.stage == Stage::Over {
-            return wrong(wire, format_args!("a {:?} after the end", frame.kind));
+            let method = Method::decode(frame.payload, &Limits::default());
+            return wrong(wire, format_args!("a {:?} after the end: {method:?}", frame.kind));
         }
         match frame.kind {
             FrameKind::Heartbeat => Ok(()),
