@@ -72,7 +72,8 @@ impl Wire {
     fn is_over(&mut self) -> bool {
         if self.peer.is_none() {
             let is_taken = self.input.is_empty() || !self.conversation.is_waiting();
-            return self.up.is_empty() && is_taken && self.heard.is_empty();
+            let takes_no_more = self.conversation.connection().is_over() || (self.up.is_empty() && is_taken);
+            return takes_no_more && self.heard.is_empty();
         }
         let connection = self.conversation.connection();
         connection.is_over() && connection.output().is_empty() && self.down.is_empty()
