@@ -247,17 +247,29 @@ impl Broker {
         }
     }
 
-    /// Leases what can be leased, and notes when the queue must be looked at again. Where it shares a window with others, what
-    /// it has given back may be theirs.
+    /// Leases what can be leased, and notes when the queue must be looked at again.
     pub(crate) fn dispatch(&mut self, id: QueueId, step: &mut Step) {
-        if !self.queues.get(&id).is_some_and(|queue| queue.roster.has_shares()) {
-            return self.dispatch_one(id, step);
+        self.dispatch_these([id], step);
+    }
+
+    /// [`Broker::dispatch`] for these. Where they share windows with others, what they have given back may be theirs: all of it
+    /// is known before any of them is served, since a queue where nobody shares any more is forgotten with what it gave back.
+    fn dispatch_these(&mut self, ids: impl IntoIterator<Item = QueueId>, step: &mut Step) {
+        let mut turns: Few<QueueId> = Few::new();
+        for id in ids {
+            if self.queues.get(&id).is_some_and(|queue| queue.roster.has_shares()) {
+                let new = self.windows.turns(id).into_iter().filter(|queue| !turns.contains(queue));
+                turns.extend(new.collect::<Few<QueueId>>());
+            } else {
+                self.dispatch_one(id, step);
+            }
         }
-        let turns = self.windows.turns(id);
-        self.tell_shares(id);
-        for queue in turns {
-            self.dispatch_one(queue, step);
-            self.tell_shares(queue);
+        for id in &turns {
+            self.tell_shares(*id);
+        }
+        for id in turns {
+            self.dispatch_one(id, step);
+            self.tell_shares(id);
         }
     }
 
@@ -296,9 +308,7 @@ impl Broker {
             touched.extend(self.stirred.drain(..));
             at += 1;
         }
-        for id in touched {
-            self.dispatch(id, step);
-        }
+        self.dispatch_these(touched, step);
     }
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {

@@ -145,6 +145,17 @@ fn what_goes_from_a_shared_window_makes_room_elsewhere() {
     }
 }
 
+/// Nobody there shares the window any more, and the one elsewhere has had its turn when that is found.
+#[test]
+fn what_the_last_of_a_queue_gives_back_makes_room_for_those_settled_with_it() {
+    check(
+        "",
+        "declare r · window 1 size=2 · by s consume v shared=1 · publish a · in r · by s consume w shared=1 · publish x · leave w · \
+         in q · publish b c · ack a x",
+        expect!["made · v:a · w:x · v:b v:c"],
+    );
+}
+
 #[test]
 fn urgent_credit_goes_beyond_a_shared_window() {
     check(
