@@ -70,12 +70,14 @@ impl World {
     /// What was acknowledged is known to be: its message is gone for good.
     pub(super) fn check_gone(&self, out: &Out) -> Checked {
         let Some(mark) = out.mark else { return Ok(()) };
-        if !out.queue.id.is_some_and(|id| self.audit.queues.contains_key(&id)) {
-            return Ok(());
-        }
-        // Somebody else may have taken it away.
+        let Some(queue) = out.queue.id.filter(|id| self.audit.queues.contains_key(id)) else { return Ok(()) };
+        // Somebody else may have taken it away. What a `get` gave may have been acknowledged in time, and heard of too late: then
+        // no channel has it that could be closed.
+        let is_ours = out.queue.is_ours();
+        let may_time_out =
+            self.book.settings.get(&queue).is_some_and(|settings| settings.consumer_timeout_ms > 0);
         let is_gone = self.checks.gone.has(mark);
-        hold(is_gone || !out.queue.is_ours(), Promise::Gone, || {
+        hold(is_gone || !is_ours || (may_time_out && out.taker.is_none()), Promise::Gone, || {
             format!("m/{mark} was acknowledged and what came later was answered, but it is not settled")
         })
     }
