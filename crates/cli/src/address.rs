@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 
-/// The address of a broker: `http://host:port`, perhaps with a path before the API.
+/// The address of a broker: `http://host:port` or `https://host:port`, perhaps with a path before the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Base(String);
 
@@ -16,18 +16,22 @@ impl Base {
             Failure::usage(format!("`{url}` is no address of a broker: {why}"))
                 .hint("use one such as http://127.0.0.1:15672 with --url or OVERTAKE_URL")
         };
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => return Err(bad("https is not there yet")),
-            Some(_) => return Err(bad("it must begin with http://")),
-            None => url,
+        let (scheme, rest) = match url.split_once("://") {
+            Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
+            Some(_) => return Err(bad("it must begin with http:// or https://")),
+            None => ("http", url),
         };
-        let full = format!("http://{}", rest.trim_end_matches('/'));
+        let full = format!("{scheme}://{}", rest.trim_end_matches('/'));
         let uri: hyper::Uri = full.parse().map_err(|_| bad("it cannot be read"))?;
         match uri.host() {
             Some(host) if !host.is_empty() && uri.query().is_none() => Ok(Self(full)),
             _ => Err(bad("it names no host")),
         }
+    }
+
+    /// Whether what is said there is to be under TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.0.starts_with("https:")
     }
 
     /// As text.
@@ -73,7 +77,8 @@ mod tests {
             ("http://127.0.0.1:15672/", Some("http://127.0.0.1:15672")),
             ("localhost:1", Some("http://localhost:1")),
             ("http://[::1]:1/broker/", Some("http://[::1]:1/broker")),
-            ("https://broker", None),
+            ("https://broker/", Some("https://broker")),
+            ("https://", None),
             ("amqp://broker", None),
             ("http://", None),
             ("", None),

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
@@ -33,6 +35,9 @@ pub(crate) struct Global {
         value_name = "URL"
     )]
     pub(crate) url: String,
+    /// For https: a PEM file with the authorities that may sign the broker's certificate, in place of the system's.
+    #[arg(long, global = true, env = "OVERTAKE_CA_FILE", hide_env_values = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// Give up on an answer after so long: 30s, 5m; a bare number is milliseconds.
     #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::duration_ms)]
     pub(crate) timeout: u64,

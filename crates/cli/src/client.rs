@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode, header};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::address::Base;
 use crate::args::Global;
 use crate::failure::{Exit, Failure};
+use crate::tls;
 
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -25,7 +27,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub(crate) struct Client {
     base: Base,
     timeout: Duration,
-    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 /// What the broker says.
@@ -51,11 +53,19 @@ struct Problem {
 impl Client {
     /// A client of the broker that was named.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let base = Base::parse(&global.url)?;
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
         connector.set_nodelay(true);
+        connector.enforce_http(false);
+        let tls = tls::config(base.is_secure(), global.ca_file.as_deref())?;
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { base: Base::parse(&global.url)?, timeout: Duration::from_millis(global.timeout), http })
+        Ok(Self { base, timeout: Duration::from_millis(global.timeout), http })
     }
 
     /// Asks; a refusal is a failure.

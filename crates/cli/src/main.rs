@@ -11,6 +11,7 @@ mod flags;
 mod out;
 mod selection;
 mod table;
+mod tls;
 mod words;
 
 use std::process::ExitCode;

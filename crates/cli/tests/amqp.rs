@@ -3,31 +3,20 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
-use std::sync::Arc;
 
 use overtake_amqp::PROTOCOL_HEADER;
 use overtake_amqp::method::{channel, queue};
 use overtake_properties::TableRef;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustix::process::Signal;
 use support::Broker;
 use support::amqp::{Client, text};
+use support::tls::{Authority, connect, secure, write};
 use tempfile::TempDir;
 
 fn broker(flags: &[&str]) -> (TempDir, Broker) {
     let dir = TempDir::new().expect("a directory");
     let broker = Broker::start_with(&dir.path().join("data"), flags);
     (dir, broker)
-}
-
-fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("the port is served");
-    stream.set_read_timeout(Some(support::PATIENCE)).expect("a time");
-    stream
 }
 
 fn declare(name: &'static str) -> queue::Declare<'static> {
@@ -99,70 +88,6 @@ fn amqp_need_not_be_served() {
     assert_eq!(broker.amqp, "");
 }
 
-/// An authority, and what it has signed, as PEM files.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = named(name, &[]);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self { issuer: CertifiedIssuer::self_signed(params, key).expect("a certificate") }
-    }
-
-    fn pem(&self) -> String {
-        self.issuer.pem()
-    }
-
-    /// A certificate and its key.
-    fn sign(&self, name: &str) -> (String, String) {
-        let key = KeyPair::generate().expect("a key");
-        let signed = named(name, &["localhost"]).signed_by(&key, &self.issuer).expect("a certificate");
-        (signed.pem(), key.serialize_pem())
-    }
-}
-
-fn named(name: &str, hosts: &[&str]) -> CertificateParams {
-    let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-    let mut params = CertificateParams::new(hosts).expect("hosts");
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
-}
-
-fn write(dir: &Path, name: &str, pem: &str) -> String {
-    let path = dir.join(name);
-    std::fs::write(&path, pem).expect("a file");
-    path.to_str().expect("text").to_owned()
-}
-
-/// A stream under TLS to somebody whom `authority` vouches for, perhaps with a certificate of one's own.
-fn secure(
-    address: &str,
-    authority: &Authority,
-    own: Option<&(String, String)>,
-) -> StreamOwned<ClientConnection, TcpStream> {
-    let mut roots = RootCertStore::empty();
-    let root = CertificateDer::from_pem_slice(authority.pem().as_bytes()).expect("PEM");
-    roots.add(root).expect("an authority");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider);
-    let builder =
-        builder.with_safe_default_protocol_versions().expect("versions").with_root_certificates(roots);
-    let config = match own {
-        None => builder.with_no_client_auth(),
-        Some((certificate, key)) => {
-            let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM")];
-            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
-            builder.with_client_auth_cert(chain, key).expect("they belong together")
-        }
-    };
-    let name = "localhost".try_into().expect("a name");
-    let connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
-    StreamOwned::new(connection, connect(address))
-}
-
 #[test]
 fn under_tls_a_certificate_says_who_somebody_is() {
     let authority = Authority::new("ours");
@@ -195,6 +120,59 @@ fn under_tls_a_certificate_says_who_somebody_is() {
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"AMQP"), "what is not TLS is not answered in AMQP");
+}
+
+#[test]
+fn a_certificate_is_read_again_and_nobody_is_cut_off() {
+    let (before, after) = (Authority::new("before"), Authority::new("after"));
+    let files = TempDir::new().expect("a directory");
+    let put = |(certificate, key): (String, String)| {
+        [("cert.pem", certificate), ("key.pem", key)].map(|(name, pem)| write(files.path(), name, &pem))
+    };
+    let [cert, key] = put(before.sign("broker"));
+    let (_dir, mut broker) = broker(&["--amqps", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key]);
+    let guest = |broker: &Broker, authority: &Authority| {
+        Client::open(secure(&broker.amqps, authority, None), "PLAIN", b"\0guest\0guest")
+    };
+    let mut old = guest(&broker, &before);
+
+    put(after.sign("broker"));
+    broker.signal(Signal::HUP);
+    broker.await_line("the certificate is read again");
+    let mut new = guest(&broker, &after);
+    for client in [&mut old, &mut new] {
+        client.say(1, channel::Open { out_of_band: text("") });
+        assert!(client.hear().starts_with("ChannelOpenOk"));
+    }
+
+    put(("no certificate".to_owned(), "no key".to_owned()));
+    broker.signal(Signal::HUP);
+    broker.await_line("connections to come are shown the certificate of before");
+    guest(&broker, &after);
+}
+
+#[test]
+fn http_is_served_under_tls() {
+    let authority = Authority::new("ours");
+    let files = TempDir::new().expect("a directory");
+    let (certificate, key) = authority.sign("broker");
+    let cert = write(files.path(), "cert.pem", &certificate);
+    let key = write(files.path(), "key.pem", &key);
+    let ca = write(files.path(), "ca.pem", &authority.pem());
+    let (_dir, broker) = broker(&["--https", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key]);
+    let url = broker.https.replace("127.0.0.1", "localhost");
+
+    let run = support::run(&["--url", &url, "--ca-file", &ca, "health"], b"");
+    assert!(run.code == 0, "{run:?}");
+    let theirs = write(files.path(), "theirs.pem", &Authority::new("theirs").pem());
+    let run = support::run(&["--url", &url, "--ca-file", &theirs, "health"], b"");
+    assert!(run.code != 0 && run.stderr.contains("invalid peer certificate"), "{run:?}");
+    let run = support::run(&["--url", &url, "--ca-file", &key, "health"], b"");
+    assert!(run.code != 0 && run.stderr.contains("there is no certificate in it"), "{run:?}");
+    // Plain HTTP is still there, and not on that port.
+    assert!(broker.run(&["health"]).code == 0);
+    let run = support::run(&["--url", &broker.https.replace("https", "http"), "health"], b"");
+    assert!(run.code != 0, "{run:?}");
 }
 
 #[test]

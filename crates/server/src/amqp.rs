@@ -32,12 +32,10 @@ use tokio_util::sync::CancellationToken;
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
 use crate::socket::{Got, Socket};
-use crate::tls::common_name;
+use crate::tls::{HANDSHAKE, Presented, common_name};
 
 /// How long a client may take to end its side of a connection that is over.
 const PARTING: Duration = Duration::from_secs(10);
-/// How long a client may take to agree on TLS.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 /// With more waiting to be read nothing is read: a frame is no longer.
 const UNREAD_MAX: usize = 256 << 10;
 /// With more waiting to be written nothing is heard.
@@ -46,7 +44,7 @@ const UNWRITTEN_MAX: usize = 256 << 10;
 /// How AMQP is served.
 pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<Presented>,
     options: amqp::Options,
     allow_remote: bool,
     accepted: AtomicU64,
@@ -54,11 +52,7 @@ pub(crate) struct Amqp {
 
 impl Amqp {
     /// Under TLS where that is given.
-    pub(crate) fn new(
-        config: &Config,
-        tls: Option<Arc<rustls::ServerConfig>>,
-        engine: &Arc<LocalEngine>,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, tls: Option<Presented>, engine: &Arc<LocalEngine>) -> Self {
         let amqp = &config.amqp;
         let options = amqp::Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -87,7 +81,7 @@ impl Protocol for Amqp {
             seed: [random.hash_one(number), random.hash_one(!number)],
             certificate: None,
         };
-        let (engine, tls) = (Arc::clone(&self.engine), self.tls.clone());
+        let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
         async move {
             let (socket, said) = match tls {
                 None => (Socket::plain(stream), BytesMut::new()),

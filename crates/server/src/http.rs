@@ -1,29 +1,34 @@
-//! HTTP/1.1 connections.
+//! HTTP/1.1 connections, plain or under TLS.
 
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Ended, Protocol};
+use crate::tls::{HANDSHAKE, Presented};
 
 /// How HTTP is served.
 pub(crate) struct Http {
     routes: axum::Router,
+    tls: Option<Presented>,
     http: http1::Builder,
 }
 
 impl Http {
-    /// A client must send the head of each request within `header_timeout`; an idle connection is closed after it, too.
-    pub(crate) fn new(routes: axum::Router, header_timeout: Duration) -> Self {
+    /// Under TLS where that is given. A client must send the head of each request within `header_timeout`; an idle connection is
+    /// closed after it, too.
+    pub(crate) fn new(routes: axum::Router, tls: Option<Presented>, header_timeout: Duration) -> Self {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
-        Self { routes, http }
+        Self { routes, tls, http }
     }
 }
 
@@ -34,15 +39,29 @@ impl Protocol for Http {
         _: SocketAddr,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
-        let routes = TowerToHyperService::new(self.routes.clone());
-        let connection = self.http.serve_connection(TokioIo::new(stream), routes);
+        let (http, routes) = (self.http.clone(), self.routes.clone());
+        let tls = self.tls.as_ref().map(Presented::now);
         async move {
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                ended = connection.as_mut() => return Ok(ended?),
-                () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-            }
-            Ok(connection.await?)
+            let Some(tls) = tls else { return converse(http, TokioIo::new(stream), routes, stop).await };
+            let secure = TlsAcceptor::from(tls).accept(stream);
+            let secure = tokio::time::timeout(HANDSHAKE, secure);
+            let stream = stop.run_until_cancelled(secure).await.ok_or("stopped")???;
+            converse(http, TokioIo::new(stream), routes, stop).await
         }
     }
+}
+
+/// Answers what is asked on one connection; once it is to stop, what was asked before.
+async fn converse(
+    http: http1::Builder,
+    stream: impl Read + Write + Unpin,
+    routes: axum::Router,
+    stop: CancellationToken,
+) -> Result<(), Ended> {
+    let mut connection = std::pin::pin!(http.serve_connection(stream, TowerToHyperService::new(routes)));
+    tokio::select! {
+        ended = connection.as_mut() => return Ok(ended?),
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    Ok(connection.await?)
 }

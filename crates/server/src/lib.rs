@@ -24,4 +24,4 @@ mod socket;
 mod tls;
 
 pub use error::ServeError;
-pub use serve::{Ready, Stopped, serve};
+pub use serve::{Addresses, Ready, Stopped, serve};

@@ -17,18 +17,37 @@ use crate::amqp::Amqp;
 use crate::config::{Config, Listen, Listener, Origin, Sourced};
 use crate::http::Http;
 use crate::ports::PortsFile;
-use crate::signals::Signals;
-use crate::{ServeError, logs, open, queues, room, tls};
+use crate::signals::{Asked, Signals};
+use crate::tls::Presented;
+use crate::{ServeError, logs, open, queues, room};
+
+/// Where each protocol is served, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// HTTP.
+    pub http: SocketAddr,
+    /// HTTP under TLS.
+    pub https: Option<SocketAddr>,
+    /// AMQP.
+    pub amqp: Option<SocketAddr>,
+    /// AMQP under TLS.
+    pub amqps: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// Each that is there, by the scheme of its URL.
+    pub fn served(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + use<> {
+        let all =
+            [("http", Some(self.http)), ("https", self.https), ("amqp", self.amqp), ("amqps", self.amqps)];
+        all.into_iter().filter_map(|(scheme, address)| Some((scheme, address?)))
+    }
+}
 
 /// What a server that is ready has to say.
 #[derive(Clone, Debug)]
 pub struct Ready {
-    /// Where HTTP is served.
-    pub http: SocketAddr,
-    /// Where AMQP is served, if it is.
-    pub amqp: Option<SocketAddr>,
-    /// Where AMQP is served under TLS, if it is.
-    pub amqps: Option<SocketAddr>,
+    /// Where it is.
+    pub addresses: Addresses,
     /// Where the data is.
     pub data_dir: PathBuf,
     /// Queues that were found in the store.
@@ -69,11 +88,11 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let mut signals = Signals::take()?;
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
-    let (http, [amqp, amqps]) = listening.addresses()?;
-    let tls = listening.amqps.is_some().then(|| tls::load(&config.tls)).transpose()?;
+    let addresses = listening.addresses()?;
+    let tls = listening.is_secure().then(|| Presented::load(&config.tls)).transpose()?;
     let started = Instant::now();
     let engine = tokio::select! {
-        signal = signals.next() => {
+        signal = signals.next_stop() => {
             tracing::info!("{signal}: stopped before it was ready");
             return Ok(Stopped::Drained);
         }
@@ -83,19 +102,27 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
 
-    let serving = Serving::start(config, listening, tls, &engine);
+    let serving = Serving::start(config, listening, tls.as_ref(), &engine);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
-            PortsFile::write(ports, http, [amqp, amqps])
+            PortsFile::write(ports, &addresses)
                 .map_err(|error| ServeError::PortsFile { path: ports.clone(), error })
         })
         .transpose()?;
-    on_ready(&ready(config, (http, [amqp, amqps]), &engine, opened_in));
+    on_ready(&ready(config, addresses, &engine, opened_in));
 
-    tokio::select! {
-        signal = signals.next() => tracing::info!("{signal}: draining"),
-        why = engine.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
+    loop {
+        tokio::select! {
+            asked = signals.next() => match asked {
+                Asked::Stop(signal) => {
+                    tracing::info!("{signal}: draining");
+                    break;
+                }
+                Asked::Reload => reload(tls.as_ref()),
+            },
+            why = engine.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
+        }
     }
     watching.abort();
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
@@ -106,7 +133,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     };
     tokio::select! {
         biased;
-        signal = signals.next() => {
+        signal = signals.next_stop() => {
             tracing::warn!("{signal}: giving up");
             std::mem::forget(held);
             return Ok(Stopped::Forced);
@@ -118,9 +145,21 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     Ok(Stopped::Drained)
 }
 
+/// Reads again what may have changed. What is wrong is told, and stays as it was.
+fn reload(tls: Option<&Presented>) {
+    match tls.map(Presented::reload) {
+        None => tracing::info!("SIGHUP: no listener is under TLS, so there is nothing to read again"),
+        Some(Ok(())) => tracing::info!("SIGHUP: the certificate is read again, for connections to come"),
+        Some(Err(error)) => {
+            tracing::error!("SIGHUP: {error}; connections to come are shown the certificate of before");
+        }
+    }
+}
+
 /// Ports that are taken, and not served yet.
 struct Listening {
     http: TcpListener,
+    https: Option<TcpListener>,
     amqp: Option<TcpListener>,
     amqps: Option<TcpListener>,
 }
@@ -129,16 +168,20 @@ impl Listening {
     async fn start(config: &Config) -> Result<Self, ServeError> {
         let (http, amqp, amqps) = (&config.http.listen, &config.amqp.listen, &config.amqp.tls_listen);
         let http = listen(http.value, &http.origin, "--http").await?;
+        let https = listen_perhaps(&config.http.tls_listen, "--https").await?;
         let amqp = listen_perhaps(amqp, "--amqp").await?;
         let amqps = listen_perhaps(amqps, "--amqps").await?;
-        Ok(Self { http, amqp, amqps })
+        Ok(Self { http, https, amqp, amqps })
     }
 
-    /// Of HTTP, and of AMQP and AMQP under TLS where they are served.
-    fn addresses(&self) -> std::io::Result<(SocketAddr, [Option<SocketAddr>; 2])> {
-        let amqp = self.amqp.as_ref().map(TcpListener::local_addr).transpose()?;
-        let amqps = self.amqps.as_ref().map(TcpListener::local_addr).transpose()?;
-        Ok((self.http.local_addr()?, [amqp, amqps]))
+    fn addresses(&self) -> std::io::Result<Addresses> {
+        let of = |listener: &Option<TcpListener>| listener.as_ref().map(TcpListener::local_addr).transpose();
+        let http = self.http.local_addr()?;
+        Ok(Addresses { http, https: of(&self.https)?, amqp: of(&self.amqp)?, amqps: of(&self.amqps)? })
+    }
+
+    fn is_secure(&self) -> bool {
+        self.https.is_some() || self.amqps.is_some()
     }
 }
 
@@ -161,17 +204,10 @@ async fn listen(address: Listen, place: &Origin, flag: &'static str) -> Result<T
     })
 }
 
-fn ready(
-    config: &Config,
-    (http, [amqp, amqps]): (SocketAddr, [Option<SocketAddr>; 2]),
-    engine: &LocalEngine,
-    opened_in: Duration,
-) -> Ready {
+fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in: Duration) -> Ready {
     let recovered = engine.recovered();
     let ready = Ready {
-        http,
-        amqp,
-        amqps,
+        addresses,
         data_dir: config.store.data_dir.value.clone(),
         recovered_queues: recovered.queues as u64,
         recovered_messages: recovered.messages,
@@ -183,9 +219,10 @@ fn ready(
         tracing::error!("damage skipped: {damage}");
     }
     tracing::info!(
-        %http,
-        amqp = ready.amqp.map(tracing::field::display),
-        amqps = ready.amqps.map(tracing::field::display),
+        http = %addresses.http,
+        https = addresses.https.map(tracing::field::display),
+        amqp = addresses.amqp.map(tracing::field::display),
+        amqps = addresses.amqps.map(tracing::field::display),
         data_dir = %ready.data_dir.display(),
         queues = ready.recovered_queues,
         messages = ready.recovered_messages,
@@ -205,7 +242,7 @@ impl Serving {
     fn start(
         config: &Config,
         listening: Listening,
-        tls: Option<Arc<rustls::ServerConfig>>,
+        tls: Option<&Presented>,
         engine: &Arc<LocalEngine>,
     ) -> Self {
         let shutdown = CancellationToken::new();
@@ -218,14 +255,19 @@ impl Serving {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);
-        let Listening { http, amqp, amqps } = listening;
-        let protocol = Http::new(routes, Duration::from_millis(config.http.header_timeout_ms.value.0));
+        let Listening { http, https, amqp, amqps } = listening;
+        let mut accepting = Vec::new();
         let most = config.http.max_connections.value.0;
-        let mut accepting = vec![tokio::spawn(accept(http, protocol, most, shutdown.clone()))];
+        let header_timeout = Duration::from_millis(config.http.header_timeout_ms.value.0);
+        for (listener, tls) in [(Some(http), None), (https, tls)] {
+            let Some(listener) = listener else { continue };
+            let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
+            accepting.push(tokio::spawn(accept(listener, http, most, shutdown.clone())));
+        }
         let most = config.amqp.max_connections.value.0;
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
-            let amqp = Amqp::new(config, tls, engine);
+            let amqp = Amqp::new(config, tls.cloned(), engine);
             accepting.push(tokio::spawn(accept(listener, amqp, most, shutdown.clone())));
         }
         Self { shutdown, accepting }

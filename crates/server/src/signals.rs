@@ -1,26 +1,52 @@
-//! The signals that end the server: the first asks, the second insists.
+//! The signals that end the server, of which the first asks and the second insists; and the one that has it read files again.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM and SIGINT from now on.
+/// SIGTERM, SIGINT and SIGHUP from now on.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// To stop; the name of the signal.
+    Stop(&'static str),
+    /// To read again what may have changed.
+    Reload,
 }
 
 impl Signals {
     /// Takes the signals over: from now on they no longer kill the process.
     pub(crate) fn take() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
-    /// The name of the next one.
-    pub(crate) async fn next(&mut self) -> &'static str {
+    /// The next one.
+    pub(crate) async fn next(&mut self) -> Asked {
         tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+            stop = Self::stop(&mut self.terminate, &mut self.interrupt) => Asked::Stop(stop),
+            _ = self.hangup.recv() => Asked::Reload,
+        }
+    }
+
+    /// The name of the next one that asks to stop. One that asks for something else waits.
+    pub(crate) async fn next_stop(&mut self) -> &'static str {
+        Self::stop(&mut self.terminate, &mut self.interrupt).await
+    }
+
+    async fn stop(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
         }
     }
 }

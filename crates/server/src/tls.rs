@@ -1,7 +1,8 @@
 //! Certificates and keys of TLS listeners, and who a client certificate says that somebody is.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -12,8 +13,37 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::ServeError;
 use crate::config::Tls;
 
-/// What TLS listeners present. Clients may show a certificate where `tls.client_ca_file` says who signs those.
-pub(crate) fn load(tls: &Tls) -> Result<Arc<ServerConfig>, ServeError> {
+/// How long a client may take to agree on TLS.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// What TLS listeners present, which may be read again: connections that are there keep what they have.
+#[derive(Clone)]
+pub(crate) struct Presented {
+    files: Tls,
+    now: Arc<RwLock<Arc<ServerConfig>>>,
+}
+
+impl Presented {
+    /// Reads the files.
+    pub(crate) fn load(tls: &Tls) -> Result<Self, ServeError> {
+        Ok(Self { files: tls.clone(), now: Arc::new(RwLock::new(load(tls)?)) })
+    }
+
+    /// For the next connection.
+    pub(crate) fn now(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the files again. What cannot be used changes nothing.
+    pub(crate) fn reload(&self) -> Result<(), ServeError> {
+        let read = load(&self.files)?;
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = read;
+        Ok(())
+    }
+}
+
+/// Clients may show a certificate where `tls.client_ca_file` says who signs those.
+fn load(tls: &Tls) -> Result<Arc<ServerConfig>, ServeError> {
     let (cert, key, ca) = (&tls.cert_file.value, &tls.key_file.value, &tls.client_ca_file.value);
     let chain = certificates(cert)?;
     let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error))?;

@@ -73,7 +73,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlistn = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `allow_remote`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
+            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `allow_remote`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
               2 | listn = "127.0.0.1:0"
                 | ^^^^^
         "#]],
@@ -305,9 +305,9 @@ fn a_variable_is_refused_with_its_name() {
         "OVERTAKE__HTTP__LISTN",
         "127.0.0.1:0",
         expect![[r#"
-        environment OVERTAKE__HTTP__LISTN: there is no setting `http.listn`
-        hint: in [http] there are http.listen, http.allow_remote, http.max_request_bytes, http.max_connections, http.header_timeout_ms
-    "#]],
+            environment OVERTAKE__HTTP__LISTN: there is no setting `http.listn`
+            hint: in [http] there are http.listen, http.tls_listen, http.allow_remote, http.max_request_bytes, http.max_connections, http.header_timeout_ms
+        "#]],
     );
     variable(
         "OVERTAKE__GRPC__LISTEN",
@@ -441,6 +441,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
     expect![[r#"
         [http]
         listen = "127.0.0.1:15672"                 # default
+        tls_listen = "off"                         # default
         allow_remote = false                       # default
         max_request_bytes = "64MiB"                # default
         max_connections = 10000                    # default

@@ -59,17 +59,13 @@ fn banner(ready: &Ready) -> String {
         }
     };
     let mut text = format!(
-        "{HEAD}overtake {}{RESET}\n  data  {} ({found}, {} ms)\n  http  http://{}\n",
+        "{HEAD}overtake {}{RESET}\n  data  {} ({found}, {} ms)\n",
         env!("CARGO_PKG_VERSION"),
         ready.data_dir.display(),
         number(ready.opened_in.as_millis().try_into().unwrap_or(u64::MAX)),
-        ready.http,
     );
-    if let Some(amqp) = ready.amqp {
-        text.push_str(&format!("  amqp  amqp://{amqp}\n"));
-    }
-    if let Some(amqps) = ready.amqps {
-        text.push_str(&format!("  amqps amqps://{amqps}\n"));
+    for (scheme, address) in ready.addresses.served() {
+        text.push_str(&format!("  {scheme:5} {scheme}://{address}\n"));
     }
     for damage in &ready.skipped {
         text.push_str(&format!("  damage skipped: {damage}\n"));

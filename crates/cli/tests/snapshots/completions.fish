@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_overtake_global_optspecs
-    string join \n url= timeout= json q/quiet h/help V/version
+    string join \n url= ca-file= timeout= json q/quiet h/help V/version
 end
 
 function __fish_overtake_needs_command
@@ -25,6 +25,7 @@ function __fish_overtake_using_subcommand
 end
 
 complete -c overtake -n "__fish_overtake_needs_command" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_needs_command" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_needs_command" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -47,6 +48,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask w
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
@@ -74,11 +76,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l drain-timeou
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -87,6 +91,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "show" -d 'Show the configuration in force, as a file that says the same'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
@@ -114,12 +119,14 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
@@ -147,12 +154,14 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -163,21 +172,25 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "delete" -d 'Delete a queue with everything in it'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l from -d 'Settings from a file, TOML or JSON; those given as KEY=VALUE win' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-empty -d 'Only when it holds no message'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no consumer'
@@ -196,6 +209,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand publish" -l lines -d '
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l batch -d 'Most messages of one request' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l in-flight -d 'Requests under way at once. With more than 1 batches may overtake each other, so lines of one priority are no longer in the order of the file' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json-lines -d 'Each line is a message as the HTTP API takes it: {"body":…,"priority":…,…}. Flags fill in what it lacks'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json -d 'Print JSON for programs'
@@ -207,6 +221,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Ta
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ack -d 'Acknowledge after printing. This is the default'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l no-ack -d 'Leave the messages leased: they come back when their leases end'
@@ -228,6 +243,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand peek" -l priority -d '
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -241,6 +257,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l prior
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
@@ -255,6 +272,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l prior
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
@@ -268,6 +286,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand remove" -l priority -d
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d 'Do not ask'
@@ -279,6 +298,7 @@ delayed\t'Out of the lanes until due'
 leased\t'Lent to a consumer'
 dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l json -d 'Print JSON for programs'
@@ -293,12 +313,14 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l key -d 'Onl
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l promote -d 'With this priority instead of the one they had' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -313,6 +335,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l hash-header -d 'Share out by this header, not by the routing key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l hash-property -d 'Share out by this property: message_id, correlation_id or timestamp' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l transient -d 'It is gone after a restart'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l auto-delete -d 'It goes with its last binding'
@@ -322,11 +345,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no bindings of its own'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
@@ -340,6 +365,7 @@ any\t'One of them; those whose name begins with x- do not count'
 all-with-x\t'All of them, whatever their name'
 any-with-x\t'One of them, whatever its name'"
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l any -d 'For a headers exchange: one of the headers is enough'
@@ -353,6 +379,7 @@ any\t'One of them; those whose name begins with x- do not count'
 all-with-x\t'All of them, whatever their name'
 any-with-x\t'One of them, whatever its name'"
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l any -d 'For a headers exchange: one of the headers is enough'
@@ -368,12 +395,14 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l mandatory -d 'Refuse it when no queue gets it'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -383,33 +412,39 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "snapshot" -d 'Copy the store of a running broker, as it is at one moment, into a directory'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "restore" -d 'Copy a snapshot to where a broker can be started on it'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l data-dir -d 'Copy this data directory, which no broker has open, and ask no broker' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -s q -l quiet -d 'Print nothing but what was asked for'

@@ -8,6 +8,7 @@ pub mod amqp;
 pub mod dpkg;
 pub mod http;
 pub mod small_disk;
+pub mod tls;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -117,6 +118,8 @@ pub struct Broker {
     pub amqp: String,
     /// The same under TLS.
     pub amqps: String,
+    /// The URL of HTTP under TLS; empty: not served.
+    pub https: String,
 }
 
 impl Broker {
@@ -148,6 +151,7 @@ impl Broker {
         let ports: serde_json::Value = serde_json::from_str(&ports).expect(&ports);
         broker.amqp = ports["amqp"]["address"].as_str().unwrap_or_default().to_owned();
         broker.amqps = ports["amqps"]["address"].as_str().unwrap_or_default().to_owned();
+        broker.https = ports["https"]["url"].as_str().unwrap_or_default().to_owned();
         broker.url = ports["http"]["url"].as_str().expect("a url").to_owned();
         broker
     }
@@ -159,7 +163,8 @@ impl Broker {
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let (send, lines) = sync_channel(LINES_MAX);
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-        Self { child, lines, seen: Vec::new(), url: String::new(), amqp: String::new(), amqps: String::new() }
+        let none = String::new;
+        Self { child, lines, seen: Vec::new(), url: none(), amqp: none(), amqps: none(), https: none() }
     }
 
     /// Waits for a line of stderr with these words in it.

@@ -41,6 +41,7 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
 fn check_listener(config: &Config) -> Result<(), ConfigError> {
     let (http, amqp) = (&config.http, &config.amqp);
     check_reach("http", Some(http.listen.value), &http.listen, http.allow_remote.value)?;
+    check_reach("http", http.tls_listen.value.0, &http.tls_listen, http.allow_remote.value)?;
     check_reach("amqp", amqp.listen.value.0, &amqp.listen, amqp.allow_remote.value)?;
     check_reach("amqp", amqp.tls_listen.value.0, &amqp.tls_listen, amqp.allow_remote.value)?;
     check_tls(config)?;
@@ -53,17 +54,19 @@ fn check_listener(config: &Config) -> Result<(), ConfigError> {
 /// Whoever listens under TLS has something to show.
 fn check_tls(config: &Config) -> Result<(), ConfigError> {
     let tls = &config.tls;
-    if config.amqp.tls_listen.value.0.is_none() {
+    let files = [("tls.cert_file", &tls.cert_file), ("tls.key_file", &tls.key_file)];
+    let Some((missing, _)) = files.into_iter().find(|(_, file)| file.value.as_os_str().is_empty()) else {
         return Ok(());
+    };
+    let listeners = [
+        ("amqp.tls_listen", &config.amqp.tls_listen, "--amqps"),
+        ("http.tls_listen", &config.http.tls_listen, "--https"),
+    ];
+    match listeners.into_iter().find(|(_, listener, _)| listener.value.0.is_some()) {
+        None => Ok(()),
+        Some((key, listener, flag)) => Err(wrong(key, listener, &format!("{missing} is not set"))
+            .hint(format!("name PEM files with --tls-cert and --tls-key, or leave {flag} out"))),
     }
-    for (key, file) in [("tls.cert_file", &tls.cert_file), ("tls.key_file", &tls.key_file)] {
-        if file.value.as_os_str().is_empty() {
-            let what = format!("{key} is not set");
-            return Err(wrong("amqp.tls_listen", &config.amqp.tls_listen, &what)
-                .hint("name PEM files with --tls-cert and --tls-key, or leave --amqps out"));
-        }
-    }
-    Ok(())
 }
 
 fn check_some<T>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), ConfigError> {

@@ -119,6 +119,8 @@ settings! {
     http: Http / HttpLayer {
         #[doc = "Address and port to serve HTTP on; port 0 takes a free one."]
         listen ("http"): Listen = Listen::LOOPBACK;
+        #[doc = "Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served."]
+        tls_listen ("https"): Listener = Listener(None);
         #[doc = "Listen beyond this machine although there is no login yet."]
         allow_remote ("http-allow-remote"): bool = false;
         #[doc = "Largest body of one request; a larger one is refused with 413."]
@@ -143,7 +145,7 @@ settings! {
         #[doc = "How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever."]
         heartbeat_ms ("amqp-heartbeat-ms"): Millis = Millis(60_000);
     }
-    /// Certificates of the listeners under TLS.
+    /// Certificates of the listeners under TLS. SIGHUP has the files read again, for connections to come.
     tls: Tls / TlsLayer {
         #[doc = "A PEM file with the broker's certificate and those between it and the authority."]
         cert_file ("tls-cert"): PathBuf = PathBuf::new();
