@@ -8,7 +8,7 @@ use overtake_server::config::{Around, Config, ConfigError, Flag, KEYS, QUEUE_FLA
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// The configuration file [default: $OVERTAKE_CONFIG, else /etc/overtake/overtake.toml if it is there].
+    /// The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]

@@ -232,10 +232,10 @@ fn a_configuration_that_cannot_be_used_is_78() {
     check(
         &["config", "check", "--config", "/nowhere/overtake.toml"],
         expect![[r#"
-        exit 78
-        error: cannot read the configuration file /nowhere/overtake.toml: No such file or directory (os error 2)
-         hint: check the path and who may read it; `--config`, OVERTAKE_CONFIG and /etc/overtake/overtake.toml are tried in this order
-    "#]],
+            exit 78
+            error: cannot read the configuration file /nowhere/overtake.toml: No such file or directory (os error 2)
+             hint: check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order
+        "#]],
     );
     check(
         &["serve", "--on-damage", "ignore", "--data-dir", "d"],

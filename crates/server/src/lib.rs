@@ -21,6 +21,7 @@ mod room;
 mod serve;
 mod signals;
 mod socket;
+mod supervisor;
 mod tls;
 
 pub use error::ServeError;

@@ -19,7 +19,7 @@ use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
 use crate::tls::Presented;
-use crate::{ServeError, logs, open, queues, room};
+use crate::{ServeError, logs, open, queues, room, supervisor};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,8 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         })
         .transpose()?;
     on_ready(&ready(config, addresses, &engine, opened_in));
+    let status = status(&addresses);
+    supervisor::ready(&status);
 
     loop {
         tokio::select! {
@@ -119,11 +121,16 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
                     tracing::info!("{signal}: draining");
                     break;
                 }
-                Asked::Reload => reload(tls.as_ref()),
+                Asked::Reload => {
+                    supervisor::reloading();
+                    reload(tls.as_ref());
+                    supervisor::ready(&status);
+                }
             },
             why = engine.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
         }
     }
+    supervisor::stopping("finishing what is under way");
     watching.abort();
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
     let held = Arc::clone(&engine);
@@ -143,6 +150,13 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     drop(ports);
     tracing::info!("stopped");
     Ok(Stopped::Drained)
+}
+
+/// Where it is, in a line.
+fn status(addresses: &Addresses) -> String {
+    let all: Vec<String> =
+        addresses.served().map(|(scheme, address)| format!("{scheme}://{address}")).collect();
+    format!("serving {}", all.join(", "))
 }
 
 /// Reads again what may have changed. What is wrong is told, and stays as it was.

@@ -358,9 +358,9 @@ fn a_variable_is_refused_with_its_name() {
         "OVERTAKE_CONFIG",
         "/nowhere/overtake.toml",
         expect![[r#"
-        cannot read the configuration file /nowhere/overtake.toml: No such file or directory (os error 2)
-        hint: check the path and who may read it; `--config`, OVERTAKE_CONFIG and /etc/overtake/overtake.toml are tried in this order
-    "#]],
+            cannot read the configuration file /nowhere/overtake.toml: No such file or directory (os error 2)
+            hint: check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order
+        "#]],
     );
     variable(
         "OVERTAKE_URL",

@@ -49,7 +49,8 @@ pub fn unconfigured(mut command: Command) -> Command {
             command.env_remove(name);
         }
     }
-    for name in ["JOURNAL_STREAM", "STATE_DIRECTORY", "COLUMNS", "NO_COLOR", "CLICOLOR_FORCE"] {
+    let given = ["JOURNAL_STREAM", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY", "NOTIFY_SOCKET"];
+    for name in given.into_iter().chain(["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE"]) {
         command.env_remove(name);
     }
     command

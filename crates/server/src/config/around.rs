@@ -27,12 +27,24 @@ impl Around {
     #[must_use]
     pub fn here() -> Self {
         let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        Self {
+        let here = Self {
             variables: std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect(),
+            ..Self::default()
+        };
+        Self {
             is_root: rustix::process::geteuid().is_root(),
-            system_file: Some(PathBuf::from(super::DEFAULT_FILE)).filter(|path| path.exists()),
+            system_file: here.files().into_iter().find(|path| path.exists()),
             owns_system_dir: rustix::fs::access(SYSTEM_DIR, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
+            ..here
         }
+    }
+
+    /// Where the file is looked for when none is named: in `$CONFIGURATION_DIRECTORY` (what systemd gives, the first of several),
+    /// then where the system has it.
+    fn files(&self) -> Vec<PathBuf> {
+        let given = self.variable("CONFIGURATION_DIRECTORY").and_then(|given| given.split(':').next());
+        let given = given.map(|dir| PathBuf::from(dir).join("overtake.toml"));
+        given.into_iter().chain([PathBuf::from(super::DEFAULT_FILE)]).collect()
     }
 
     /// The value of a variable that is set and not empty.

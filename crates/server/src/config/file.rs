@@ -22,7 +22,7 @@ impl File {
             place: None,
             what: format!("cannot read the configuration file {}: {error}", path.display()),
             excerpt: None,
-            hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG and /etc/overtake/overtake.toml are tried in this order".to_owned()),
+            hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order".to_owned()),
         })?;
         Self::parse(path, text)
     }

@@ -24,7 +24,7 @@ pub struct Flag {
 /// Reads all sources and checks the result.
 ///
 /// `file` is the one that was named with a flag; it must exist. Without it `OVERTAKE_CONFIG` names one that must exist,
-/// and without that [`DEFAULT_FILE`] is read if it is there.
+/// and without that one in `$CONFIGURATION_DIRECTORY`, or [`DEFAULT_FILE`], is read if it is there.
 ///
 /// # Errors
 /// The first fault, with its place.

@@ -4,7 +4,7 @@
 //! and flags are read from that one declaration, so none of them can lack a setting.
 //!
 //! ```text
-//!  defaults < file (--config, OVERTAKE_CONFIG, /etc/overtake/overtake.toml) < OVERTAKE__SECTION__KEY < --flag
+//!  defaults < file (--config, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY, /etc/overtake/overtake.toml) < OVERTAKE__SECTION__KEY < --flag
 //! ```
 //!
 //! Each file is parsed by itself into a layer whose every value may be missing, so that errors still know their line;
