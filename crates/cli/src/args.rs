@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, consume, exchange, health, peek, publish, purge, queue, remove, replay,
+    completions, config, consume, drain, exchange, health, peek, publish, purge, queue, remove, replay,
     reprioritise, serve, store,
 };
 use crate::failure::EXIT_CODES;
@@ -73,6 +73,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Store(store::StoreCommand),
     Health(health::HealthArgs),
+    Drain(drain::DrainArgs),
     /// Print the completions of a shell.
     Completions(completions::CompletionsArgs),
 }

@@ -19,6 +19,8 @@ use crate::args::Global;
 use crate::failure::{Exit, Failure};
 use crate::tls;
 
+/// Longer than the broker takes for anything it was asked to take its time for.
+const DAY: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -102,6 +104,11 @@ impl Client {
     /// `POST`.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.ask(Method::POST, path, Some(body)).await.map(|answer| answer.body)
+    }
+
+    /// `POST` of nothing, whose answer may come late: as long as the broker takes.
+    pub(crate) async fn post_for_long(&self, path: &str) -> Result<Value, Failure> {
+        self.ask_within(DAY, Method::POST, path, None).await.map(|answer| answer.body)
     }
 
     /// Asks and tells what came, whatever it is: text that is no JSON is a JSON text.

@@ -3,9 +3,11 @@
 mod support;
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
 
 use overtake_amqp::PROTOCOL_HEADER;
-use overtake_amqp::method::{channel, queue};
+use overtake_amqp::method::{basic, channel, queue};
 use overtake_properties::TableRef;
 use rustix::process::Signal;
 use support::Broker;
@@ -80,6 +82,71 @@ fn a_broker_that_is_stopped_says_so() {
     assert_eq!(client.hear(), "the end");
     drop(client);
     assert!(broker.end().0.success(), "it waited for the client");
+}
+
+#[test]
+fn a_drain_lets_everybody_finish_and_go() {
+    for by_signal in [false, true] {
+        let (_dir, mut broker) = broker(&[]);
+        broker.run(&["queue", "declare", "q"]).ok();
+        broker.run(&["publish", "q", "a"]).ok();
+        let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
+        client.say(1, channel::Open { out_of_band: text("") });
+        assert!(client.hear().starts_with("ChannelOpenOk"));
+        client.say(1, basic::Get { ticket: 0, queue: text("q"), no_ack: false });
+        assert!(client.hear().starts_with("BasicGetOk"));
+
+        let drain =
+            (!by_signal).then(|| broker.command(&["drain"]).stdout(Stdio::piped()).spawn().expect("it runs"));
+        if by_signal {
+            broker.signal(Signal::USR2);
+        }
+        broker.await_line("draining: no more messages are given out");
+        let health = broker.run(&["health"]);
+        assert!(health.code == 69 && health.stderr.contains("the server is draining"), "{health:?}");
+        assert!(broker.run(&["consume", "q"]).stderr.contains("is being drained"));
+        assert!(broker.run(&["publish", "q", "b"]).code == 0, "what is published is still taken");
+
+        client.say(1, basic::Ack { delivery_tag: 1, multiple: false });
+        let told = client.hear();
+        assert!(
+            told.starts_with("ConnectionClose") && told.contains("the broker is being drained"),
+            "{told}"
+        );
+        client.say(0, overtake_amqp::method::connection::CloseOk {});
+        assert_eq!(client.hear(), "the end");
+        drop(client);
+        broker.await_line("drained: nothing is leased");
+        assert!(TcpStream::connect(&broker.amqp).is_err(), "nobody listens there any more");
+        if let Some(drain) = drain {
+            let output = drain.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{output:?}");
+        }
+        assert_eq!(broker.run(&["drain", "--json"]).ok(), "{\"drained\":true,\"unacknowledged\":0}\n");
+        broker.stop();
+    }
+}
+
+#[test]
+fn a_drain_ends_when_its_time_is_over() {
+    let (_dir, broker) = broker(&[]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    broker.run(&["publish", "q", "a"]).ok();
+    let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
+    client.say(1, channel::Open { out_of_band: text("") });
+    client.hear();
+    client.say(1, basic::Get { ticket: 0, queue: text("q"), no_ack: false });
+    client.hear();
+    let drain =
+        broker.command(&["drain", "--within", "50ms"]).stderr(Stdio::piped()).spawn().expect("it runs");
+    let told = client.hear();
+    assert!(told.starts_with("ConnectionClose") && told.contains("the broker is being stopped"), "{told}");
+    client.say(0, overtake_amqp::method::connection::CloseOk {});
+    let output = drain.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(75) && said.contains("1 message was still leased"), "{said}");
+    assert!(broker.run(&["peek", "q"]).ok().contains('a'), "it is put back");
+    broker.stop();
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn sigterm_ends_waits_and_exits_0() {
     let waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
     while broker.run(&["queue", "show", "q", "--json"]).json()["waiting"] != 1 {}
     broker.signal(Signal::TERM);
-    broker.await_line("SIGTERM: draining");
+    broker.await_line("SIGTERM: stopping");
     let (status, said) = broker.end();
     assert_eq!(status.code(), Some(0), "{said}");
     assert!(said.ends_with("stopped"), "{said}");
@@ -72,7 +72,7 @@ fn a_second_signal_does_not_wait() {
     broker.run(&["queue", "declare", "q"]).ok();
     let _stream = unfinished_request(&broker);
     broker.signal(Signal::TERM);
-    broker.await_line("SIGTERM: draining");
+    broker.await_line("SIGTERM: stopping");
     broker.signal(Signal::TERM);
     let (status, said) = broker.end();
     assert_eq!(status.code(), Some(1), "{said}");

@@ -76,7 +76,7 @@ async fn readyz(State(app): State<Arc<App>>) -> Answer {
 }
 
 fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
-    if options.shutdown.is_cancelled() {
+    if options.drain.begun().is_cancelled() {
         return Some("the server is draining".to_owned());
     }
     if let Some(why) = options.readiness.why_not() {
@@ -129,7 +129,7 @@ mod tests {
         check(&down, Some("the engine is down: a sync failed"));
         options.readiness.not_ready("loading");
         check(&down, Some("loading"));
-        options.shutdown.cancel();
+        options.drain.begin(std::time::Duration::ZERO);
         check(&well, Some("the server is draining"));
     }
 }

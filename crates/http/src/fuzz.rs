@@ -43,6 +43,7 @@ pub fn body(bytes: &[u8]) {
         told(Params::parse(query).and_then(Params::into_browse));
         told(Params::parse(query).and_then(Params::into_queue_page));
         told(Params::parse(query).and_then(Params::into_delete_only));
+        told(Params::parse(query).and_then(Params::into_timeout));
     }
     raw_message(bytes);
 }

@@ -38,7 +38,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     responses((status = 200, description = "The messages; none when the wait was over first", body = LeasedList))
 )]
 async fn lease(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(ask): Json<LeaseIn>) -> Answer {
-    if app.options.shutdown.is_cancelled() {
+    let drain_begun = app.options.drain.begun();
+    if drain_begun.is_cancelled() {
         return Err(draining());
     }
     let request = LeaseRequest {
@@ -51,7 +52,7 @@ async fn lease(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(as
     let leased = tokio::select! {
         biased;
         leased = app.engine.lease(request) => leased?,
-        () = app.options.shutdown.cancelled() => Vec::new(),
+        () = drain_begun.cancelled() => Vec::new(),
     };
     if let Some(first) = leased.first() {
         app.queue_ids.remember(&queue, first.receipt.queue);
@@ -63,7 +64,7 @@ fn draining() -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "draining",
-        "the broker is stopping and gives out no more messages",
+        "the broker is being drained and gives out no more messages",
         "settle what you hold, then connect again when the broker is back",
     )
 }

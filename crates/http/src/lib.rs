@@ -16,6 +16,7 @@ mod batch;
 mod browser;
 mod bulk;
 mod decode;
+mod drain;
 mod exchange_answer;
 mod exchanges;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -44,6 +45,7 @@ use axum::response::Response;
 use overtake_engine::Engine;
 use utoipa_axum::router::OpenApiRouter;
 
+pub use drain::{Drain, Drained};
 pub use options::{HttpOptions, Readiness};
 
 use app::App;
@@ -78,6 +80,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(exchanges::routes())
         .merge(snapshot::routes())
         .merge(admin::routes())
+        .merge(drain::routes())
 }
 
 async fn counted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {

@@ -1,8 +1,11 @@
 //! What the server tells the routes: limits, and in which part of its life it is.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+
+use crate::drain::Drain;
 
 /// What the server decides about the HTTP interface.
 #[derive(Clone, Debug)]
@@ -11,8 +14,12 @@ pub struct HttpOptions {
     pub max_message_bytes: u64,
     /// Largest body of a request, bytes. Should leave room for a message in base64, that is 4/3 of it and a little.
     pub max_request_bytes: u64,
-    /// Cancelled when the server begins to drain: requests that wait for messages end, new ones are refused, and
-    /// `/readyz` says so. Everything else is still answered.
+    /// Once it has begun requests that wait for messages end, new ones are refused, and `/readyz` says so. Everything else is
+    /// still answered.
+    pub drain: Drain,
+    /// How long what is leased may take to be settled when whoever asks for a drain does not say.
+    pub drain_timeout: Duration,
+    /// Cancelled when the server stops: what would go on for long ends.
     pub shutdown: CancellationToken,
     /// Why the server is not ready, apart from draining and from the engine's own health.
     pub readiness: Readiness,
@@ -29,6 +36,8 @@ impl Default for HttpOptions {
         Self {
             max_message_bytes: 16 << 20,
             max_request_bytes: 32 << 20,
+            drain: Drain::default(),
+            drain_timeout: Duration::from_secs(30),
             shutdown: CancellationToken::new(),
             readiness: Readiness::default(),
             loopback_only: false,

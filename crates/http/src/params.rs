@@ -1,6 +1,7 @@
 //! Query parameters, read strictly: one that is not known is named, not ignored.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -17,6 +18,9 @@ use crate::problem::Problem;
 const PARAMS_MAX: usize = 100;
 /// Messages or queues of a page, if the request does not say.
 const PAGE_LIMIT: usize = 50;
+
+/// Longest `timeout_ms`: a day.
+const TIMEOUT_MS_MAX: u64 = 86_400_000;
 
 /// Query parameters that were not looked at yet.
 #[derive(Debug)]
@@ -147,6 +151,19 @@ impl Params {
 
     fn take_limit(&mut self) -> Result<usize, Problem> {
         self.take("limit")?.map_or(Ok(PAGE_LIMIT), |word| limit(&word))
+    }
+
+    /// `timeout_ms`.
+    ///
+    /// # Errors
+    /// 422 for a parameter that is not known, or a value that cannot be.
+    pub(crate) fn into_timeout(mut self) -> Result<Option<Duration>, Problem> {
+        let given = self.take("timeout_ms")?;
+        let wrong =
+            || Problem::bad_value("timeout_ms", format!("must be a number from 0 to {TIMEOUT_MS_MAX}"));
+        let timeout = given.map(|text| digits(&text).filter(|ms| *ms <= TIMEOUT_MS_MAX).ok_or_else(wrong));
+        self.finish("timeout_ms")?;
+        Ok(timeout.transpose()?.map(Duration::from_millis))
     }
 
     /// Whether to show the body of a message.

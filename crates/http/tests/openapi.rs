@@ -40,6 +40,7 @@ const EVERY: &str = "
     GET /v1/queues/{queue}/messages
     GET /v1/queues/{queue}/messages/{id}
     GET /v1/store/snapshot
+    POST /v1/drain
     POST /v1/exchanges/{exchange}/bindings
     POST /v1/exchanges/{exchange}/messages
     POST /v1/queues/{queue}/extend

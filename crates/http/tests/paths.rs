@@ -3,6 +3,7 @@
 mod world;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use overtake_http::HttpOptions;
 use serde_json::json;
@@ -404,7 +405,7 @@ async fn machines_are_told_how_it_is() {
     );
     world.options.readiness.ready();
     world.get("/readyz").await.expect(200);
-    world.options.shutdown.cancel();
+    world.options.drain.begin(Duration::ZERO);
     assert_eq!(world.get("/readyz").await.code(), "503 not-ready");
     world.get("/livez").await.expect(200);
     assert_eq!(

@@ -5,6 +5,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use overtake_engine::Engine;
+use overtake_http::Drained;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use world::World;
@@ -46,13 +47,31 @@ async fn a_drain_ends_waiting_requests_and_takes_no_new_ones() {
     let world = World::with_queue("").await;
     let (leased, ()) = tokio::join!(world.post("/v1/queues/q/leases", WAIT), async {
         until_waiting(&world, 1).await;
-        world.options.shutdown.cancel();
+        world.options.drain.begin(Duration::ZERO);
     });
     assert_eq!(leased.expect(200).text, r#"{"messages":[]}"#);
     let refused = world.post("/v1/queues/q/leases", WAIT).await;
     assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("503 draining", "1"));
     world.publish("a").await;
     assert_eq!(world.get("/v1/queues/q/messages?status=ready").await.bodies(), "a", "the wait was given up");
+}
+
+#[tokio::test]
+async fn a_drain_is_awaited_by_whoever_asks_for_it() {
+    let world = World::with_queue("").await;
+    let drain = world.options.drain.clone();
+    let wrong = world.post("/v1/drain?timeout_ms=soon", "").await;
+    assert_eq!(wrong.code(), "422 value-invalid");
+    assert!(!drain.begun().is_cancelled(), "what is wrong begins nothing");
+    let (told, ()) = tokio::join!(world.post("/v1/drain?timeout_ms=1500", ""), async {
+        drain.begun().cancelled().await;
+        assert_eq!(drain.bound(), Duration::from_millis(1_500));
+        drain.finish(Drained { drained: false, unacknowledged: 2 });
+    });
+    assert_eq!(told.expect(200).text, r#"{"drained":false,"unacknowledged":2}"#);
+    let again = world.post("/v1/drain", "").await;
+    assert_eq!(again.expect(200).text, r#"{"drained":false,"unacknowledged":2}"#);
+    assert_eq!(drain.bound(), Duration::from_millis(1_500), "it is the same drain");
 }
 
 #[tokio::test]

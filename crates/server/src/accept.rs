@@ -30,18 +30,24 @@ pub(crate) trait Protocol: Send + Sync + 'static {
         Self: Sized;
 }
 
-/// Accepts until `stop`; answers with the connections that are still open then.
-pub(crate) async fn accept<P: Protocol>(
-    listener: TcpListener,
-    protocol: P,
-    most: u32,
-    stop: CancellationToken,
-) -> TaskTracker {
-    let open = TaskTracker::new();
+/// When a listener closes, when its connections are to end, and which are open.
+#[derive(Clone, Default)]
+pub(crate) struct Term {
+    /// Nobody is accepted any more.
+    pub(crate) closing: CancellationToken,
+    /// What is under way is finished, and no more.
+    pub(crate) stop: CancellationToken,
+    /// Ends once the listener is closed and every connection is over.
+    pub(crate) open: TaskTracker,
+}
+
+/// Accepts until it is to close.
+pub(crate) async fn accept<P: Protocol>(listener: TcpListener, protocol: P, most: u32, term: Term) {
+    let Term { closing, stop, open } = term;
     let places = Arc::new(Semaphore::new(most as usize));
-    while let Some(place) = stop.run_until_cancelled(Arc::clone(&places).acquire_owned()).await {
+    while let Some(place) = closing.run_until_cancelled(Arc::clone(&places).acquire_owned()).await {
         let Ok(place) = place else { break };
-        let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
+        let Some(accepted) = closing.run_until_cancelled(listener.accept()).await else { break };
         match accepted {
             Ok((stream, peer)) => {
                 prepare(&stream);
@@ -56,8 +62,6 @@ pub(crate) async fn accept<P: Protocol>(
             Err(error) => refused(&error).await,
         }
     }
-    open.close();
-    open
 }
 
 /// Answers are written whole, so waiting for more to send with them would only delay them.

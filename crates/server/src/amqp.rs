@@ -47,12 +47,18 @@ pub(crate) struct Amqp {
     tls: Option<Presented>,
     options: amqp::Options,
     allow_remote: bool,
+    draining: CancellationToken,
     accepted: AtomicU64,
 }
 
 impl Amqp {
-    /// Under TLS where that is given.
-    pub(crate) fn new(config: &Config, tls: Option<Presented>, engine: &Arc<LocalEngine>) -> Self {
+    /// Under TLS where that is given. Once it is `draining` clients are to go.
+    pub(crate) fn new(
+        config: &Config,
+        tls: Option<Presented>,
+        engine: &Arc<LocalEngine>,
+        draining: CancellationToken,
+    ) -> Self {
         let amqp = &config.amqp;
         let options = amqp::Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -62,7 +68,8 @@ impl Amqp {
             ..amqp::Options::default()
         };
         let allow_remote = amqp.allow_remote.value;
-        Self { engine: Arc::clone(engine), tls, options, allow_remote, accepted: AtomicU64::new(0) }
+        let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
+        Self { engine, tls, options, allow_remote, draining, accepted }
     }
 }
 
@@ -81,6 +88,7 @@ impl Protocol for Amqp {
             seed: [random.hash_one(number), random.hash_one(!number)],
             certificate: None,
         };
+        let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
         async move {
             let (socket, said) = match tls {
@@ -94,7 +102,7 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options).run(stop).await
+            Wire::new(socket, said, &engine, options).run(draining, stop).await
         }
     }
 }
@@ -115,6 +123,8 @@ struct Wire {
     written: usize,
     /// The client says no more.
     is_deaf: bool,
+    /// The client is to go once it holds nothing.
+    is_draining: bool,
     /// When time was last told.
     ticked_at: Time,
     /// When the connection is over whatever is unwritten.
@@ -129,6 +139,7 @@ enum Happened {
     Writable(io::Result<()>),
     Time,
     Full,
+    Drain,
     Stop,
 }
 
@@ -139,6 +150,13 @@ thread_local! {
 
 fn now() -> Time {
     SystemClock.now()
+}
+
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Wire {
@@ -155,13 +173,14 @@ impl Wire {
             output: Vec::new(),
             written: 0,
             is_deaf: false,
+            is_draining: false,
             ticked_at: Time(0),
             gone_at: None,
         }
     }
 
     /// Serves it to its end. What the client asked for before it went is done.
-    async fn run(mut self, stop: CancellationToken) -> Result<(), Ended> {
+    async fn run(mut self, draining: CancellationToken, stop: CancellationToken) -> Result<(), Ended> {
         let mut is_stopping = false;
         self.look_at_room();
         loop {
@@ -173,7 +192,8 @@ impl Wire {
                 }
                 return Ok(());
             }
-            match self.next(&stop, is_stopping).await {
+            let asked = [(!self.is_draining).then_some(&draining), (!is_stopping).then_some(&stop)];
+            match self.next(asked).await {
                 Happened::Room => {}
                 Happened::Heard(Some(events)) => self.conversation.hear(events, || self.asks.next_consumer()),
                 Happened::Heard(None) => {
@@ -192,6 +212,7 @@ impl Wire {
                     self.conversation.connection().tick(self.ticked_at);
                 }
                 Happened::Full => self.look_at_room(),
+                Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
                     self.conversation.connection().force_close("the broker is being stopped");
@@ -229,6 +250,9 @@ impl Wire {
                 SPARE.set(std::mem::take(&mut self.input));
             }
         }
+        if self.is_draining {
+            self.conversation.connection().drain();
+        }
         self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
     }
 
@@ -250,8 +274,8 @@ impl Wire {
         self.output.len() - self.written + self.conversation.connection().output().len()
     }
 
-    /// Waits for something to do.
-    async fn next(&mut self, stop: &CancellationToken, is_stopping: bool) -> Happened {
+    /// Waits for something to do. What it is asked for is heard once.
+    async fn next(&mut self, [draining, stop]: [Option<&CancellationToken>; 2]) -> Happened {
         let (unwritten, holds_back) = (self.unwritten(), self.socket.holds_back());
         let connection = self.conversation.connection();
         let deadline = connection.next_deadline().or(self.gone_at);
@@ -267,7 +291,8 @@ impl Wire {
         tokio::select! {
             biased;
             // However much comes and goes, these have their turn.
-            () = stop.cancelled(), if !is_stopping => Happened::Stop,
+            () = cancelled(stop) => Happened::Stop,
+            () = cancelled(draining) => Happened::Drain,
             Ok(()) = self.full.changed() => Happened::Full,
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));

@@ -11,6 +11,7 @@
 mod accept;
 mod amqp;
 pub mod config;
+mod drain;
 mod error;
 mod http;
 mod logs;

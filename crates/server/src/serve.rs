@@ -6,20 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_engine::{Engine, LocalEngine};
-use overtake_http::{HttpOptions, Readiness};
+use overtake_http::{Drain, HttpOptions, Readiness};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accept::accept;
+use crate::accept::{Term, accept};
 use crate::amqp::Amqp;
 use crate::config::{Config, Listen, Listener, Origin, Sourced};
 use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
 use crate::tls::Presented;
-use crate::{ServeError, logs, open, queues, room, supervisor};
+use crate::{ServeError, drain, logs, open, queues, room, supervisor};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +117,12 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         tokio::select! {
             asked = signals.next() => match asked {
                 Asked::Stop(signal) => {
-                    tracing::info!("{signal}: draining");
+                    tracing::info!("{signal}: stopping");
                     break;
+                }
+                Asked::Drain => {
+                    tracing::info!("SIGUSR2");
+                    serving.drain.begin(drain_timeout(config));
                 }
                 Asked::Reload => {
                     supervisor::reloading();
@@ -135,7 +138,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
     let held = Arc::clone(&engine);
     let drained = async {
-        serving.drain(Duration::from_millis(config.server.drain_timeout_ms.value.0)).await;
+        serving.stop(drain_timeout(config)).await;
         open::close(engine).await
     };
     tokio::select! {
@@ -249,7 +252,9 @@ fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in:
 /// A server that accepts.
 struct Serving {
     shutdown: CancellationToken,
-    accepting: Vec<JoinHandle<TaskTracker>>,
+    drain: Drain,
+    http: Term,
+    amqp: Term,
 }
 
 impl Serving {
@@ -259,10 +264,12 @@ impl Serving {
         tls: Option<&Presented>,
         engine: &Arc<LocalEngine>,
     ) -> Self {
-        let shutdown = CancellationToken::new();
+        let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
             max_request_bytes: config.http.max_request_bytes.value.0,
+            drain: drain.clone(),
+            drain_timeout: drain_timeout(config),
             shutdown: shutdown.clone(),
             readiness: Readiness::default(),
             loopback_only: config.http.listen.value.0.ip().is_loopback(),
@@ -270,39 +277,51 @@ impl Serving {
         };
         let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);
         let Listening { http, https, amqp, amqps } = listening;
-        let mut accepting = Vec::new();
-        let most = config.http.max_connections.value.0;
+        let serving = Self {
+            http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
+            amqp: Term { closing: drain.begun(), ..Term::default() },
+            shutdown,
+            drain,
+        };
+        let (term, most) = (&serving.http, config.http.max_connections.value.0);
         let header_timeout = Duration::from_millis(config.http.header_timeout_ms.value.0);
         for (listener, tls) in [(Some(http), None), (https, tls)] {
             let Some(listener) = listener else { continue };
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
-            accepting.push(tokio::spawn(accept(listener, http, most, shutdown.clone())));
+            term.open.spawn(accept(listener, http, most, term.clone()));
         }
-        let most = config.amqp.max_connections.value.0;
+        let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
-            let amqp = Amqp::new(config, tls.cloned(), engine);
-            accepting.push(tokio::spawn(accept(listener, amqp, most, shutdown.clone())));
+            let amqp = Amqp::new(config, tls.cloned(), engine, serving.drain.begun());
+            term.open.spawn(accept(listener, amqp, most, term.clone()));
         }
-        Self { shutdown, accepting }
+        let Self { shutdown, drain, amqp, .. } = &serving;
+        tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), Arc::clone(engine), shutdown.clone()));
+        serving
     }
 
     /// Accepts nothing more, ends waits, and gives requests under way so long to finish.
-    async fn drain(self, timeout: Duration) {
+    async fn stop(self, timeout: Duration) {
+        // First, so that nobody takes this for a drain that may take its time.
         self.shutdown.cancel();
-        let mut open = Vec::new();
-        for accepting in self.accepting {
-            open.extend(accepting.await);
-        }
-        let all = async {
-            for tracker in &open {
-                tracker.wait().await;
+        self.amqp.stop.cancel();
+        self.drain.begin(Duration::ZERO);
+        let all = [self.http.open, self.amqp.open];
+        let ended = async {
+            for open in &all {
+                open.close();
+                open.wait().await;
             }
         };
-        if tokio::time::timeout(timeout, all).await.is_err() {
-            let left: usize = open.iter().map(TaskTracker::len).sum();
+        if tokio::time::timeout(timeout, ended).await.is_err() {
+            let left: usize = all.iter().map(TaskTracker::len).sum();
             let (many, are) = if left == 1 { ("connection", "is") } else { ("connections", "are") };
             tracing::warn!("{left} {many} did not finish in {timeout:?} and {are} cut");
         }
     }
+}
+
+fn drain_timeout(config: &Config) -> Duration {
+    Duration::from_millis(config.server.drain_timeout_ms.value.0)
 }

@@ -1,14 +1,15 @@
-//! The signals that end the server, of which the first asks and the second insists; and the one that has it read files again.
+//! The signals that end the server, of which the first asks and the second insists; and those that have it read files again, or drain.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM, SIGINT and SIGHUP from now on.
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR2 from now on.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
+    user2: Signal,
 }
 
 /// What a signal asks for.
@@ -18,6 +19,8 @@ pub(crate) enum Asked {
     Stop(&'static str),
     /// To read again what may have changed.
     Reload,
+    /// To give out nothing more, and wait for what is out.
+    Drain,
 }
 
 impl Signals {
@@ -27,6 +30,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            user2: signal(SignalKind::user_defined2())?,
         })
     }
 
@@ -35,6 +39,7 @@ impl Signals {
         tokio::select! {
             stop = Self::stop(&mut self.terminate, &mut self.interrupt) => Asked::Stop(stop),
             _ = self.hangup.recv() => Asked::Reload,
+            _ = self.user2.recv() => Asked::Drain,
         }
     }
 

@@ -218,6 +218,12 @@ impl Client {
         self.turn();
     }
 
+    /// The broker wants to be left.
+    pub(crate) fn drain(&mut self) {
+        self.conversation.connection().drain();
+        self.turn();
+    }
+
     // ---- hearing ----
 
     /// Whether the connection is over.

@@ -6,6 +6,7 @@ mod client;
 mod consumers;
 mod control;
 mod deaths;
+mod drain;
 mod exchanges;
 mod full;
 mod holes;

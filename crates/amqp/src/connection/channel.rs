@@ -62,6 +62,16 @@ pub(super) struct Transaction {
 }
 
 impl Channel {
+    /// Whether it holds nothing, and has not begun what it would have to end.
+    pub(super) fn is_idle(&self) -> bool {
+        let in_transaction = |transaction: &Transaction| {
+            !(transaction.publishes.is_empty() && transaction.settlements.is_empty())
+        };
+        self.unacked.iter().next().is_none()
+            && self.incoming.is_none()
+            && !self.transaction.as_ref().is_some_and(in_transaction)
+    }
+
     pub(super) fn new(life: u64) -> Self {
         Self {
             life,

@@ -183,6 +183,7 @@ impl Connection {
             Method::BasicCancel(cancel) => self.cancel(number, cancel),
             Method::BasicCancelOk(_) => {}
             Method::BasicGet(get) => {
+                self.check_not_draining()?;
                 let queue = self.channel(number).queue(&get.queue)?;
                 let wants = if get.no_ack { Wants::OneSettled } else { Wants::One };
                 let operation = Operation::Get { queue, no_ack: get.no_ack };
@@ -325,7 +326,13 @@ impl Connection {
 
     // ---- messages out ----
 
+    fn check_not_draining(&self) -> Result<(), Violation> {
+        let text = "the broker is being drained and gives out no more messages; connect to another";
+        if self.is_draining { Err(Violation::of(ReplyCode::PreconditionFailed, text)) } else { Ok(()) }
+    }
+
     fn consume(&mut self, number: u16, consume: &basic::Consume<'_>) -> Result<(), Violation> {
+        self.check_not_draining()?;
         let prefix = self.options.number;
         let channel = self.channel(number);
         let queue = channel.queue(&consume.queue)?;

@@ -143,6 +143,8 @@ pub struct Connection {
     settling: (Vec<Receipt>, Outcome),
     next_token: u64,
     is_publisher: bool,
+    /// Nobody may begin to consume.
+    is_draining: bool,
     /// Why the broker takes no messages for now.
     blocked: Option<Box<str>>,
     out: Vec<u8>,
@@ -175,6 +177,7 @@ impl Connection {
             settling: (Vec::new(), Outcome::Ack),
             next_token: 0,
             is_publisher: false,
+            is_draining: false,
             blocked: None,
             out: Vec::new(),
             asks: Vec::new(),
@@ -366,6 +369,36 @@ impl Connection {
             Stage::Running => self.end(Violation::of(ReplyCode::ConnectionForced, why)),
             _ => self.stage = Stage::Over,
         }
+    }
+
+    /// The broker wants to be left, in peace: consumers are cancelled and keep what they hold, nobody may begin to consume, and
+    /// once nothing is out and everything is answered the connection is closed. To be called again after whatever has happened.
+    pub fn drain(&mut self) {
+        self.is_draining = true;
+        match self.stage {
+            Stage::Closing | Stage::Over => {}
+            Stage::Running => {
+                let mut consumers: Vec<ConsumerId> = self.feeds.keys().copied().collect();
+                consumers.sort_unstable();
+                for consumer in consumers {
+                    self.ended(consumer);
+                    self.asks.push(Ask::Leave { consumer });
+                }
+                if self.is_idle() {
+                    self.end(Violation::of(
+                        ReplyCode::ConnectionForced,
+                        "the broker is being drained; connect to another",
+                    ));
+                }
+            }
+            _ => self.stage = Stage::Over,
+        }
+    }
+
+    /// Whether nothing is out, and nothing waits for an answer.
+    fn is_idle(&self) -> bool {
+        let is_answered = self.expected.is_empty() && self.in_flight.is_empty() && self.to_confirm.is_empty();
+        is_answered && self.channels.values().all(Channel::is_idle)
     }
 
     /// Whether it is over: the socket is to be closed once everything is written.

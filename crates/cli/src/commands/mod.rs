@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod consume;
+pub(crate) mod drain;
 pub(crate) mod exchange;
 mod exchange_args;
 pub(crate) mod health;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Purge(args) => ask(&global, async |session| purge::run(&args, session).await),
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
+        Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::Health(args) => ask(&global, async |session| health::run(&args, session).await),
     }
 }

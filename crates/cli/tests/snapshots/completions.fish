@@ -45,6 +45,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put d
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "drain" -d 'Prepare the broker for its end: it gives out nothing more, and waits for what is leased'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
@@ -443,6 +444,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'On
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l within -d 'How long what is leased may take: 30s, 5m; else the broker\'s server.drain_timeout_ms' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
