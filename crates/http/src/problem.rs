@@ -185,7 +185,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::ConsumerExclusive
         | Refusal::QueueLocked
         | Refusal::QueueDiffers
-        | Refusal::TooManyQueues => StatusCode::CONFLICT,
+        | Refusal::TooManyQueues
+        | Refusal::MetadataFull => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved
         | Refusal::WeightInvalid
@@ -195,6 +196,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::IdInvalid
         | Refusal::KeyInvalid
         | Refusal::KeyMissing
+        | Refusal::MetadataInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -14,6 +14,7 @@ use crate::fact::Fact;
 use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, SessionId, Time};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
+use crate::metadata::Metadata;
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
@@ -37,6 +38,9 @@ pub struct Options {
     pub default_ttl_ms: u64,
     /// Most copies that one command may make; 0: no limit.
     pub copies_max: usize,
+    /// Most bytes of metadata that one command may set and remove, counted as [`MetadataEntry::cost`](crate::MetadataEntry::cost);
+    /// 0: no limit.
+    pub metadata_step_max: u64,
 }
 
 /// Queues, exchanges and consumers.
@@ -51,6 +55,7 @@ pub struct Broker {
     pub(crate) next_queue: u32,
     pub(crate) names: BTreeMap<Arc<str>, QueueId>,
     pub(crate) topology: Topology,
+    pub(crate) metadata: Metadata,
     pub(crate) seats: BTreeMap<ConsumerId, Seat>,
     pub(crate) sessions: Sessions,
     pub(crate) windows: Windows,
@@ -83,6 +88,7 @@ impl Broker {
             next_queue: 0,
             names: BTreeMap::new(),
             topology: Topology::default(),
+            metadata: Metadata::default(),
             seats: BTreeMap::new(),
             sessions: Sessions::default(),
             windows: Windows::default(),
@@ -134,6 +140,7 @@ impl Broker {
             Command::DeleteExchange { name, if_unused } => self.delete_exchange(name, if_unused, step),
             Command::Bind(binding) => self.bind(binding, step),
             Command::Unbind(binding) => self.unbind(binding, step),
+            Command::SetMetadata { entries } => self.set_metadata(entries, step),
             Command::Publish(publish) => self.publish(publish, step),
             Command::PublishUntold(publish) => self.publish_untold(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),

@@ -8,6 +8,7 @@ use crate::fact::Fact;
 use crate::identity::Identity;
 use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, WindowId};
 use crate::message::{Message, Status};
+use crate::metadata::MetadataEntry;
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -74,6 +75,11 @@ pub enum Command {
     Bind(Box<Binding>),
     /// Takes a binding away, and with the last one an exchange that was declared so.
     Unbind(Box<Binding>),
+    /// Sets and removes small named values that last and mean nothing to the broker. What is said last of a key holds.
+    SetMetadata {
+        /// In this order.
+        entries: Vec<MetadataEntry>,
+    },
     /// Publishes one message.
     Publish(Publish),
     /// The same, but answers [`Reply::Count`] only: in so many queues it is. Where it stands there is not looked for.

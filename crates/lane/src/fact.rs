@@ -50,6 +50,18 @@ pub enum Fact {
     Bound(Box<Binding>),
     /// A binding is gone.
     Unbound(Box<Binding>),
+    /// A value of metadata is there, and is so.
+    MetadataStored {
+        /// Its name.
+        key: Arc<str>,
+        /// The value.
+        value: Arc<[u8]>,
+    },
+    /// A value of metadata is gone.
+    MetadataRemoved {
+        /// Its name.
+        key: Arc<str>,
+    },
     /// A message is there, exactly so. Its content goes with it.
     Stored {
         /// The queue.

@@ -9,6 +9,7 @@ use crate::fact::Fact;
 use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, Time};
 use crate::message::{Located, Message, State};
+use crate::metadata::MetadataEntry;
 use crate::queue::Queue;
 use crate::run::{Rewritten, RunRecord};
 
@@ -57,6 +58,9 @@ impl Broker {
             Fact::Unbound(binding) => {
                 self.topology.unbind(&binding);
             }
+            Fact::MetadataStored { key, value } => self.fold_metadata(key, value)?,
+            // It may be gone already, where what set it was given back.
+            Fact::MetadataRemoved { key } => self.metadata.remove(&key),
             Fact::Stored { message, .. } if !SEQS.contains(&message.seq) => return Err(Unfounded),
             Fact::Stored { queue, message } => {
                 let freed = self.known_or_nameless(queue).fold_stored(message);
@@ -124,6 +128,13 @@ impl Broker {
             Err(_) if named => return Err(Unfounded),
             Err(_) => self.store_queue(id, name, settings, identity, next_seq),
         }
+        Ok(())
+    }
+
+    fn fold_metadata(&mut self, key: Arc<str>, value: Arc<[u8]>) -> Result<(), Unfounded> {
+        let entry = MetadataEntry { key: Arc::clone(&key), value: Some(Arc::clone(&value)) };
+        self.check_metadata(&[entry]).map_err(|_| Unfounded)?;
+        self.metadata.store(key, value);
         Ok(())
     }
 
@@ -248,7 +259,8 @@ impl Broker {
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: each queue, without its messages, then exchanges, then bindings.
+    /// The facts that make this broker: each queue, without its messages, then exchanges, then bindings, then
+    /// metadata.
     #[must_use]
     pub fn topology_facts(&self) -> Vec<Fact> {
         let mut facts: Vec<Fact> = self.names.values().map(|id| self.queue_ref(*id).fact()).collect();
@@ -258,6 +270,7 @@ impl Broker {
         }));
         let bindings = self.topology.exchanges().flat_map(|(_, exchange)| exchange.bindings());
         facts.extend(bindings.map(|binding| Fact::Bound(Box::new(binding.clone()))));
+        facts.extend(self.metadata.facts());
         facts
     }
 
@@ -302,11 +315,11 @@ impl Broker {
         self.names.len()
     }
 
-    /// How much the records of queues, exchanges and bindings take, in KiB, about: mostly as many as
-    /// [`Broker::topology_facts`] are.
+    /// How much the records of queues, exchanges, bindings and metadata take, in KiB, about: of queues, exchanges and bindings
+    /// mostly as many as there are, of metadata the bytes.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.names.len() + self.topology.cost()
+        self.names.len() + self.topology.cost() + self.metadata_size().cost().div_ceil(1_024) as usize
     }
 
     /// The facts that store every message, by queue name and sequence.

@@ -22,6 +22,7 @@ mod index;
 mod lane;
 mod letters;
 mod message;
+mod metadata;
 mod ordinals;
 mod picker;
 mod position;
@@ -53,6 +54,10 @@ pub use ids::{
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
 pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};
+pub use metadata::{
+    METADATA_BYTES_MAX, METADATA_ENTRY_COST, METADATA_KEY_LEN_MAX, METADATA_VALUE_LEN_MAX, MetadataEntry,
+    MetadataSize,
+};
 pub use ordinals::Ordinals;
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};

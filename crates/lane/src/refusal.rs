@@ -78,6 +78,11 @@ pub enum Refusal {
     ConsumerExclusive,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
+    /// A key or a value of metadata is out of bounds ([`METADATA_KEY_LEN_MAX`](crate::METADATA_KEY_LEN_MAX),
+    /// [`METADATA_VALUE_LEN_MAX`](crate::METADATA_VALUE_LEN_MAX)), or all of one command do not fit one record of the store.
+    MetadataInvalid,
+    /// There would be more metadata than [`METADATA_BYTES_MAX`](crate::METADATA_BYTES_MAX).
+    MetadataFull,
     /// The store has no room for more messages; acknowledgements are still taken.
     StoreFull,
 }
@@ -123,6 +128,8 @@ impl Refusal {
             Self::QueueDiffers => "queue-differs",
             Self::ConsumerExclusive => "consumer-exclusive",
             Self::TooManyQueues => "too-many-queues",
+            Self::MetadataInvalid => "metadata-invalid",
+            Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
         }
     }
@@ -179,6 +186,10 @@ impl Refusal {
                 "wait until the other consumers are gone, or consume from another queue"
             }
             Self::TooManyQueues => "delete queues that are no longer used",
+            Self::MetadataInvalid => {
+                "use keys of 1 to 1024 bytes without control characters, values of at most 65536 bytes, and fewer of them at once"
+            }
+            Self::MetadataFull => "remove what is no longer needed: 16 MiB in all",
             Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
         }
     }
@@ -225,6 +236,10 @@ impl fmt::Display for Refusal {
             Self::QueueDiffers => "the queue exists and is not as declared",
             Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
             Self::TooManyQueues => "there are too many queues",
+            Self::MetadataInvalid => {
+                "the metadata has a key or value that cannot be used, or is too much at once"
+            }
+            Self::MetadataFull => "there is too much metadata",
             Self::StoreFull => "the store is full",
         };
         f.write_str(sentence)

@@ -24,6 +24,8 @@
 //! | 17 | runs rewritten | as 15 for the new run, how many old ones, then each: run, taken |
 //! | 18 | run fetched | queue, run |
 //! | 19 | run restated | as 15 |
+//! | 20 | metadata stored | key, value |
+//! | 21 | metadata removed | key |
 //! | 24 | queue stored, of another identity | as 1, then a byte of bits (1 durable, 2 exclusive, 4 auto-delete), arguments |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
@@ -103,6 +105,15 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         Fact::Unbound(bound) => {
             out.push(6);
             binding(out, bound);
+        }
+        Fact::MetadataStored { key, value } => {
+            out.push(20);
+            text(out, key);
+            bytes(out, value);
+        }
+        Fact::MetadataRemoved { key } => {
+            out.push(21);
+            text(out, key);
         }
         Fact::Stored { queue, message: stored } => {
             out.push(7);
@@ -383,6 +394,8 @@ impl<'a> Decoder<'a> {
                 Fact::RunsRewritten { queue, run, of }
             }
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
+            20 => Fact::MetadataStored { key: self.bytes.text()?.into(), value: self.bytes.bytes()?.into() },
+            21 => Fact::MetadataRemoved { key: self.bytes.text()?.into() },
             _ => return None,
         };
         Some((fact, None))

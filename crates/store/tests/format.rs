@@ -110,6 +110,11 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::Bound(binding())),
         alone(Fact::Unbound(binding())),
         alone(Fact::Bound(Box::new(Binding::new("orders", Destination::Exchange("more".into()), "#")))),
+        vec![
+            (Fact::MetadataStored { key: "user/ada".into(), value: [0, 0xff].into() }, None),
+            (Fact::MetadataStored { key: "empty".into(), value: [].into() }, None),
+            (Fact::MetadataRemoved { key: "user/bob".into() }, None),
+        ],
     ]
 }
 

@@ -41,6 +41,8 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::TooManyLanes
         | Refusal::TooManyCopies
         | Refusal::TooManyQueues
+        | Refusal::MetadataInvalid
+        | Refusal::MetadataFull
         | Refusal::StoreFull => ReplyCode::PreconditionFailed,
         Refusal::Unroutable => ReplyCode::NoRoute,
         Refusal::ConsumerKnown | Refusal::NoSuchConsumer => ReplyCode::InternalError,

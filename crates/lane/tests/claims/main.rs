@@ -11,6 +11,7 @@ mod dead_letters;
 mod deaths;
 mod exchanges;
 mod limits;
+mod metadata;
 mod overflow;
 mod pickers;
 mod priority;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Binding, Broker, Command, Destination, Envelope, ExchangeKind, ExchangeSettings, Fact, HeaderValue,
-    Headers, HeadersMatch, Options, Refusal, Step, Time, Topology, topic_matches,
+    Headers, HeadersMatch, MetadataEntry, Options, Refusal, Step, Time, Topology, topic_matches,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -22,6 +22,7 @@ enum Op {
     DeclareQueue(&'static str),
     Bind(Box<Binding>),
     Unbind(prop::sample::Index),
+    Set(Vec<MetadataEntry>),
     Restart,
 }
 
@@ -64,6 +65,15 @@ fn bindings() -> impl Strategy<Value = Box<Binding>> {
     )
 }
 
+/// Few keys, one of which cannot be used.
+fn entries() -> impl Strategy<Value = MetadataEntry> {
+    let keys = select(vec!["a", "b", "c", ""]);
+    (keys, prop::option::of(select(vec!["", "1", "2"]))).prop_map(|(key, value)| MetadataEntry {
+        key: key.into(),
+        value: value.map(|value| value.as_bytes().into()),
+    })
+}
+
 fn ops() -> impl Strategy<Value = Op> {
     let exchange = || select(&EXCHANGES[..]);
     let queue = || select(&QUEUES[..]);
@@ -74,6 +84,7 @@ fn ops() -> impl Strategy<Value = Op> {
         2 => queue().prop_map(Op::DeclareQueue),
         12 => bindings().prop_map(Op::Bind),
         2 => any::<prop::sample::Index>().prop_map(Op::Unbind),
+        2 => prop::collection::vec(entries(), 0..4).prop_map(Op::Set),
         1 => Just(Op::Restart),
     ]
 }
@@ -157,6 +168,8 @@ struct World {
     broker: Broker,
     /// Made of nothing but facts.
     folded: Broker,
+    /// What was set, as anybody would keep it.
+    metadata: BTreeMap<Arc<str>, Arc<[u8]>>,
 }
 
 impl World {
@@ -194,11 +207,35 @@ impl World {
                     self.ask(Command::Unbind(Box::new(index.get(&bound).clone())))
                 }
             }
+            Op::Set(entries) => self.set(entries),
             Op::Restart => {
                 self.restart();
                 Ok(())
             }
         };
+    }
+
+    fn set(&mut self, entries: Vec<MetadataEntry>) -> Result<(), Refusal> {
+        let result = self.ask(Command::SetMetadata { entries: entries.clone() });
+        assert_eq!(result.is_ok(), entries.iter().all(|entry| !entry.key.is_empty()));
+        for MetadataEntry { key, value } in entries.into_iter().filter(|_| result.is_ok()) {
+            match value {
+                Some(value) => drop(self.metadata.insert(key, value)),
+                None => drop(self.metadata.remove(&key)),
+            }
+        }
+        result
+    }
+
+    fn check_metadata(&self) {
+        assert!(self.broker.metadata().eq(&self.metadata), "what was set is there, by key");
+        let size = self.broker.metadata_size();
+        let (keys, values) = self
+            .metadata
+            .iter()
+            .fold((0, 0), |(keys, values), (key, value)| (keys + key.len(), values + value.len()));
+        assert_eq!((size.key_bytes, size.value_bytes), (keys as u64, values as u64));
+        assert_eq!(size.entries, self.metadata.len() as u64);
     }
 
     fn restart(&mut self) {
@@ -255,10 +292,11 @@ proptest! {
         letters in prop::collection::vec((prop::collection::vec(select(vec!["", "k", "k.l", "l", "k.k.l"]), 1..3), headers()), 1..4),
     ) {
         let new = || Broker::new(Options::default());
-        let mut world = World { broker: new(), folded: new() };
+        let mut world = World { broker: new(), folded: new(), metadata: BTreeMap::new() };
         for op in QUEUES.map(Op::DeclareQueue).into_iter().chain(ops) {
             world.run(op);
             world.check_bindings();
+            world.check_metadata();
             for (keys, headers) in &letters {
                 world.check_routes(&Envelope { keys, marks: headers });
             }

@@ -23,6 +23,7 @@
 //! | `declare r {…}`, `declare r exclusive {…}` | also `transient`, `auto-delete`, `args=x`; `same`: as it is, or not at all; `check r` |
 //! | `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
 //! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
+//! | `set a=1 -b`, `set? a=1` · `metadata` | sets and removes, the second says by how many facts; what is set. `*9` is nine bytes |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
 //! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
@@ -33,9 +34,9 @@ use std::sync::Arc;
 use expect_test::Expect;
 use overtake_lane::{
     Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
-    ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView, Options, Outcome,
-    Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route, Seq, SessionId,
-    Settings, Status, Step, Time, UrgentCredit, Which, WindowId,
+    ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView, MetadataEntry,
+    Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route,
+    Seq, SessionId, Settings, Status, Step, Time, UrgentCredit, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -232,6 +233,8 @@ impl Stage {
             }),
             "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
             "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
+            "set" | "set?" => self.set(rest, verb.len() > 3),
+            "metadata" => self.say_metadata(),
             "hold" | "go" => {
                 let step = self.watch.hold(verb == "hold");
                 self.tell_effects(&step);
@@ -272,6 +275,26 @@ impl Stage {
         }
         self.tell_effects(&step);
         self.tell_got(got);
+    }
+
+    fn set(&mut self, entries: &str, is_counted: bool) {
+        let entries = entries.split_whitespace().map(entry).collect();
+        let (reply, step) = self.watch.apply(Command::SetMetadata { entries });
+        if let Err(refusal) = reply {
+            self.said.push(no(refusal));
+        }
+        if is_counted {
+            self.said.push(format!("{} facts", step.facts.len()));
+        }
+    }
+
+    fn say_metadata(&mut self) {
+        let value = |value: &[u8]| match value.len() {
+            len @ 20.. => format!("*{len}"),
+            _ => String::from_utf8_lossy(value).into_owned(),
+        };
+        let all = self.watch.broker.metadata().map(|(key, bytes)| format!("{key}={}", value(bytes)));
+        self.said.push(all.collect::<Vec<_>>().join(" "));
     }
 
     /// How many messages are ready after the one that was got.
@@ -669,5 +692,18 @@ fn binding(words: &Words<'_>) -> Binding {
     Binding {
         headers: header.into_iter().collect(),
         ..Binding::new(words.plain[0], to, words.plain.get(2).copied().unwrap_or(""))
+    }
+}
+
+/// `key=value`, `-key`; `*9` for nine bytes.
+fn entry(word: &str) -> MetadataEntry {
+    let text = |word: &str| match word.strip_prefix('*') {
+        Some(len) => "x".repeat(len.parse().expect("a length")),
+        None => word.to_owned(),
+    };
+    match (word.strip_prefix('-'), word.split_once('=')) {
+        (Some(key), _) => MetadataEntry::remove(&text(key)),
+        (None, Some((key, value))) => MetadataEntry::set(&text(key), text(value).as_bytes()),
+        (None, None) => panic!("`{word}` neither sets nor removes"),
     }
 }

@@ -163,6 +163,9 @@ fn facts() -> impl Strategy<Value = Fact> {
         name().prop_map(|name| Fact::ExchangeDeleted { name }),
         binding.clone().prop_map(Fact::Bound),
         binding.prop_map(Fact::Unbound),
+        (name(), prop::collection::vec(any::<u8>(), 0..9))
+            .prop_map(|(key, value)| Fact::MetadataStored { key, value: value.into() }),
+        name().prop_map(|key| Fact::MetadataRemoved { key }),
         (queue(), messages()).prop_map(|(queue, message)| Fact::Stored { queue, message }),
         (queue(), seq(), any::<u64>(), time(), any::<u32>()).prop_map(
             |(queue, seq, lease, deadline, count)| {
