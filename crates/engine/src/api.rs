@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
-    Outcome, Part, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time, UrgentCredit,
+    MetadataEntry, Outcome, Part, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time,
+    UrgentCredit,
 };
 use overtake_properties::Properties;
 
@@ -58,6 +59,12 @@ pub trait Engine: Send + Sync + 'static {
     fn bind(&self, binding: Binding) -> Pending<()>;
     /// Takes a binding away, and with the last one an exchange that was declared so.
     fn unbind(&self, binding: Binding) -> Pending<()>;
+
+    /// Sets and removes small named values, all or none; what is said last of a key holds. They last, and mean nothing to the
+    /// engine. Removing is not refused on a full store.
+    fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()>;
+    /// All values that are set, by key.
+    fn metadata(&self) -> Pending<Vec<(Arc<str>, Arc<[u8]>)>>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;

@@ -60,6 +60,7 @@ impl Options {
             max_message_bytes: asked.min(fits),
             default_ttl_ms: self.default_ttl_ms,
             copies_max: record_len_max / 1_024,
+            metadata_step_max: fits,
         }
     }
 }

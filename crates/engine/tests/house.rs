@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
 use overtake_engine::{Content, Full, LeaseRequest, NewMessage, Options, Target, Watermarks};
-use overtake_lane::{Command, ConsumerId, Outcome, Refusal, Settings, Time};
+use overtake_lane::{Command, ConsumerId, MetadataEntry, Outcome, Refusal, Settings, Time};
 use overtake_store::{Committer, MemoryDisk, Space, StoreError};
 
 const FILE: u64 = 64 << 10;
@@ -13,6 +13,8 @@ const NOW: Time = Time(1_000);
 struct Engine {
     core: Core<()>,
     committer: Committer<MemoryDisk>,
+    /// Leases asked for so far.
+    pulls: u64,
 }
 
 impl Engine {
@@ -44,6 +46,24 @@ impl Engine {
         let message = NewMessage { to: Target::Queue("q0".into()), content, ..NewMessage::default() };
         self.ask(Request::Publish { messages: vec![message], settlements: Vec::new() })
     }
+
+    /// Leases and acknowledges all that is there.
+    fn drain(&mut self) {
+        let first = self.pulls;
+        for pull in first.. {
+            self.pulls = pull + 1;
+            let (queue, consumer) = (Arc::from("q0"), ConsumerId(pull));
+            let lease = LeaseRequest { queue, max: 100, wait_ms: 0, visibility_ms: None };
+            let Ok(Answer::Leased(messages)) = self.ask(Request::Lease { consumer, lease }) else {
+                panic!("it leases")
+            };
+            if messages.is_empty() {
+                break;
+            }
+            let receipts = messages.iter().map(|message| message.receipt).collect();
+            self.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack })).expect("settled");
+        }
+    }
 }
 
 /// Few messages, so that little is set aside for what becomes of them, and more queues than a rough guess has room for.
@@ -52,7 +72,7 @@ fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
     let disk = MemoryDisk::new(1);
     let options = Options { segment_bytes: FILE, ..Options::default() };
     let Opened { core, committer, .. } = Core::open(disk.clone(), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer };
+    let mut engine = Engine { core, committer, pulls: 0 };
     for queue in 0..20 {
         let (name, settings) = (format!("q{queue}").into(), Box::new(Settings::default()));
         engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
@@ -60,19 +80,37 @@ fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
     disk.set_capacity(Some(8 * FILE));
     while engine.publish().is_ok() {}
 
-    for pull in 0.. {
-        let (queue, consumer) = (Arc::from("q0"), ConsumerId(pull));
-        let lease = LeaseRequest { queue, max: 100, wait_ms: 0, visibility_ms: None };
-        let Ok(Answer::Leased(messages)) = engine.ask(Request::Lease { consumer, lease }) else {
-            panic!("it leases")
-        };
-        if messages.is_empty() {
-            break;
-        }
-        let receipts = messages.iter().map(|message| message.receipt).collect();
-        engine.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack })).expect("settled");
-    }
+    engine.drain();
     engine.publish().expect("there is room again");
+}
+
+/// More of it than fits a file: until it is written again nothing that stands before it can be given back.
+#[test]
+fn a_full_disk_is_emptied_by_consuming_however_much_metadata_there_is() {
+    let disk = MemoryDisk::new(1);
+    let options = Options { segment_bytes: FILE, ..Options::default() };
+    let Opened { core, committer, .. } = Core::open(disk.clone(), &options, NOW).expect("it opens");
+    let mut engine = Engine { core, committer, pulls: 0 };
+    engine.ask(Request::Do(Command::declare("q0".into(), Box::default()))).expect("declared");
+    disk.set_capacity(Some(16 * FILE));
+    for round in 0..8_u8 {
+        for n in 0..12 {
+            let entries = vec![MetadataEntry::set(&format!("key{n}"), &[round; 12_000])];
+            engine.ask(Request::Do(Command::SetMetadata { entries })).expect("set");
+        }
+        let mut published = 0;
+        while engine.publish().is_ok() {
+            published += 1;
+        }
+        assert!(published > 5, "{published} messages of 12,000 bytes in round {round}");
+        engine.drain();
+    }
+    drop(engine);
+    let Opened { core, .. } = Core::<()>::open(disk, &options, NOW).expect("it opens again");
+    assert!(
+        core.broker().metadata().count() == 12
+            && core.broker().metadata().all(|(_, value)| value[..] == [7; 12_000])
+    );
 }
 
 /// Nothing but numbers: no disk is that small.
@@ -81,7 +119,7 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
     let watermarks = Watermarks { low: Some(10 * FILE), high: Some(20 * FILE) };
     let options = Options { segment_bytes: FILE, watermarks, ..Options::default() };
     let Opened { core, committer, .. } = Core::open(MemoryDisk::new(1), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer };
+    let mut engine = Engine { core, committer, pulls: 0 };
     let (name, settings) = ("q0".into(), Box::new(Settings::default()));
     engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
     for (free, says) in [

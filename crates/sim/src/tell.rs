@@ -2,7 +2,7 @@
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{LeasedMessage, NewMessage, Refused, Target};
-use overtake_lane::Command;
+use overtake_lane::{Command, MetadataEntry};
 
 use crate::rng::mix;
 
@@ -15,6 +15,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Bind(_) | Command::Unbind(_)) => "bind",
         Request::Do(Command::Cancel { .. }) => "cancel",
         Request::Do(Command::Settle { .. }) => "settle",
+        Request::Do(Command::SetMetadata { .. }) => "metadata",
         Request::Do(Command::Extend { .. }) => "extend",
         Request::Do(Command::Purge { .. }) => "purge",
         Request::Do(Command::EndSession { .. }) => "end session",
@@ -37,6 +38,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Exchanges
         | Request::Exchange(_)
         | Request::Bindings(_)
+        | Request::Metadata
         | Request::Browse { .. }
         | Request::Message { .. } => "see",
     }
@@ -48,8 +50,19 @@ pub(crate) fn request(request: &Request) -> String {
             let messages: Vec<String> = messages.iter().map(message).collect();
             format!("publish {}; settle {settlements:?}", messages.join(", "))
         }
+        Request::Do(Command::SetMetadata { entries }) => {
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            format!("set {}", entries.join(", "))
+        }
         other => format!("{other:?}"),
     }
+}
+
+/// Keys and values may be long.
+fn entry(MetadataEntry { key, value }: &MetadataEntry) -> String {
+    let name: String = key.chars().take(8).collect();
+    let value = value.as_deref().map_or("nothing".to_owned(), |value| format!("{} bytes", value.len()));
+    format!("{name:?} ({}) to {value}", key.len())
 }
 
 fn message(message: &NewMessage) -> String {
@@ -96,7 +109,8 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             | Answer::Message(_)
             | Answer::Exchanges(_)
             | Answer::Exchange(_)
-            | Answer::Bindings(_),
+            | Answer::Bindings(_)
+            | Answer::Metadata(_),
         ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }

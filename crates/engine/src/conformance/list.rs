@@ -255,6 +255,13 @@ macro_rules! conformance_tests {
                 what_was_asked_before_a_session_ended_is_done,
                 each_session_hears_its_own,
             ;
+            metadata:
+                values_are_seen_by_key,
+                a_value_that_is_removed_is_gone,
+                all_of_it_is_set_or_nothing,
+                values_survive,
+                whoever_is_connected_sets_values_for_all,
+            ;
             restart:
                 messages_survive,
                 settled_messages_do_not_return,

@@ -25,6 +25,7 @@ pub mod lanes;
 pub mod leases;
 pub mod limits;
 mod list;
+pub mod metadata;
 pub mod order;
 pub mod pickers;
 pub mod refusals;

@@ -2,11 +2,13 @@
 //!
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
+//! Metadata has set aside for it the bytes of its removal, and may be large: so whatever makes more of anything leaves the room
+//! to write all of it again, without which nothing that stands before it could be given back.
 //!
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{Command, Existing, Fact, Refusal, Which};
+use overtake_lane::{Command, Existing, Fact, MetadataEntry, MetadataSize, Refusal, Which};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
@@ -20,8 +22,10 @@ const CHANGE_LEN_MAX: usize = 64;
 const PRIORITY_LEN_MAX: u64 = 40;
 /// Bytes beside its content that a message takes in the journal, about.
 pub(super) const MESSAGE_COST: u64 = 128;
-/// Bytes that a queue's definition takes in the journal, about.
+/// Bytes that a queue's definition takes in the journal, about; metadata counts for as many as its bytes come to.
 const QUEUE_COST: u64 = 1_024;
+/// What stands in a record of metadata beside its key and value, bytes, at most.
+const METADATA_LEN_MAX: usize = 16;
 
 /// What is known of room and cleaning.
 #[derive(Debug)]
@@ -49,6 +53,19 @@ impl<T> Core<T> {
         (self.contents.messages() + self.fetched()) * Writer::cost(SETTLE_LEN_MAX)
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
             + self.holds.record_bytes()
+            + removal_cost(self.broker.metadata_size())
+    }
+
+    /// Bytes that writing all metadata again takes.
+    fn metadata_cost(&self) -> u64 {
+        let size = self.broker.metadata_size();
+        removal_cost(size) + size.value_bytes
+    }
+
+    /// The same while nothing can be given back before that is done, else 0: then it was done, and what it cost comes back.
+    fn metadata_due(&self) -> u64 {
+        let oldest = self.chunk_of(self.writer.oldest_lsn());
+        if self.house.topology_chunk <= oldest + 1 { self.metadata_cost() } else { 0 }
     }
 
     pub(super) fn room(&self) -> u64 {
@@ -65,7 +82,11 @@ impl<T> Core<T> {
     pub(super) fn has_room_for(&self, cost: u64, messages: u64) -> bool {
         let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
         // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
-        let for_cleaning = if messages > 0 { self.options.segment_bytes } else { 0 };
+        let for_cleaning = if messages > 0 {
+            self.options.segment_bytes + self.metadata_cost()
+        } else {
+            self.metadata_due()
+        };
         let needed = self.reserve() + cost + messages * each + self.slack() + for_cleaning;
         !self.is_behind() && self.room() >= needed
     }
@@ -81,6 +102,7 @@ impl<T> Core<T> {
             }
             Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
             Command::Replay { which, .. } => self.count(which) * change,
+            Command::SetMetadata { entries } => entries.iter().map(setting_cost).sum(),
             _ => 64 * change,
         };
         self.check_room_for(cost, 0)
@@ -95,10 +117,18 @@ impl<T> Core<T> {
         }
     }
 
-    /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store.
+    /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store. Nor does
+    /// metadata that is set as it is.
     fn changes_nothing(&self, command: &Command) -> bool {
-        let Command::DeclareQueue { name, settings, existing, .. } = command else { return false };
-        self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
+        match command {
+            Command::DeclareQueue { name, settings, existing, .. } => {
+                self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
+            }
+            Command::SetMetadata { entries } => {
+                entries.iter().all(|entry| self.broker.metadata_of(&entry.key) == entry.value.as_ref())
+            }
+            _ => false,
+        }
     }
 
     /// Bytes between refusing publishes and holding leases.
@@ -108,7 +138,7 @@ impl<T> Core<T> {
 
     /// Holds leases while there is little room beside what must always go.
     pub(super) fn hold_or_go(&mut self) {
-        let held = self.is_behind() || self.room() < self.reserve() + self.slack() / 2;
+        let held = self.is_behind() || self.room() < self.reserve() + self.slack() / 2 + self.metadata_due();
         if held != self.house.held {
             self.house.held = held;
             let mut step = std::mem::take(&mut self.step);
@@ -131,12 +161,12 @@ impl<T> Core<T> {
         self.needs_file()
             || (!self.is_short()
                 && (self.writer.needs_files() > 0
-                    || self.room() < self.reserve() + 2 * self.options.segment_bytes))
+                    || self.room() < self.reserve() + 2 * self.options.segment_bytes + self.metadata_cost()))
     }
 
     /// Whether a file is wanted for what goes on, however little the disk has left: before anything but publishes is refused.
     fn needs_file(&self) -> bool {
-        self.is_behind() || self.room() < self.reserve() + 2 * self.slack()
+        self.is_behind() || self.room() < self.reserve() + 2 * self.slack() + self.metadata_due()
     }
 
     /// Whether leases are held because there is little room beside what must always go.
@@ -216,7 +246,7 @@ impl<T> Core<T> {
         self.broker.topology_len() as u64 * QUEUE_COST < self.options.segment_bytes / 64
     }
 
-    /// Says once more at the tail what queues and exchanges there are, so that the journal may begin after it was said first.
+    /// Says once more at the tail what queues, exchanges and metadata there are, so that the journal may begin after it was said first.
     /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
     fn rewrite_topology(&mut self) {
         let facts = self.broker.topology_facts();
@@ -235,4 +265,17 @@ impl<T> Core<T> {
         self.house.topology_chunk = self.chunk();
         self.record(&facts, false);
     }
+}
+
+/// Bytes that removing all metadata takes, one by one.
+fn removal_cost(size: MetadataSize) -> u64 {
+    size.entries * Writer::cost(METADATA_LEN_MAX) + size.key_bytes
+}
+
+/// Bytes that setting a value takes: its record, and the room it then leaves to be removed and to be written again.
+fn setting_cost(MetadataEntry { key, value }: &MetadataEntry) -> u64 {
+    let record =
+        Writer::cost(METADATA_LEN_MAX + key.len()) + value.as_ref().map_or(0, |value| value.len() as u64);
+    let removal = Writer::cost(METADATA_LEN_MAX + key.len());
+    if value.is_some() { 2 * record + removal } else { record }
 }

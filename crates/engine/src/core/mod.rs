@@ -131,6 +131,8 @@ pub enum Request {
     Exchange(Arc<str>),
     /// Shows the bindings of an exchange.
     Bindings(Arc<str>),
+    /// Shows all metadata, by key.
+    Metadata,
     /// Shows messages.
     Browse {
         /// The queue.
@@ -174,6 +176,8 @@ pub enum Answer {
     Exchange(Box<ExchangeView>),
     /// The bindings of an exchange.
     Bindings(Vec<Binding>),
+    /// All metadata, by key.
+    Metadata(Vec<(Arc<str>, Arc<[u8]>)>),
     /// A page.
     Page(Page),
     /// A message.
@@ -451,12 +455,14 @@ impl<T> Core<T> {
     }
 
     fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
+        // What is set together is recovered together.
+        let is_whole = matches!(command, Command::SetMetadata { .. });
         let command = match self.asking {
             Some(session) => Command::By { session, command: Box::new(command) },
             None => command,
         };
         let result = self.broker.apply(now, command, &mut self.step);
-        self.keep(false);
+        self.keep(is_whole);
         self.hold_or_go();
         result
     }
@@ -570,6 +576,7 @@ fn only_frees(command: &Command) -> bool {
     match command {
         Command::Settle { outcome, .. } => matches!(outcome, Outcome::Ack | Outcome::Reject),
         Command::Purge { status, .. } => *status != Some(Status::Leased),
+        Command::SetMetadata { entries } => entries.iter().all(|entry| entry.value.is_none()),
         Command::Remove { .. }
         | Command::DeleteQueue { .. }
         | Command::CheckQueue { .. }

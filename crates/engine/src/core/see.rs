@@ -16,6 +16,7 @@ impl<T> Core<T> {
             Request::Exchanges => Answer::Exchanges(self.broker.topology().views().collect()),
             Request::Exchange(name) => Answer::Exchange(Box::new(self.broker.topology().view(&name)?)),
             Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),
+            Request::Metadata => Answer::Metadata(self.metadata()),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
             _ => unreachable!("everything else changes something"),
@@ -32,6 +33,11 @@ impl<T> Core<T> {
     fn bindings(&self, exchange: &str) -> Result<Vec<Binding>, Refusal> {
         let exchange = self.broker.topology().exchange(exchange).ok_or(Refusal::NoSuchExchange)?;
         Ok(exchange.bindings().cloned().collect())
+    }
+
+    fn metadata(&self) -> Vec<(Arc<str>, Arc<[u8]>)> {
+        let all = self.broker.metadata();
+        all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
     }
 
     fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, Outcome, QueueView, Receipt,
-    Refusal, Status,
+    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
+    QueueView, Receipt, Refusal, Status,
 };
 use tokio::sync::oneshot;
 
@@ -122,6 +122,19 @@ impl Engine for LocalEngine {
 
     fn unbind(&self, binding: Binding) -> Pending<()> {
         self.do_it(Command::Unbind(Box::new(binding)))
+    }
+
+    fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()> {
+        self.do_it(Command::SetMetadata { entries })
+    }
+
+    fn metadata(&self) -> Pending<Vec<(Arc<str>, Arc<[u8]>)>> {
+        self.ask(
+            Request::Metadata,
+            |answer| {
+                if let Answer::Metadata(values) = answer { Some(values) } else { None }
+            },
+        )
     }
 
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_engine::{Engine, LeasedMessage, LocalEngine, ManualClock};
-use overtake_lane::{Outcome, Refusal, Settings};
+use overtake_lane::{MetadataEntry, Outcome, Refusal, Settings};
 use overtake_store::MemoryDisk;
 
 use crate::support::{TINY, bodies, clock, message, open_disk, pull};
@@ -143,4 +143,34 @@ async fn on_a_full_disk_everything_may_die_at_once() {
     assert_eq!(engine.purge(&name, Some(overtake_lane::Status::Dead)).await, Ok(taken));
     engine.close();
     assert_eq!(open_disk(&disk, &clock).expect("opens again").recovered().messages, 0);
+}
+
+/// What is set already may be set again: it writes nothing.
+#[tokio::test]
+async fn a_full_disk_refuses_metadata_and_lets_it_be_removed() {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    disk.set_capacity(Some(FILES * TINY));
+    let engine = open_disk(&disk, &clock).expect("opens");
+    let (key, value) = (|n: usize| format!("key{n}"), vec![0; 1_000]);
+    let mut set = 0;
+    let failure = loop {
+        match engine.set_metadata(vec![MetadataEntry::set(&key(set), &value)]).await {
+            Ok(()) => set += 1,
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!(failure, Refusal::StoreFull.into());
+    assert!(set > 50, "only {set} values in {FILES} files");
+    assert_eq!(engine.set_metadata(vec![MetadataEntry::set(&key(0), &value)]).await, Ok(()));
+    assert_eq!(engine.metadata().await.expect("shown").len(), set);
+    for n in 0..set {
+        engine.set_metadata(vec![MetadataEntry::remove(&key(n))]).await.expect("removed");
+    }
+    // Time passes, and house is kept.
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    publish_in_time(&engine, &clock).await;
+    engine.set_metadata(vec![MetadataEntry::set("a", &value)]).await.expect("there is room again");
+    engine.close();
+    let engine = open_disk(&disk, &clock).expect("opens again");
+    assert_eq!(engine.metadata().await.expect("shown").len(), 1);
 }

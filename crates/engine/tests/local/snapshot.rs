@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use overtake_engine::{Browse, Engine, LocalEngine, ManualClock, NoSnapshot, Options, Snapshot};
-use overtake_lane::{Outcome, Refusal, Settings};
+use overtake_lane::{MetadataEntry, Outcome, Refusal, Settings};
 use overtake_store::{Intake, Manifest, MemoryDisk, Segments};
 
 use crate::support::{TINY, clock, message, options, pull};
@@ -171,6 +171,23 @@ async fn a_snapshot_holds_what_was_confirmed_before_and_nothing_that_was_asked_a
     assert!(meanwhile > 0, "nothing was acknowledged while snapshots were copied");
     let waiting = said.lock().expect("no panic").waiting();
     assert_eq!(numbers(&engine).await.len(), waiting);
+}
+
+#[tokio::test]
+async fn a_snapshot_holds_metadata_as_it_is() {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let engine = open(&disk, &clock);
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let entries = (0..10).map(|n| MetadataEntry::set(&format!("key{n}"), &[n; 500])).collect();
+    engine.set_metadata(entries).await.expect("set");
+    // It is written again meanwhile.
+    pass(&engine, 200).await;
+    engine.set_metadata(vec![MetadataEntry::remove("key3")]).await.expect("removed");
+    let copied = copy(engine.snapshot().expect("one at a time"));
+    check(&copied);
+    let (live, again) = (engine.metadata().await, open(&copied, &clock).metadata().await);
+    assert_eq!(live.as_ref().map(Vec::len), Ok(9));
+    assert_eq!(live, again);
 }
 
 /// Publishes and consumes so often; everything is answered.
