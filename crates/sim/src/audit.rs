@@ -128,6 +128,7 @@ fn hash_topology(fact: &Fact) -> u64 {
             hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
         }
         Fact::ExchangeStored { name, .. } => hash_text(1, name),
+        Fact::MetadataStored { key, value } => hash_bytes(hash_text(4, key), value),
         Fact::Bound(binding) => {
             hash_text(hash_text(hash_text(2, &binding.exchange), binding.to.name()), &binding.routing_key)
         }
@@ -145,11 +146,15 @@ fn name_of(to: &overtake_lane::DeadLetterTo) -> Option<&str> {
     }
 }
 
-fn hash_text(mut hash: u64, text: &str) -> u64 {
-    for chunk in text.as_bytes().chunks(8) {
+fn hash_text(hash: u64, text: &str) -> u64 {
+    hash_bytes(hash, text.as_bytes())
+}
+
+fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
+    for chunk in bytes.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         hash = mix(hash ^ u64::from_le_bytes(word) ^ (chunk.len() as u64) << 56);
     }
-    mix(hash ^ text.len() as u64)
+    mix(hash ^ bytes.len() as u64)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, Order, Overflow, PickerKind, RejectBelow,
-    Scheme, Settings,
+    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, METADATA_VALUE_LEN_MAX, MetadataEntry,
+    Order, Overflow, PickerKind, RejectBelow, Scheme, Settings,
 };
 
 use crate::rng::Rng;
@@ -177,4 +177,31 @@ pub(crate) fn routing_key(rng: &mut Rng) -> String {
 /// What a binding says.
 pub(crate) fn pattern(rng: &mut Rng) -> String {
     rng.one_of(&["a", "b", "a.*", "#", "a.#", "a.b.c"]).to_owned()
+}
+
+/// A few values to set and to remove, most of them small.
+pub(crate) fn metadata(rng: &mut Rng) -> Vec<MetadataEntry> {
+    let count = rng.one_of(&[1, 1, 2, 3, 6]);
+    (0..count).map(|_| MetadataEntry { key: metadata_key(rng).into(), value: metadata_value(rng) }).collect()
+}
+
+fn metadata_key(rng: &mut Rng) -> String {
+    let key = format!("user/{}", rng.below(8));
+    match rng.below(40) {
+        0 => format!("{key:-<1024}"),
+        1 => rng.one_of(&["", "\n"]).to_owned(),
+        _ => key,
+    }
+}
+
+fn metadata_value(rng: &mut Rng) -> Option<Arc<[u8]>> {
+    let len = match rng.below(32) {
+        0..=7 => return None,
+        8..=9 => 0,
+        10..=13 => rng.within(1_000, 9_000),
+        14 => METADATA_VALUE_LEN_MAX as u64 + 1,
+        _ => rng.within(1, 60),
+    };
+    let byte = rng.below(256) as u8;
+    Some(vec![byte; len as usize].into())
 }

@@ -120,6 +120,7 @@ impl World {
         self.checks.denied.recovered(&found, self.book.letters.len() as u64)?;
         self.checks.kept.recovered(&found);
         self.checks.gone.recovered();
+        self.checks.metadata.recovered(&found.broker)?;
         self.checks.pick.recovered();
         self.checks.refold.clear();
         self.checks.refold.take(log_tail, &found.audit);

@@ -84,6 +84,8 @@ pub(crate) struct Plan {
     pub(crate) is_deadly: bool,
     /// Clients that speak AMQP; 0 in most worlds.
     pub(crate) peers: u64,
+    /// Clients set metadata, one of them or each administrator; large values among it in some worlds.
+    pub(crate) has_metadata: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -128,6 +130,7 @@ impl Plan {
             is_full_in_calm: rng.once_in(6),
             is_deadly,
             peers: if amqp.once_in(3) { amqp.within(1, 4) } else { 0 },
+            has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

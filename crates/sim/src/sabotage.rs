@@ -34,6 +34,8 @@ pub enum Sabotage {
     SwallowsPublish,
     /// An acknowledgement over AMQP is never asked for.
     SwallowsAck,
+    /// Of metadata that is set together only the first is.
+    SetsLess,
     /// A byte on its way to a client that speaks AMQP is another.
     BendsBytes,
 }

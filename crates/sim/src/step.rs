@@ -157,6 +157,7 @@ impl World {
         if let (Some(request), Some(result)) = (step.request, step.result) {
             one_holder::check_settled(&self.book, request, result)?;
             check_taken(request, result)?;
+            self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -433,6 +434,11 @@ impl World {
             && settings.max_active > 0
         {
             settings.max_active += 1;
+        }
+        if self.config.sabotage == Some(Sabotage::SetsLess)
+            && let Request::Do(Command::SetMetadata { entries }) = &mut request
+        {
+            entries.truncate(1);
         }
         request
     }

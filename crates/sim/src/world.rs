@@ -164,6 +164,7 @@ pub(crate) struct Chance {
     pub(crate) deaths: Rng,
     pub(crate) sessions: Rng,
     pub(crate) amqp: Rng,
+    pub(crate) metadata: Rng,
 }
 
 /// What things are called in this world.
@@ -225,6 +226,7 @@ impl World {
                 deaths: Rng::new(seed, "deaths"),
                 sessions: Rng::new(seed, "sessions"),
                 amqp,
+                metadata: Rng::new(seed, "metadata"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -410,6 +412,7 @@ impl World {
                 self.tally.accepted += 1;
                 self.checks.kept.told(ticket);
                 self.checks.gone.told(ticket);
+                self.checks.metadata.told(ticket);
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }

@@ -107,3 +107,8 @@ fn gone_sees_an_acknowledgement_over_amqp_that_is_lost() {
 fn kept_sees_a_byte_that_is_another_over_amqp() {
     check(Sabotage::BendsBytes, Promise::Kept);
 }
+
+#[test]
+fn kept_sees_metadata_that_is_set_in_part() {
+    check(Sabotage::SetsLess, Promise::Kept);
+}

@@ -8,6 +8,7 @@ pub(crate) mod denied;
 pub(crate) mod expiry;
 pub(crate) mod gone;
 pub(crate) mod kept;
+pub(crate) mod metadata;
 pub(crate) mod one_holder;
 pub(crate) mod order;
 pub(crate) mod pick;
@@ -51,6 +52,7 @@ impl Step<'_> {
 pub(crate) struct Checks {
     pub(crate) kept: kept::Kept,
     pub(crate) gone: gone::Gone,
+    pub(crate) metadata: metadata::Remembered,
     pub(crate) denied: denied::Denied,
     pub(crate) pick: pick::Pick,
     pub(crate) refold: refold::Snapshots,

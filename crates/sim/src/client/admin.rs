@@ -6,6 +6,7 @@ use overtake_engine::core::Request;
 use overtake_engine::{Browse, Filter, Select};
 use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, Status};
 
+use super::Role;
 use crate::draw;
 use crate::world::World;
 
@@ -64,6 +65,20 @@ impl World {
         if let Some(request) = request {
             self.asks(at, request);
         }
+    }
+
+    /// An administrator, or who comes first where there is none, sets metadata now and then.
+    pub(super) fn remembers(&mut self, at: usize) -> bool {
+        let may = at == 0 || self.clients[at].role == Role::Admin;
+        if !may || !self.plan.has_metadata || !self.chance.metadata.once_in(3) {
+            return false;
+        }
+        let request = match self.chance.metadata.once_in(12) {
+            true => Request::Metadata,
+            false => Request::Do(Command::SetMetadata { entries: draw::metadata(&mut self.chance.metadata) }),
+        };
+        self.asks(at, request);
+        true
     }
 
     fn redeclares(&mut self, queue: &Arc<str>) -> Option<Request> {

@@ -160,7 +160,7 @@ impl World {
         self.acts += 1;
         let after = self.chance.schedule.heavy(self.plan.pace_us);
         self.at(after, Event::Act(at));
-        if self.makes_queue(at) || self.wires(at) || self.connected(at) {
+        if self.makes_queue(at) || self.wires(at) || self.remembers(at) || self.connected(at) {
             return;
         }
         match self.clients[at].role {
