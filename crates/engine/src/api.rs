@@ -64,7 +64,7 @@ pub trait Engine: Send + Sync + 'static {
     /// engine. Removing is not refused on a full store.
     fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()>;
     /// All values that are set, by key.
-    fn metadata(&self) -> Pending<Vec<(Arc<str>, Arc<[u8]>)>>;
+    fn metadata(&self) -> Pending<Metadata>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;
@@ -167,6 +167,9 @@ impl From<Refusal> for Refused {
 
 /// Most bytes of content in one answer, unless its only message has more.
 pub const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// All values of metadata, each under its key, in the order of the keys.
+pub type Metadata = Vec<(Arc<str>, Arc<[u8]>)>;
 
 /// A page of queues.
 #[derive(Clone, Debug, Default)]

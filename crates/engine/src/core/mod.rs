@@ -34,7 +34,7 @@ pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
     ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, Got, LeaseRequest, LeasedMessage,
-    NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
+    Metadata, NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
 };
 use crate::contents::Contents;
 use crate::options::Options;
@@ -177,7 +177,7 @@ pub enum Answer {
     /// The bindings of an exchange.
     Bindings(Vec<Binding>),
     /// All metadata, by key.
-    Metadata(Vec<(Arc<str>, Arc<[u8]>)>),
+    Metadata(Metadata),
     /// A page.
     Page(Page),
     /// A message.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time};
 
 use super::{Answer, Core, Request};
-use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, QueuePage};
+use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, Page, QueuePage};
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -35,7 +35,7 @@ impl<T> Core<T> {
         Ok(exchange.bindings().cloned().collect())
     }
 
-    fn metadata(&self) -> Vec<(Arc<str>, Arc<[u8]>)> {
+    fn metadata(&self) -> Metadata {
         let all = self.broker.metadata();
         all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
     }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::{Door, LocalEngine, line};
 use crate::api::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Got, Health,
-    LeaseRequest, LeasedMessage, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    LeaseRequest, LeasedMessage, Metadata, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
 };
 use crate::core::{Answer, Request};
 use crate::session::Session;
@@ -128,7 +128,7 @@ impl Engine for LocalEngine {
         self.do_it(Command::SetMetadata { entries })
     }
 
-    fn metadata(&self) -> Pending<Vec<(Arc<str>, Arc<[u8]>)>> {
+    fn metadata(&self) -> Pending<Metadata> {
         self.ask(
             Request::Metadata,
             |answer| {
