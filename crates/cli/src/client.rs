@@ -198,24 +198,39 @@ impl Client {
         })
     }
 
-    fn cut(&self, error: &dyn Error) -> Failure {
+    fn cut(&self, error: &(dyn Error + 'static)) -> Failure {
         let what = format!("{} cut its answer short: {}", self.base.as_str(), deepest(error));
         Failure::new(Exit::Error, what).hint(
             "it stopped, or its disk is short of room (`overtake health`); nothing of it was kept, try again",
         )
     }
 
-    fn unreachable(&self, error: &dyn Error) -> Failure {
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> Failure {
         let deepest = deepest(error);
-        Failure::new(
-            Exit::Unreachable,
-            format!("cannot reach the broker at {}: {deepest}", self.base.as_str()),
-        )
-        .hint("start one with `overtake serve`, or say where it is with --url or OVERTAKE_URL")
+        let what = format!("cannot reach the broker at {}: {deepest}", self.base.as_str());
+        let failure = Failure::new(Exit::Unreachable, what);
+        match tls_error(deepest) {
+            None => {
+                failure.hint("start one with `overtake serve`, or say where it is with --url or OVERTAKE_URL")
+            }
+            Some(rustls::Error::InvalidCertificate(_)) => failure
+                .hint("use a name that its certificate is for, and name who signed that with --ca-file"),
+            Some(_) => {
+                failure.hint("use the port that is served under TLS (--https), or http:// in the address")
+            }
+        }
     }
 }
 
-fn deepest(error: &dyn Error) -> &dyn Error {
+/// What TLS has against it, which may come wrapped as errors of reading or writing.
+fn tls_error<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    while let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        error = inner;
+    }
+    error.downcast_ref()
+}
+
+fn deepest<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;

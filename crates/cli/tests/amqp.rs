@@ -233,7 +233,10 @@ fn http_is_served_under_tls() {
     assert!(run.code == 0, "{run:?}");
     let theirs = write(files.path(), "theirs.pem", &Authority::new("theirs").pem());
     let run = support::run(&["--url", &url, "--ca-file", &theirs, "health"], b"");
-    assert!(run.code != 0 && run.stderr.contains("invalid peer certificate"), "{run:?}");
+    assert!(run.code == 69 && run.stderr.contains("invalid peer certificate"), "{run:?}");
+    assert!(run.stderr.contains("name who signed that with --ca-file"), "{run:?}");
+    let run = support::run(&["--url", &broker.url.replace("http", "https"), "--ca-file", &ca, "health"], b"");
+    assert!(run.code == 69 && run.stderr.contains("use the port that is served under TLS"), "{run:?}");
     let run = support::run(&["--url", &url, "--ca-file", &key, "health"], b"");
     assert!(run.code != 0 && run.stderr.contains("there is no certificate in it"), "{run:?}");
     // Plain HTTP is still there, and not on that port.
