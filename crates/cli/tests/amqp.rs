@@ -159,9 +159,7 @@ fn amqp_need_not_be_served() {
 fn under_tls_a_certificate_says_who_somebody_is() {
     let authority = Authority::new("ours");
     let files = TempDir::new().expect("a directory");
-    let (certificate, key) = authority.sign("broker");
-    let cert = write(files.path(), "cert.pem", &certificate);
-    let key = write(files.path(), "key.pem", &key);
+    let [cert, key] = authority.sign_into(files.path(), "broker");
     let ca = write(files.path(), "ca.pem", &authority.pem());
     let flags = ["--amqps", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
     let (_dir, broker) = broker(&flags);
@@ -193,17 +191,14 @@ fn under_tls_a_certificate_says_who_somebody_is() {
 fn a_certificate_is_read_again_and_nobody_is_cut_off() {
     let (before, after) = (Authority::new("before"), Authority::new("after"));
     let files = TempDir::new().expect("a directory");
-    let put = |(certificate, key): (String, String)| {
-        [("cert.pem", certificate), ("key.pem", key)].map(|(name, pem)| write(files.path(), name, &pem))
-    };
-    let [cert, key] = put(before.sign("broker"));
+    let [cert, key] = before.sign_into(files.path(), "broker");
     let (_dir, mut broker) = broker(&["--amqps", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key]);
     let guest = |broker: &Broker, authority: &Authority| {
         Client::open(secure(&broker.amqps, authority, None), "PLAIN", b"\0guest\0guest")
     };
     let mut old = guest(&broker, &before);
 
-    put(after.sign("broker"));
+    after.sign_into(files.path(), "broker");
     broker.signal(Signal::HUP);
     broker.await_line("the certificate is read again");
     let mut new = guest(&broker, &after);
@@ -212,7 +207,7 @@ fn a_certificate_is_read_again_and_nobody_is_cut_off() {
         assert!(client.hear().starts_with("ChannelOpenOk"));
     }
 
-    put(("no certificate".to_owned(), "no key".to_owned()));
+    write(files.path(), "cert.pem", "no certificate");
     broker.signal(Signal::HUP);
     broker.await_line("connections to come are shown the certificate of before");
     guest(&broker, &after);
@@ -222,9 +217,7 @@ fn a_certificate_is_read_again_and_nobody_is_cut_off() {
 fn http_is_served_under_tls() {
     let authority = Authority::new("ours");
     let files = TempDir::new().expect("a directory");
-    let (certificate, key) = authority.sign("broker");
-    let cert = write(files.path(), "cert.pem", &certificate);
-    let key = write(files.path(), "key.pem", &key);
+    let [cert, key] = authority.sign_into(files.path(), "broker");
     let ca = write(files.path(), "ca.pem", &authority.pem());
     let (_dir, broker) = broker(&["--https", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key]);
     let url = broker.https.replace("127.0.0.1", "localhost");

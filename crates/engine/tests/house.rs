@@ -17,7 +17,16 @@ struct Engine {
     pulls: u64,
 }
 
+fn options() -> Options {
+    Options { segment_bytes: FILE, ..Options::default() }
+}
+
 impl Engine {
+    fn open(disk: &MemoryDisk) -> Self {
+        let Opened { core, committer, .. } = Core::open(disk.clone(), &options(), NOW).expect("it opens");
+        Self { core, committer, pulls: 0 }
+    }
+
     fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
         self.core.handle(NOW, request, ());
         self.core.keep_house();
@@ -70,9 +79,7 @@ impl Engine {
 #[test]
 fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
     let disk = MemoryDisk::new(1);
-    let options = Options { segment_bytes: FILE, ..Options::default() };
-    let Opened { core, committer, .. } = Core::open(disk.clone(), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer, pulls: 0 };
+    let mut engine = Engine::open(&disk);
     for queue in 0..20 {
         let (name, settings) = (format!("q{queue}").into(), Box::new(Settings::default()));
         engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
@@ -88,9 +95,7 @@ fn a_full_disk_is_emptied_by_consuming_however_many_queues_there_are() {
 #[test]
 fn a_full_disk_is_emptied_by_consuming_however_much_metadata_there_is() {
     let disk = MemoryDisk::new(1);
-    let options = Options { segment_bytes: FILE, ..Options::default() };
-    let Opened { core, committer, .. } = Core::open(disk.clone(), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer, pulls: 0 };
+    let mut engine = Engine::open(&disk);
     engine.ask(Request::Do(Command::declare("q0".into(), Box::default()))).expect("declared");
     disk.set_capacity(Some(16 * FILE));
     for round in 0..8_u8 {
@@ -106,7 +111,7 @@ fn a_full_disk_is_emptied_by_consuming_however_much_metadata_there_is() {
         engine.drain();
     }
     drop(engine);
-    let Opened { core, .. } = Core::<()>::open(disk, &options, NOW).expect("it opens again");
+    let Opened { core, .. } = Core::<()>::open(disk, &options(), NOW).expect("it opens again");
     assert!(
         core.broker().metadata().count() == 12
             && core.broker().metadata().all(|(_, value)| value[..] == [7; 12_000])

@@ -4,7 +4,7 @@
 //! until a signal ends it.
 //!
 //! ```text
-//!  bind ─▶ open the store ─▶ declare queues ─▶ ports file, banner ─▶ accept ─── SIGTERM ──▶ drain ─▶ close the store
+//!  bind ─▶ open the store ─▶ declare queues ─▶ ports file, banner ─▶ accept ─── SIGTERM ──▶ finish ─▶ close the store
 //!                                                                                  └── second signal: give up
 //! ```
 

@@ -65,7 +65,7 @@ pub struct Ready {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// What was under way was finished, and the store is closed.
-    Drained,
+    Finished,
     /// A second signal came before that.
     Forced,
 }
@@ -93,7 +93,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let engine = tokio::select! {
         signal = signals.next_stop() => {
             tracing::info!("{signal}: stopped before it was ready");
-            return Ok(Stopped::Drained);
+            return Ok(Stopped::Finished);
         }
         opened = open::open(config) => opened?,
     };
@@ -152,7 +152,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     }
     drop(ports);
     tracing::info!("stopped");
-    Ok(Stopped::Drained)
+    Ok(Stopped::Finished)
 }
 
 /// Where it is, in a line.

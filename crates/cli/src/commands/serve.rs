@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ServeArgs, out: Out) -> Ended {
         }
     };
     match overtake_server::serve(&config, banner)? {
-        Stopped::Drained => Ok(Exit::Done),
+        Stopped::Finished => Ok(Exit::Done),
         Stopped::Forced => {
             let _ = writeln!(
                 io::stderr(),

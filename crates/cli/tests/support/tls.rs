@@ -33,6 +33,12 @@ impl Authority {
         self.issuer.pem()
     }
 
+    /// Files with a certificate and its key.
+    pub fn sign_into(&self, dir: &Path, name: &str) -> [String; 2] {
+        let (certificate, key) = self.sign(name);
+        [write(dir, "cert.pem", &certificate), write(dir, "key.pem", &key)]
+    }
+
     /// A certificate and its key.
     pub fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().expect("a key");

@@ -185,7 +185,7 @@ settings! {
     }
     /// The process.
     server: Server / ServerLayer {
-        #[doc = "How long a stopping server waits for requests that are under way."]
+        #[doc = "How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told."]
         drain_timeout_ms ("drain-timeout-ms"): Millis = Millis(10_000);
         #[doc = "A file to write the bound addresses to, as JSON, once the server is ready. Empty: none."]
         ports_file ("ports-file"): PathBuf = PathBuf::new();
