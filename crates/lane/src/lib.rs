@@ -24,6 +24,7 @@ mod letters;
 mod message;
 mod metadata;
 mod ordinals;
+mod pattern;
 mod picker;
 mod position;
 mod priority;
@@ -59,6 +60,7 @@ pub use metadata::{
     MetadataSize,
 };
 pub use ordinals::Ordinals;
+pub use pattern::{BadPattern, PATTERN_LEN_MAX, Pattern};
 pub use picker::Head;
 pub use priority::{Given, Original, Priority, Scheme};
 pub use refusal::Refusal;
