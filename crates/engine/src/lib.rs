@@ -66,6 +66,7 @@ mod local;
 mod options;
 mod place;
 mod post;
+pub mod rights;
 pub mod session;
 mod shelf;
 mod snapshot;

@@ -12,7 +12,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
-    ("overtake-http", &["overtake-lane", "overtake-engine"]),
+    ("overtake-access", &["overtake-lane", "overtake-engine"]),
+    ("overtake-http", &["overtake-lane", "overtake-engine", "overtake-access"]),
     (
         "overtake-server",
         &[
@@ -21,6 +22,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-amqp",
             "overtake-amqp-session",
             "overtake-engine",
+            "overtake-access",
             "overtake-http",
         ],
     ),

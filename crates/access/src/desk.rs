@@ -1,0 +1,364 @@
+//! The engine as one user may use it, in one virtual host: each request is judged before it is asked.
+//!
+//! Front ends of requests (HTTP, the page) have this and no engine, so none of their routes can forget to ask. What changes what
+//! there is, and not only messages on their way, is written down.
+
+use std::fmt;
+use std::sync::Arc;
+
+use overtake_engine::rights::{Named, Need, Right, Takes};
+use overtake_engine::{
+    Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, LeaseRequest,
+    LeasedMessage, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Select, Snapshot,
+};
+use overtake_lane::{
+    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt, Refusal,
+    Settings, Status,
+};
+use serde_json::{Value, json};
+
+use crate::audit::Deed;
+use crate::gate::Gate;
+use crate::identity::{Denied, Identity};
+use crate::right::Tag;
+
+/// The engine as one user may use it, in one virtual host.
+#[derive(Clone)]
+pub struct Desk {
+    engine: Connection,
+    vhost: Arc<str>,
+    who: Identity,
+    gate: Arc<Gate>,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDone {
+    /// The user may not.
+    Denied(Denied),
+    /// The engine does not.
+    Failed(Failure),
+}
+
+impl fmt::Display for NotDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(denied) => denied.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotDone {}
+
+impl From<Denied> for NotDone {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
+}
+
+impl From<Failure> for NotDone {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+type Done<T> = Result<T, NotDone>;
+
+/// Each settlement of a transaction with the queue that its receipt is of.
+pub type Settlement<'a> = (&'a str, Receipt, Outcome);
+
+impl Desk {
+    /// For somebody who logged in, in a virtual host that this engine is asked in.
+    #[must_use]
+    pub fn new(engine: Connection, vhost: Arc<str>, who: Identity, gate: Arc<Gate>) -> Self {
+        Self { engine, vhost, who, gate }
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub fn who(&self) -> &Identity {
+        &self.who
+    }
+
+    /// The virtual host.
+    #[must_use]
+    pub fn vhost(&self) -> &Arc<str> {
+        &self.vhost
+    }
+
+    /// Whether one has all rights that something takes.
+    fn must(&self, what: &impl Takes) -> Result<(), Denied> {
+        what.takes(&mut |need| self.who.must(&self.vhost, need))
+    }
+
+    fn must_have(&self, right: Right, to: Named<'_>) -> Result<(), Denied> {
+        self.who.must(&self.vhost, Need { right, to })
+    }
+
+    fn record(&self, action: &'static str, object: &str, before: Value, after: Value) {
+        let deed = Deed::of(Some(&self.who), action, object).within(&self.vhost).from_to(before, after);
+        self.gate.record(deed);
+    }
+
+    /// Whether one may see it: with any right to it, or a tag.
+    fn must_see(&self, what: Named<'_>) -> Result<(), Denied> {
+        self.must_look()?;
+        if self.who.sees(&self.vhost, what.name()) { Ok(()) } else { self.must_have(Right::Read, what) }
+    }
+
+    /// Whether one may look around here.
+    fn must_look(&self) -> Result<(), Denied> {
+        let entered = self.who.must_enter(&self.vhost);
+        entered.or_else(|denied| self.who.must_have(Tag::Monitoring).map_err(|_| denied))
+    }
+
+    // ---- queues ----
+
+    /// Makes a queue or changes its settings. Configure; with a place for dead letters also read it and write that.
+    ///
+    /// # Errors
+    /// [`NotDone`]; the same holds below.
+    pub async fn declare_queue(&self, name: &str, settings: Settings) -> Done<Declared> {
+        self.must(&(name, &settings))?;
+        let before = self.engine.queue(name).await.ok().map(|queue| json!(queue.settings));
+        let after = json!(settings);
+        let declared = self.engine.declare_queue(name, settings).await?;
+        if before.as_ref() != Some(&after) {
+            self.record("queue.declare", name, before.unwrap_or_default(), after);
+        }
+        Ok(declared)
+    }
+
+    /// Makes a queue that is more than settings, or finds the one that is the same.
+    pub async fn declare(&self, name: &str, declare: DeclareQueue) -> Done<Declared> {
+        self.must(&(name, &declare.settings))?;
+        let after = json!(declare.settings);
+        let declared = self.engine.declare(name, declare).await?;
+        if declared.made {
+            self.record("queue.declare", name, Value::Null, after);
+        }
+        Ok(declared)
+    }
+
+    /// Deletes a queue. Configure.
+    pub async fn delete_queue(&self, name: &str, only: DeleteOnly) -> Done<u64> {
+        self.must_have(Right::Configure, Named::Queue(name))?;
+        let before = self.engine.queue(name).await.ok().map(|queue| json!(queue.settings));
+        let ready = self.engine.delete_queue(name, only).await?;
+        self.record("queue.delete", name, before.unwrap_or_default(), Value::Null);
+        Ok(ready)
+    }
+
+    /// The queues one may see.
+    pub async fn queues(&self, after: Option<&str>, limit: usize) -> Done<QueuePage> {
+        self.must_look()?;
+        let mut page = self.engine.queues(after, limit).await?;
+        page.queues.retain(|queue| self.who.sees(&self.vhost, &queue.name));
+        Ok(page)
+    }
+
+    /// A queue. Any right to it.
+    pub async fn queue(&self, name: &str) -> Done<QueueView> {
+        self.must_see(Named::Queue(name))?;
+        Ok(self.engine.queue(name).await?)
+    }
+
+    // ---- exchanges ----
+
+    /// Makes an exchange. Configure; with an alternate also read it and write that.
+    pub async fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Done<()> {
+        self.must(&(name, &settings))?;
+        let is_new = self.engine.exchange(name).await.is_err();
+        let after = json!(settings);
+        self.engine.declare_exchange(name, settings).await?;
+        if is_new {
+            self.record("exchange.declare", name, Value::Null, after);
+        }
+        Ok(())
+    }
+
+    /// Deletes an exchange. Configure.
+    pub async fn delete_exchange(&self, name: &str, if_unused: bool) -> Done<()> {
+        self.must_have(Right::Configure, Named::Exchange(name))?;
+        self.engine.delete_exchange(name, if_unused).await?;
+        self.record("exchange.delete", name, json!({}), Value::Null);
+        Ok(())
+    }
+
+    /// The exchanges one may see.
+    pub async fn exchanges(&self) -> Done<Vec<ExchangeView>> {
+        self.must_look()?;
+        let mut all = self.engine.exchanges().await?;
+        all.retain(|exchange| self.who.sees(&self.vhost, &exchange.name));
+        Ok(all)
+    }
+
+    /// An exchange. Any right to it.
+    pub async fn exchange(&self, name: &str) -> Done<ExchangeView> {
+        self.must_see(Named::Exchange(name))?;
+        Ok(self.engine.exchange(name).await?)
+    }
+
+    /// The bindings of an exchange. Any right to it.
+    pub async fn bindings(&self, exchange: &str) -> Done<Vec<Binding>> {
+        self.must_see(Named::Exchange(exchange))?;
+        Ok(self.engine.bindings(exchange).await?)
+    }
+
+    /// Binds. Write what is led to, read what leads there.
+    pub async fn bind(&self, binding: Binding) -> Done<()> {
+        self.must(&binding)?;
+        let (object, after) = told(&binding);
+        self.engine.bind(binding).await?;
+        self.record("binding.put", &object, Value::Null, after);
+        Ok(())
+    }
+
+    /// Takes a binding away. As to bind.
+    pub async fn unbind(&self, binding: Binding) -> Done<()> {
+        self.must(&binding)?;
+        let (object, before) = told(&binding);
+        self.engine.unbind(binding).await?;
+        self.record("binding.delete", &object, before, Value::Null);
+        Ok(())
+    }
+
+    // ---- messages on their way ----
+
+    /// Publishes all or none. Write each exchange and queue.
+    pub async fn publish(&self, messages: Vec<NewMessage>) -> Done<Vec<PublishedCopy>> {
+        self.transact(messages, Vec::new()).await
+    }
+
+    /// Publishes and settles, all or none. Write what is published to, read what is settled.
+    pub async fn transact(
+        &self,
+        messages: Vec<NewMessage>,
+        settlements: Vec<Settlement<'_>>,
+    ) -> Done<Vec<PublishedCopy>> {
+        for message in &messages {
+            self.must(&message.to)?;
+        }
+        for (queue, _, _) in &settlements {
+            self.must_have(Right::Read, Named::Queue(queue))?;
+        }
+        let settlements = settlements.into_iter().map(|(_, receipt, outcome)| (receipt, outcome)).collect();
+        Ok(self.engine.transact(messages, settlements).await?)
+    }
+
+    /// Leases. Read.
+    pub async fn lease(&self, lease: LeaseRequest) -> Done<Vec<LeasedMessage>> {
+        self.must_have(Right::Read, Named::Queue(&lease.queue))?;
+        Ok(self.engine.lease(lease).await?)
+    }
+
+    /// Settles leases of a queue; that they are of it was seen before. Read.
+    pub async fn settle(
+        &self,
+        queue: &str,
+        receipts: Vec<Receipt>,
+        outcome: Outcome,
+    ) -> Done<Vec<Result<(), Refusal>>> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.settle(receipts, outcome).await?)
+    }
+
+    /// Lengthens leases of a queue; that they are of it was seen before. Read.
+    pub async fn extend(
+        &self,
+        queue: &str,
+        receipts: Vec<Receipt>,
+        visibility_ms: u64,
+    ) -> Done<Vec<Result<(), Refusal>>> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.extend(receipts, visibility_ms).await?)
+    }
+
+    // ---- messages that wait ----
+
+    /// A page of messages. Read.
+    pub async fn browse(&self, queue: &str, browse: Browse) -> Done<Page> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.browse(queue, browse).await?)
+    }
+
+    /// A message. Read.
+    pub async fn message(&self, queue: &str, id: &str) -> Done<BrowsedMessage> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.message(queue, id).await?)
+    }
+
+    /// Gives messages another priority. Read and write.
+    pub async fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Done<u64> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        self.must_have(Right::Write, Named::Queue(queue))?;
+        let (which, to) = (format!("{select:?}"), json!(priority));
+        let count = self.engine.reprioritise(queue, select, priority).await?;
+        self.record(
+            "message.reprioritise",
+            queue,
+            json!({"which": which}),
+            json!({"priority": to, "count": count}),
+        );
+        Ok(count)
+    }
+
+    /// Removes messages. Read.
+    pub async fn remove(&self, queue: &str, select: Select) -> Done<u64> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        let which = format!("{select:?}");
+        let count = self.engine.remove(queue, select).await?;
+        self.record("message.remove", queue, json!({"which": which}), json!({"count": count}));
+        Ok(count)
+    }
+
+    /// Removes all that stands so. Read.
+    pub async fn purge(&self, queue: &str, status: Option<Status>) -> Done<u64> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        let count = self.engine.purge(queue, status).await?;
+        self.record("queue.purge", queue, json!({"status": status}), json!({"count": count}));
+        Ok(count)
+    }
+
+    /// Puts dead letters back into their lanes. Read and write.
+    pub async fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Done<u64> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        self.must_have(Right::Write, Named::Queue(queue))?;
+        let which = format!("{select:?}");
+        let count = self.engine.replay(queue, select, promote).await?;
+        self.record("message.replay", queue, json!({"which": which}), json!({"count": count}));
+        Ok(count)
+    }
+
+    // ---- the broker ----
+
+    /// Whether it can serve. Everybody may ask.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.engine.health()
+    }
+
+    /// A copy of the store. Administrators.
+    ///
+    /// # Errors
+    /// [`Denied`]; inside, why there is none.
+    pub fn snapshot(&self) -> Result<Result<Snapshot, NoSnapshot>, Denied> {
+        self.who.must_have(Tag::Administrator)?;
+        let taken = self.engine.snapshot();
+        if taken.is_ok() {
+            self.gate.record(Deed::of(Some(&self.who), "store.snapshot", ""));
+        }
+        Ok(taken)
+    }
+}
+
+/// A binding as it is written down: what it is called, and what it says.
+fn told(binding: &Binding) -> (String, Value) {
+    let (kind, to) = match &binding.to {
+        Destination::Queue(to) => ("queue", to),
+        Destination::Exchange(to) => ("exchange", to),
+    };
+    let object = format!("{} → {kind} {to}", binding.exchange);
+    (object, json!({"routing_key": binding.routing_key}))
+}

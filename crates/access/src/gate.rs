@@ -1,0 +1,316 @@
+//! Where people log in, and where it is written down who there is.
+//!
+//! ```text
+//!   name, password, address ─▶ slowed after failures ─▶ compared (two at a time) ─▶ Identity
+//!   change ─▶ Directory::entries ─▶ Engine::set_metadata (durable) ─▶ Roll      one change after the other
+//! ```
+//!
+//! Whoever is wrong learns nothing: an unknown name, a wrong password and a guest from elsewhere get the same answer after the
+//! same time. A password that was right is remembered by a keyed digest until anybody changes, so that a request over HTTP does not
+//! cost an Argon2 each.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use overtake_engine::{Engine, Failure};
+use overtake_lane::Time;
+use tokio::sync::Semaphore;
+
+use crate::attempts::Attempts;
+use crate::audit::{Audit, Deed};
+use crate::directory::{Account, Change, Directory, TokenDigest, Unchangeable, Unreadable};
+use crate::identity::{Identity, Roll};
+use crate::known::Known;
+use crate::password::PasswordHash;
+use crate::right::{Permission, Tag};
+use crate::token::{Digested, Scope, Secret, Token};
+
+/// Who is there where nobody was made yet, with this name as password; only from this machine.
+pub const GUEST: &str = "guest";
+/// The virtual host that is always there.
+pub const DEFAULT_VHOST: &str = "/";
+/// Passwords compared at once: each takes a processor and 19 MiB.
+const COMPARED_AT_ONCE: usize = 2;
+
+/// Where people log in.
+pub struct Gate {
+    roll: Roll,
+    engine: Arc<dyn Engine>,
+    clock: fn() -> Time,
+    audit: Arc<Audit>,
+    writing: tokio::sync::Mutex<()>,
+    comparing: Semaphore,
+    known: Known,
+    attempts: Attempts,
+}
+
+/// The name or the password is wrong, or the token: it is not said which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginRefused;
+
+impl fmt::Display for LoginRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the user or the password is wrong, or the token")
+    }
+}
+
+impl std::error::Error for LoginRefused {}
+
+/// Why there is no gate.
+#[derive(Clone, Debug)]
+pub enum NoGate {
+    /// The engine does not answer.
+    Engine(Failure),
+    /// What is written of users cannot be read.
+    Unreadable(Unreadable),
+}
+
+impl fmt::Display for NoGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(failure) => failure.fmt(f),
+            Self::Unreadable(unreadable) => unreadable.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoGate {}
+
+/// Why something was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotChanged {
+    /// It cannot be.
+    Unchangeable(Unchangeable),
+    /// The engine did not do it.
+    Failed(Failure),
+}
+
+impl fmt::Display for NotChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unchangeable(why) => why.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotChanged {}
+
+impl Gate {
+    /// Everybody whom the engine remembers; where that is nobody yet, [`GUEST`].
+    ///
+    /// # Errors
+    /// [`NoGate`].
+    pub async fn open(engine: Arc<dyn Engine>, clock: fn() -> Time) -> Result<Self, NoGate> {
+        let mut directory = Directory::default();
+        for (key, value) in engine.metadata().await.map_err(NoGate::Engine)? {
+            directory.fold(&key, Some(&value)).map_err(NoGate::Unreadable)?;
+        }
+        let has_begun = directory.has_begun();
+        let roll = Roll::default();
+        roll.replace(directory);
+        let gate = Self {
+            roll,
+            engine,
+            clock,
+            audit: Arc::default(),
+            writing: tokio::sync::Mutex::default(),
+            comparing: Semaphore::new(COMPARED_AT_ONCE),
+            known: Known::new(random()),
+            attempts: Attempts::default(),
+        };
+        if !has_begun {
+            gate.begin().await.map_err(|not| match not {
+                NotChanged::Failed(failure) => NoGate::Engine(failure),
+                NotChanged::Unchangeable(why) => unreachable!("guest can be made: {why}"),
+            })?;
+        }
+        Ok(gate)
+    }
+
+    /// The first one is here.
+    async fn begin(&self) -> Result<(), NotChanged> {
+        let password = self.hashed(GUEST.to_owned()).await.expect("it is a password");
+        let tags = [Tag::Administrator.as_str()].into_iter().collect();
+        let account = Account { password: Some(password), tags, ..Account::default() };
+        let rights = Change::SetPermission {
+            user: GUEST.into(),
+            vhost: DEFAULT_VHOST.into(),
+            permission: Permission::everything(),
+        };
+        self.change(None, vec![Change::PutUser { name: GUEST.into(), account }, rights]).await
+    }
+
+    // ---- coming in ----
+
+    /// Somebody with a name and a password, from an address. Slow by intent where it was not asked before.
+    ///
+    /// # Errors
+    /// [`LoginRefused`].
+    pub async fn log_in(&self, user: &str, password: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
+        let from = from.to_canonical();
+        let shown = self.known.shown(user, password);
+        if self.known.has(self.roll.version(), &shown) {
+            return self.welcome(user, from);
+        }
+        let turn = self.attempts.of(from, user);
+        let mut failures = turn.lock().await;
+        // Who came before may have shown the same.
+        if self.known.has(self.roll.version(), &shown) {
+            return self.welcome(user, from);
+        }
+        tokio::time::sleep(failures.wait()).await;
+        let version = self.roll.version();
+        if self.is_right(user, password).await {
+            failures.right();
+            self.known.remember(version, shown);
+            return self.welcome(user, from);
+        }
+        let failures = failures.wrong();
+        tracing::warn!(user, %from, failures, "login refused: no such user, or a wrong password");
+        Err(LoginRefused)
+    }
+
+    /// Somebody whose password was right.
+    fn welcome(&self, user: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
+        if user == GUEST && !from.is_loopback() {
+            tracing::warn!(user, %from, "login refused: this user comes from this machine only");
+            return Err(LoginRefused);
+        }
+        Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
+    }
+
+    async fn is_right(&self, user: &str, password: &str) -> bool {
+        let hash = self.roll.now().user(user).and_then(|user| user.account.password.clone());
+        let password = password.to_owned();
+        let _place = self.comparing.acquire().await.expect("it is never closed");
+        let compared = tokio::task::spawn_blocking(move || PasswordHash::is_of(hash.as_ref(), &password));
+        compared.await.unwrap_or(false)
+    }
+
+    /// Somebody with a token.
+    ///
+    /// # Errors
+    /// [`LoginRefused`].
+    pub fn log_in_by_token(&self, shown: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
+        let from = from.to_canonical();
+        let directory = self.roll.now();
+        let (id, token) = directory.shown(shown).ok_or_else(|| {
+            tracing::warn!(%from, "login refused: no such token");
+            LoginRefused
+        })?;
+        if token.is_over((self.clock)()) {
+            tracing::warn!(user = &*token.user, token = &**id, %from, "login refused: the token is over");
+            return Err(LoginRefused);
+        }
+        if *token.user == *GUEST && !from.is_loopback() {
+            tracing::warn!(user = GUEST, %from, "login refused: this user comes from this machine only");
+            return Err(LoginRefused);
+        }
+        Ok(Identity::new(Arc::clone(&token.user), Some(Arc::clone(id)), Some(from), self.roll.clone()))
+    }
+
+    /// Somebody whom a certificate names, which was checked.
+    ///
+    /// # Errors
+    /// [`LoginRefused`] when there is no such user.
+    pub fn log_in_by_certificate(&self, user: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
+        let from = from.to_canonical();
+        if self.roll.now().user(user).is_none() {
+            tracing::warn!(user, %from, "login refused: the certificate names no user");
+            return Err(LoginRefused);
+        }
+        Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
+    }
+
+    // ---- changing who there is ----
+
+    /// Everybody there is.
+    #[must_use]
+    pub fn roll(&self) -> &Roll {
+        &self.roll
+    }
+
+    /// Where it is written what administrators do.
+    #[must_use]
+    pub fn audit(&self) -> &Arc<Audit> {
+        &self.audit
+    }
+
+    /// What administrators do is written down.
+    pub fn record(&self, deed: Deed) {
+        self.audit.record((self.clock)(), deed);
+    }
+
+    /// Changes who there is, all or nothing; durable once it answers. Whether somebody may is not asked here.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub async fn change(&self, by: Option<&Identity>, changes: Vec<Change>) -> Result<(), NotChanged> {
+        let _one = self.writing.lock().await;
+        let before = self.roll.now();
+        let entries = before.entries(&changes).map_err(NotChanged::Unchangeable)?;
+        self.engine.set_metadata(entries.clone()).await.map_err(NotChanged::Failed)?;
+        let mut after = (*before).clone();
+        for entry in &entries {
+            after.fold(&entry.key, entry.value.as_deref()).expect("what is written can be read");
+        }
+        for change in &changes {
+            self.record(Deed::of_change(by, change, &before, &after));
+        }
+        self.roll.replace(after);
+        Ok(())
+    }
+
+    /// Keeps a password. Takes a while.
+    ///
+    /// # Errors
+    /// [`BadPassword`](crate::BadPassword).
+    pub async fn hashed(&self, password: String) -> Result<PasswordHash, crate::BadPassword> {
+        let _place = self.comparing.acquire().await.expect("it is never closed");
+        let hashed = tokio::task::spawn_blocking(move || PasswordHash::of(&password)).await;
+        hashed.unwrap_or_else(|error| Err(crate::BadPassword(format!("it could not be kept: {error}"))))
+    }
+
+    /// Makes a token: its number, and what is shown once.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub async fn make_token(
+        &self,
+        by: &Identity,
+        user: &str,
+        label: &str,
+        scope: Scope,
+        expires: Option<Time>,
+    ) -> Result<(Arc<str>, Secret), NotChanged> {
+        let secret = Secret::of(random());
+        let number: [u8; 8] = random();
+        let id: Arc<str> = number.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+        let created = (self.clock)();
+        let token = Token { label: label.into(), user: user.into(), scope, created, expires };
+        let digest = TokenDigest(Digested::of(secret.reveal()));
+        self.change(Some(by), vec![Change::PutToken { id: Arc::clone(&id), digest, token }]).await?;
+        Ok((id, secret))
+    }
+
+    /// Whether there is an administrator who may come from elsewhere.
+    #[must_use]
+    pub fn has_administrator_from_elsewhere(&self) -> bool {
+        let directory = self.roll.now();
+        directory.users().any(|(name, user)| **name != *GUEST && user.account.tags.cover(Tag::Administrator))
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gate")
+    }
+}
+
+fn random<const LEN: usize>() -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
