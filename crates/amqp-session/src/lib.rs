@@ -9,11 +9,11 @@
 //! [`overtake_amqp::connection`] knows the protocol, this crate what it means here: arguments are settings, properties are
 //! priorities and times to live, a death is an `x-death` header.
 
-mod arguments;
+pub mod arguments;
 mod control;
 mod conversation;
 mod delivery;
-mod differs;
+pub mod differs;
 mod message;
 mod names;
 mod pending;
