@@ -10,6 +10,11 @@ use overtake_engine::Engine;
 use crate::desk::{Desk, NotDone};
 use crate::gate::{DEFAULT_VHOST, Gate, LoginRefused};
 use crate::identity::{Denied, Identity};
+use crate::right::Tag;
+
+/// Where a request comes from, as the server says with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// What a request shows of who sends it (`Authorization`, RFC 7617 and RFC 6750).
 #[derive(Clone, PartialEq, Eq)]
@@ -70,6 +75,15 @@ impl Desks {
             Credentials::Basic { user, password } => self.gate.log_in(user, password, from).await,
             Credentials::Bearer(token) => self.gate.log_in_by_token(token, from),
         }
+    }
+
+    /// The engine itself, for somebody with this tag: for what rights do not speak of, which whoever asks it writes down.
+    ///
+    /// # Errors
+    /// [`Denied::Tag`].
+    pub fn engine(&self, who: &Identity, tag: Tag) -> Result<&Arc<dyn Engine>, Denied> {
+        who.must_have(tag)?;
+        Ok(&self.engine)
     }
 
     /// The desk of somebody in a virtual host.

@@ -18,7 +18,7 @@ mod token;
 
 pub use audit::{Audit, Deed, REMEMBERED_MAX};
 pub use desk::{Desk, NotDone, Settlement};
-pub use desks::{Credentials, Desks};
+pub use desks::{Credentials, Desks, Peer};
 pub use directory::{
     Account, Change, Directory, LABEL_LEN_MAX, TOKENS_MAX, TokenDigest, Unchangeable, Unreadable, User,
     UserLimits,

@@ -18,5 +18,16 @@ mod message;
 mod names;
 mod pending;
 
+use overtake_amqp::connection::{Publish, Refused};
+use overtake_engine::NewMessage;
+
 pub use control::EXCHANGE as CONTROL_EXCHANGE;
 pub use conversation::{Conversation, Options};
+
+/// A message that somebody publishes without a connection, understood as one that came over AMQP.
+///
+/// # Errors
+/// A property or a header that cannot be.
+pub fn message_of(publish: Publish, user: &str) -> Result<NewMessage, Refused> {
+    message::message(publish, &message::Publisher { user, replies: None }, &mut message::Ways::default())
+}
