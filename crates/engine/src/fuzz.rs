@@ -48,7 +48,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
     else {
         return;
     };
-    let queues = core.broker().views(START, None).map(|queue| queue.name).collect::<Vec<_>>();
+    let queues = core.broker().all_views(START).map(|queue| queue.name).collect::<Vec<_>>();
     assert_eq!(queues.len(), recovered.queues, "every queue that was recovered is seen");
     let mut seen = 0;
     for queue in &queues {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use overtake_engine::Health;
+use overtake_engine::{Engine, Failure, Health};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -93,13 +93,26 @@ fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
     responses((status = 200, description = "Text format 0.0.4", body = String, content_type = "text/plain"))
 )]
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let page = app.engine.queues(None, usize::MAX).await.ok();
-    let queues = page.as_ref().map(|page| &page.queues[..]);
-    let text = metrics::render(&app.options.version, &app.engine.health(), queues, &app.requests);
+    let queues = queues_of_all(&*app.engine).await.ok();
+    let text = metrics::render(&app.options.version, &app.engine.health(), queues.as_deref(), &app.requests);
     let mut response = text.into_response();
     let text_format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, text_format);
     response
+}
+
+/// Every queue, by the name of its virtual host and its own.
+async fn queues_of_all(engine: &dyn Engine) -> Result<Vec<metrics::Placed>, Failure> {
+    let mut all = Vec::new();
+    for vhost in engine.vhosts().await? {
+        match engine.in_vhost(vhost.vhost).queues(None, usize::MAX).await {
+            Ok(page) => all.extend(page.queues.into_iter().map(|queue| (Arc::clone(&vhost.name), queue))),
+            // It went a moment ago.
+            Err(Failure::Refused(_)) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(all)
 }
 
 /// This document.
