@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use overtake_engine::Engine;
 
 use crate::desk::{Desk, NotDone};
-use crate::gate::{DEFAULT_VHOST, Gate, LoginRefused};
+use crate::gate::{Gate, LoginRefused};
 use crate::identity::{Denied, Identity};
 use crate::right::Tag;
 
@@ -91,10 +91,8 @@ impl Desks {
     /// # Errors
     /// [`NotDone`] when there is no such virtual host. What may be done there is asked with each request.
     pub async fn desk(&self, who: Identity, vhost: &str) -> Result<Desk, NotDone> {
-        if vhost != DEFAULT_VHOST {
-            return Err(Denied::Vhost { user: Arc::clone(who.user()), vhost: vhost.into() }.into());
-        }
-        Ok(Desk::new(Arc::clone(&self.engine), vhost.into(), who, Arc::clone(&self.gate)))
+        let vhost = self.engine.vhost(vhost).await?;
+        Ok(Desk::new(self.engine.in_vhost(vhost.vhost), vhost.name, who, Arc::clone(&self.gate)))
     }
 }
 

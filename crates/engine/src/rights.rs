@@ -170,6 +170,8 @@ impl Takes for Command {
             Self::CheckQueue { .. }
             | Self::EndSession { .. }
             | Self::SetMetadata { .. }
+            | Self::DeclareVhost { .. }
+            | Self::DeleteVhost { .. }
             | Self::Publish(_)
             | Self::PublishUntold(_)
             | Self::Transact { .. }
@@ -212,6 +214,8 @@ impl Takes for Request {
             | Self::Exchanges
             | Self::Exchange(_)
             | Self::Bindings(_)
+            | Self::Vhosts
+            | Self::Vhost(_)
             | Self::Metadata => return Ok(()),
         };
         need(must, right, to)

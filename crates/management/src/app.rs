@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use overtake_access::{DEFAULT_VHOST, Desks, Identity, Tag};
-use overtake_engine::Health;
+use overtake_access::{Desks, Identity, Tag};
+use overtake_engine::{Engine, Health};
+use overtake_lane::VhostView;
 
 use crate::connections::Connections;
 use crate::options::ManagementOptions;
@@ -19,21 +20,24 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The names of the virtual hosts.
-    pub(crate) async fn vhosts(&self) -> Result<Vec<Arc<str>>, Problem> {
-        Ok(vec![DEFAULT_VHOST.into()])
+    /// Every virtual host.
+    pub(crate) async fn vhosts(&self) -> Result<Vec<VhostView>, Problem> {
+        Ok(self.engine().vhosts().await?)
+    }
+
+    /// The engine, for what nobody in particular asks.
+    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
+        let itself = Identity::almighty("overtake");
+        self.desks.engine(&itself, Tag::Administrator).expect("the broker may look at itself")
     }
 
     /// Whether the engine can serve.
     pub(crate) fn health(&self) -> Health {
-        let itself = Identity::almighty("overtake");
-        self.desks.engine(&itself, Tag::Monitoring).expect("the broker may look at itself").health()
+        self.engine().health()
     }
 
     /// Somebody wants to see rates.
     pub(crate) fn watch(&self) {
-        let itself = Identity::almighty("overtake");
-        let engine = self.desks.engine(&itself, Tag::Monitoring).expect("the broker may look at itself");
-        self.rates.watch(engine, self.options.sampled_every);
+        self.rates.watch(self.engine(), self.options.sampled_every);
     }
 }

@@ -116,7 +116,7 @@ impl Ask {
 
     /// Whether there is such a virtual host.
     pub(crate) async fn must_be_vhost(&self, vhost: &str) -> Result<(), Problem> {
-        let is_there = self.app.vhosts().await?.iter().any(|name| **name == *vhost);
+        let is_there = self.app.vhosts().await?.iter().any(|there| *there.name == *vhost);
         is_there.then_some(()).ok_or_else(Problem::not_found)
     }
 
@@ -127,8 +127,8 @@ impl Ask {
         }
         let mut desks = Vec::new();
         for vhost in self.app.vhosts().await? {
-            if self.sees(&vhost) {
-                desks.push(self.app.desks.desk(self.who.clone(), &vhost).await?);
+            if self.sees(&vhost.name) {
+                desks.push(self.app.desks.desk(self.who.clone(), &vhost.name).await?);
             }
         }
         Ok(desks)

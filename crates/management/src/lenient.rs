@@ -52,6 +52,13 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     }
 }
 
+/// A limit as a tool sets it.
+#[derive(Deserialize)]
+pub(crate) struct Limit {
+    #[serde(deserialize_with = "number")]
+    pub(crate) value: i64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

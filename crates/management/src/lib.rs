@@ -16,6 +16,7 @@ mod bindings;
 mod broker;
 mod connections;
 mod consumers;
+pub mod definitions;
 mod exchanges;
 mod health;
 mod lenient;
@@ -81,6 +82,7 @@ fn all() -> Routes {
         sockets::routes,
         consumers::routes,
         parameters::routes,
+        definitions::routes,
         health::routes,
     ];
     parts.into_iter().fold(Routes::default(), |routes, part| part(routes))

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use overtake_access::{Deed, Identity, Tag};
+use overtake_access::{Deed, Tag};
 use overtake_engine::Engine;
 use overtake_lane::MetadataEntry;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -142,9 +142,8 @@ async fn global_delete(ask: Ask) -> Answer {
 
 /// What the broker is called; unset: as its node.
 pub(crate) async fn cluster_name(app: &App) -> Result<Value, Problem> {
-    let engine = app.desks.engine(&Identity::almighty("overtake"), Tag::Administrator)?;
     let key = vec![GLOBAL.to_owned(), CLUSTER_NAME.to_owned()];
-    Ok(read(&**engine).await?.remove(&key).unwrap_or_else(|| app.options.node.as_str().into()))
+    Ok(read(&**app.engine()).await?.remove(&key).unwrap_or_else(|| app.options.node.as_str().into()))
 }
 
 pub(crate) async fn set_cluster_name(ask: &Ask, name: &str) -> Result<(), Problem> {

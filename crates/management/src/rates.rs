@@ -173,16 +173,8 @@ impl Rates {
                     return;
                 }
             }
-            let mut all: Vec<(QueueId, Counts)> = Vec::new();
-            let mut after: Option<Arc<str>> = None;
-            loop {
-                let Ok(page) = engine.queues(after.as_deref(), PAGE).await else { break };
-                all.extend(page.queues.iter().map(|queue| (queue.queue, Counts::of(queue))));
-                after = page.next;
-                if after.is_none() {
-                    self.take(now, &all);
-                    break;
-                }
+            if let Some(all) = look(&*engine).await {
+                self.take(now, &all);
             }
         }
     }
@@ -221,6 +213,24 @@ impl Rates {
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Every queue of every virtual host; `None` when the engine does not answer.
+async fn look(engine: &dyn Engine) -> Option<Vec<(QueueId, Counts)>> {
+    let mut all = Vec::new();
+    for vhost in engine.vhosts().await.ok()? {
+        let (engine, mut after) = (engine.in_vhost(vhost.vhost), None::<Arc<str>>);
+        loop {
+            // One that is deleted meanwhile has none.
+            let Ok(page) = engine.queues(after.as_deref(), PAGE).await else { break };
+            all.extend(page.queues.iter().map(|queue| (queue.queue, Counts::of(queue))));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Some(all)
 }
 
 #[cfg(test)]

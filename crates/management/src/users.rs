@@ -251,17 +251,11 @@ fn limited(ask: &Ask, value: Option<i64>) -> Result<Account, Problem> {
 }
 
 async fn set_limit(ask: Ask) -> Answer {
-    let LimitPut { value } = ask.body()?;
+    user(&ask)?;
+    let lenient::Limit { value } = ask.body()?;
     let account = limited(&ask, Some(value))?;
     change(&ask, vec![Change::PutUser { name: ask.named("user").into(), account }]).await?;
     done()
-}
-
-/// A limit as a tool sets it.
-#[derive(Deserialize)]
-struct LimitPut {
-    #[serde(deserialize_with = "lenient::number")]
-    value: i64,
 }
 
 async fn clear_limit(ask: Ask) -> Answer {
