@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Credentials, Identity, Peer};
@@ -14,6 +14,9 @@ use crate::problem::Problem;
 
 /// Lets in who can say who it is.
 pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    if is_of_another_page(request.headers()) {
+        return Problem::denied("web pages of another origin are not answered").into_response();
+    }
     match who(&app, shown(&request)).await {
         Ok(who) => {
             request.extensions_mut().insert(who);
@@ -21,6 +24,14 @@ pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, ne
         }
         Err(problem) => problem.into_response(),
     }
+}
+
+/// Whether a page of somebody else sends this, for which a browser would show a password that it remembers.
+fn is_of_another_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let own = |origin: &str| origin.split_once("://").map(|(_, authority)| authority) == text("host");
+    let is_foreign = text("origin").is_some_and(|origin| !own(origin));
+    is_foreign || text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
 /// What a request shows, and where it comes from. Who is not said to come from this machine does not.

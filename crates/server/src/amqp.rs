@@ -25,12 +25,14 @@ use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
 use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, LocalEngine, Session, SystemClock};
 use overtake_lane::Time;
+use overtake_management::{Connections, Question};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
+use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
 
@@ -47,6 +49,7 @@ pub(crate) struct Amqp {
     tls: Option<Presented>,
     options: amqp::Options,
     allow_remote: bool,
+    connections: Connections,
     draining: CancellationToken,
     accepted: AtomicU64,
 }
@@ -57,6 +60,7 @@ impl Amqp {
         config: &Config,
         tls: Option<Presented>,
         engine: &Arc<LocalEngine>,
+        connections: Connections,
         draining: CancellationToken,
     ) -> Self {
         let amqp = &config.amqp;
@@ -69,7 +73,7 @@ impl Amqp {
         };
         let allow_remote = amqp.allow_remote.value;
         let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
-        Self { engine, tls, options, allow_remote, draining, accepted }
+        Self { engine, tls, options, allow_remote, connections, draining, accepted }
     }
 }
 
@@ -90,6 +94,7 @@ impl Protocol for Amqp {
         };
         let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
+        let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         async move {
             let (socket, said) = match tls {
                 None => (Socket::plain(stream), BytesMut::new()),
@@ -102,7 +107,7 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options).run(draining, stop).await
+            Wire::new(socket, said, &engine, options, seen?).run(draining, stop).await
         }
     }
 }
@@ -111,6 +116,7 @@ impl Protocol for Amqp {
 struct Wire {
     socket: Socket,
     conversation: Conversation,
+    seen: Seen,
     asks: Asks,
     events: Events,
     full: watch::Receiver<Option<Full>>,
@@ -139,6 +145,7 @@ enum Happened {
     Writable(io::Result<()>),
     Time,
     Full,
+    Asked(Question),
     Drain,
     Stop,
 }
@@ -160,11 +167,12 @@ async fn cancelled(token: Option<&CancellationToken>) {
 }
 
 impl Wire {
-    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options) -> Self {
+    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options, seen: Seen) -> Self {
         let Session { asks, events } = engine.session();
         Self {
             socket,
             conversation: Conversation::new(now(), options),
+            seen,
             asks,
             events,
             full: engine.full(),
@@ -212,6 +220,7 @@ impl Wire {
                     self.conversation.connection().tick(self.ticked_at);
                 }
                 Happened::Full => self.look_at_room(),
+                Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
@@ -294,6 +303,7 @@ impl Wire {
             () = cancelled(stop) => Happened::Stop,
             () = cancelled(draining) => Happened::Drain,
             Ok(()) = self.full.changed() => Happened::Full,
+            question = self.seen.question() => Happened::Asked(question),
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
                 room.ask(std::mem::replace(&mut self.requests, rest));
@@ -310,7 +320,9 @@ impl Wire {
         if self.input.is_empty() {
             self.input = SPARE.take();
         }
+        let before = self.input.len();
         self.is_deaf = self.socket.read(&mut self.input)? == Got::End;
+        self.seen.received(self.input.len() - before);
         Ok(())
     }
 
@@ -340,6 +352,7 @@ impl Wire {
                 return Ok(());
             }
             self.written += written;
+            self.seen.sent(written);
             if self.written == self.output.len() {
                 self.conversation.connection().written(now());
             }

@@ -69,6 +69,11 @@ pub enum ServeError {
         /// Why not.
         refusal: Refusal,
     },
+    /// What the store says of users cannot be read.
+    Users {
+        /// What.
+        why: String,
+    },
     /// The ports file cannot be written.
     PortsFile {
         /// Its path.
@@ -101,7 +106,9 @@ impl ServeError {
             }
             Self::Store { dir, error } => return store_hint(dir, error),
             Self::Segment { dir, .. } => damaged_hint(&dir.display()),
-            Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
+            Self::Record { .. } | Self::Users { .. } => {
+                "start the version of overtake that wrote it, or a later one".to_owned()
+            }
             Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::AddrInUse => {
                 let other =
                     if *flag == "--amqp" { "RabbitMQ or another overtake" } else { "another overtake" };
@@ -170,6 +177,7 @@ impl fmt::Display for ServeError {
             Self::Queue { queue, place, refusal } => {
                 write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
             }
+            Self::Users { why } => write!(f, "cannot read who may come in: {why}"),
             Self::PortsFile { path, error } => {
                 write!(f, "cannot write the ports file {}: {error}", path.display())
             }

@@ -4,10 +4,12 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::Extension;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use overtake_access::Peer;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -36,10 +38,11 @@ impl Protocol for Http {
     fn serve(
         &self,
         stream: TcpStream,
-        _: SocketAddr,
+        peer: SocketAddr,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
         let (http, routes) = (self.http.clone(), self.routes.clone());
+        let routes = routes.layer(Extension(Peer(peer.ip())));
         let tls = self.tls.as_ref().map(Presented::now);
         async move {
             let Some(tls) = tls else { return converse(http, TokioIo::new(stream), routes, stop).await };

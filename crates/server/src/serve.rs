@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use overtake_engine::{Engine, LocalEngine};
+use overtake_access::{Desks, Gate};
+use overtake_engine::{Clock, Engine, LocalEngine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness};
+use overtake_management::Connections;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,7 +20,7 @@ use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
 use crate::tls::Presented;
-use crate::{ServeError, drain, logs, open, queues, room, supervisor};
+use crate::{ServeError, drain, logs, management, open, queues, room, supervisor};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +103,12 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
 
-    let serving = Serving::start(config, listening, tls.as_ref(), &engine);
+    let gate = Gate::open(Arc::clone(&engine) as Arc<dyn Engine>, || SystemClock.now()).await;
+    let gate = gate.map_err(|why| ServeError::Users { why: why.to_string() })?;
+    let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(gate));
+    let connections = Connections::default();
+    let management = management::router(config, desks, connections.clone(), &addresses);
+    let serving = Serving::start(config, listening, tls.as_ref(), &engine, management, connections);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
@@ -263,6 +270,8 @@ impl Serving {
         listening: Listening,
         tls: Option<&Presented>,
         engine: &Arc<LocalEngine>,
+        management: axum::Router,
+        connections: Connections,
     ) -> Self {
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
@@ -275,7 +284,7 @@ impl Serving {
             loopback_only: config.http.listen.value.0.ip().is_loopback(),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options);
+        let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options).merge(management);
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
@@ -293,7 +302,7 @@ impl Serving {
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
-            let amqp = Amqp::new(config, tls.cloned(), engine, serving.drain.begun());
+            let amqp = Amqp::new(config, tls.cloned(), engine, connections.clone(), serving.drain.begun());
             term.open.spawn(accept(listener, amqp, most, term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;
