@@ -80,6 +80,11 @@ impl Ask {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// Every value of a parameter that may come more than once.
+    pub(crate) fn params(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
     /// A number among the parameters.
     pub(crate) fn number(&self, name: &str) -> Result<Option<usize>, Problem> {
         let wrong = |_| Problem::bad(format_args!("{name} must be a whole number"));

@@ -22,6 +22,7 @@ mod health;
 mod lenient;
 mod login;
 mod messages;
+mod metrics;
 mod options;
 mod paging;
 mod parameters;
@@ -84,6 +85,7 @@ fn all() -> Routes {
         parameters::routes,
         definitions::routes,
         health::routes,
+        metrics::routes,
     ];
     parts.into_iter().fold(Routes::default(), |routes, part| part(routes))
 }

@@ -298,3 +298,22 @@ async fn somebody_with_few_rights_sees_little() {
     let overview = world.ask_as(clerk, "GET", "/api/overview", "").await.expect(200).json;
     assert_eq!((&overview["object_totals"]["queues"], &overview["listeners"]), (&json!(1), &Value::Null));
 }
+
+#[tokio::test]
+async fn numbers_for_prometheus_are_those_that_are_asked_for() {
+    let world = World::new().await;
+    world.queue("q", "{}").await;
+    world.queue("q%22", "{}").await;
+    world.publish("q", "a b").await;
+    let get = async |query: &str| world.get(&format!("/metrics/detailed?{query}")).await.expect(200).text;
+    assert_eq!(get("").await, "");
+    let coarse = get("vhost=%2F&family=queue_coarse_metrics&family=queue_consumer_count").await;
+    assert!(coarse.contains("# TYPE rabbitmq_detailed_queue_messages_ready gauge\n"), "{coarse}");
+    assert!(coarse.contains("rabbitmq_detailed_queue_messages{vhost=\"/\",queue=\"q\"} 2\n"), "{coarse}");
+    assert!(
+        coarse.contains("rabbitmq_detailed_queue_consumers{vhost=\"/\",queue=\"q\\\"\"} 0\n"),
+        "{coarse}"
+    );
+    assert!(!coarse.contains("published"), "{coarse}");
+    assert_eq!(get("vhost=other&family=queue_consumer_count").await.lines().count(), 1);
+}
