@@ -145,7 +145,7 @@ impl Broker {
                 self.obey(*command, step)
             }
             Command::EndSession { session } => self.end_session(session, step),
-            Command::DeclareVhost { name, settings } => self.declare_vhost(name, settings, step),
+            Command::DeclareVhost { name, settings } => self.declare_vhost(name, *settings, step),
             Command::DeleteVhost { name } => self.delete_vhost(&name, step),
             Command::DeclareQueue { name, settings, identity, existing } => {
                 self.declare_queue(name, settings, identity, existing, step)

@@ -102,6 +102,8 @@ impl Broker {
     /// As [`Broker::store_queue`], but its name is not yet known.
     pub(crate) fn insert_queue(&mut self, id: QueueId, described: Described) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));
+        // Only a damaged log speaks of one again that went with its virtual host.
+        self.unsaid.remove(&id);
         let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
         self.queues.insert(id, Box::new(Queue::new(id, described, seed, backlog)));
     }

@@ -22,6 +22,9 @@ pub const VHOST_TEXT_LEN_MAX: usize = 2_048;
 /// The name of the virtual host that is always there.
 pub const VHOST_DEFAULT_NAME: &str = "/";
 
+/// What a virtual host is called until it is described.
+const NAMELESS: &str = "";
+
 /// What is said of a virtual host, and what it may hold. It may change at any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -252,22 +255,19 @@ impl Vhosts {
     }
 }
 
-/// What a virtual host is called until it is described.
-const NAMELESS: &str = "";
-
 impl Broker {
     pub(crate) fn declare_vhost(
         &mut self,
         name: Arc<str>,
-        settings: Box<VhostSettings>,
+        settings: VhostSettings,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         crate::check_name(&name)?;
         settings.check()?;
         let id = match self.vhosts.id_of(&name) {
-            Ok(id) if self.vhosts.get(id)?.settings == *settings => return Ok(Reply::VhostDeclared(id)),
+            Ok(id) if self.vhosts.get(id)?.settings == settings => return Ok(Reply::VhostDeclared(id)),
             Ok(id) => {
-                self.vhosts.get_mut(id)?.settings = *settings;
+                self.vhosts.get_mut(id)?.settings = settings;
                 id
             }
             Err(_) => {
@@ -275,7 +275,7 @@ impl Broker {
                 if self.vhosts.all.len() >= VHOSTS_MAX || id.0 == u32::MAX {
                     return Err(Refusal::TooManyVhosts);
                 }
-                self.vhosts.insert(id, name, *settings);
+                self.vhosts.insert(id, name, settings);
                 id
             }
         };

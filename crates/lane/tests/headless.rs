@@ -144,11 +144,20 @@ fn a_name_that_another_virtual_host_has_is_damage() {
     assert_eq!(seen(&broker), "/  · recovered-2  · v ");
 }
 
+#[test]
+fn a_queue_that_a_damaged_log_speaks_of_again_is_not_said_to_be_gone() {
+    let again = stored(3, 1, State::Ready);
+    let deleted = Fact::VhostDeleted { vhost: VhostId(7) };
+    let facts = vec![vhost(7, "v"), in_vhost(7, described(3, Settings::default())), deleted, again];
+    let (broker, step) = broker(facts);
+    assert_eq!(seen(&broker), "/ recovered-3");
+    assert!(matches!(&step.facts[..], [Fact::QueueStored { .. }]), "{:?}", step.facts);
+}
+
 /// Its definition and that of its virtual host are given back, its message and that both are deleted are not.
 #[test]
 fn a_queue_that_went_with_its_virtual_host_does_not_come_back_by_its_messages() {
-    let before =
-        vec![vhost(7, "v"), in_vhost(7, described(3, Settings::default())), stored(3, 1, State::Ready)];
+    let before = [vhost(7, "v"), in_vhost(7, described(3, Settings::default())), stored(3, 1, State::Ready)];
     let mut live = Broker::new(Options::default());
     for fact in before.iter().cloned() {
         live.fold(fact, &mut Step::default()).expect("founded");
