@@ -88,7 +88,7 @@ impl Plan {
                 self.changes_to(format_args!("vhost {}", vhost.name));
                 self.vhosts.push((vhost.name.clone(), settings.clone()));
             }
-            there.vhosts.entry(vhost.name.clone()).or_insert_with(Here::new).settings = settings;
+            there.vhosts.entry(vhost.name.clone()).or_insert_with(Here::to_be).settings = settings;
         }
         Ok(())
     }
@@ -305,7 +305,7 @@ fn no_vhost(name: &str) -> Problem {
 
 impl Here {
     /// One that is to be made: with the exchanges that are in every one.
-    fn new() -> Self {
+    fn to_be() -> Self {
         let exchange = |view: ExchangeView| (view.name.to_string(), view);
         let exchanges = overtake_lane::Topology::default().views().map(exchange).collect();
         Self { exchanges, ..Self::default() }
