@@ -5,11 +5,18 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use overtake_engine::Engine;
+use overtake_engine::{Engine, Health};
+use overtake_lane::QueueView;
 
 use crate::desk::{Desk, NotDone};
 use crate::gate::{DEFAULT_VHOST, Gate, LoginRefused};
 use crate::identity::{Denied, Identity};
+use crate::office::Office;
+use crate::right::Tag;
+
+/// Where a request comes from, as the server says with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// What a request shows of who sends it (`Authorization`, RFC 7617 and RFC 6750).
 #[derive(Clone, PartialEq, Eq)]
@@ -61,6 +68,12 @@ impl Desks {
         &self.gate
     }
 
+    /// Whether the engine can serve. Everybody may ask.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.engine.health()
+    }
+
     /// Who shows this.
     ///
     /// # Errors
@@ -70,6 +83,24 @@ impl Desks {
             Credentials::Basic { user, password } => self.gate.log_in(user, password, from).await,
             Credentials::Bearer(token) => self.gate.log_in_by_token(token, from),
         }
+    }
+
+    /// Every queue of every virtual host.
+    ///
+    /// # Errors
+    /// [`NotDone`] without the tag `monitoring`.
+    pub async fn every_queue(&self, who: &Identity) -> Result<Vec<QueueView>, NotDone> {
+        who.must_have(Tag::Monitoring)?;
+        Ok(self.engine.queues(None, usize::MAX).await?.queues)
+    }
+
+    /// Where administrators change who there is.
+    ///
+    /// # Errors
+    /// [`Denied`] for others.
+    pub fn office(&self, who: Identity) -> Result<Office, Denied> {
+        who.must_have(Tag::Administrator)?;
+        Ok(Office::new(who, Arc::clone(&self.gate)))
     }
 
     /// The desk of somebody in a virtual host.

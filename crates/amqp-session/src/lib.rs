@@ -17,6 +17,8 @@ mod differs;
 mod message;
 mod names;
 mod pending;
+mod rights;
 
 pub use control::EXCHANGE as CONTROL_EXCHANGE;
-pub use conversation::{Conversation, Options};
+pub use conversation::{Conversation, Options, Wish};
+pub use rights::{Everything, Rights};

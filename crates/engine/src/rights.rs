@@ -57,6 +57,20 @@ pub struct Need<'a> {
     pub to: Named<'a>,
 }
 
+impl<'a> Need<'a> {
+    /// A right to a queue.
+    #[must_use]
+    pub fn queue(right: Right, name: &'a str) -> Self {
+        Self { right, to: Named::Queue(name) }
+    }
+
+    /// A right to an exchange.
+    #[must_use]
+    pub fn exchange(right: Right, name: &'a str) -> Self {
+        Self { right, to: Named::Exchange(name) }
+    }
+}
+
 /// A queue or an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named<'a> {
@@ -209,6 +223,7 @@ impl Takes for Request {
             | Self::SetWindow { .. }
             | Self::Queues { .. }
             | Self::Queue(_)
+            | Self::QueueNames(_)
             | Self::Exchanges
             | Self::Exchange(_)
             | Self::Bindings(_)

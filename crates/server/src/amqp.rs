@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
+pub(crate) use crate::door::{Door, Doors};
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
 
@@ -46,7 +47,7 @@ pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
     tls: Option<Presented>,
     options: amqp::Options,
-    allow_remote: bool,
+    doors: Doors,
     draining: CancellationToken,
     accepted: AtomicU64,
 }
@@ -57,6 +58,7 @@ impl Amqp {
         config: &Config,
         tls: Option<Presented>,
         engine: &Arc<LocalEngine>,
+        doors: Doors,
         draining: CancellationToken,
     ) -> Self {
         let amqp = &config.amqp;
@@ -67,9 +69,8 @@ impl Amqp {
             body_max: config.max_message_bytes(),
             ..amqp::Options::default()
         };
-        let allow_remote = amqp.allow_remote.value;
         let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
-        Self { engine, tls, options, allow_remote, draining, accepted }
+        Self { engine, tls, options, doors, draining, accepted }
     }
 }
 
@@ -84,12 +85,12 @@ impl Protocol for Amqp {
         let random = RandomState::new();
         let options = Options {
             connection: amqp::Options { number, ..self.options.clone() },
-            is_guest_welcome: self.allow_remote || peer.ip().to_canonical().is_loopback(),
             seed: [random.hash_one(number), random.hash_one(!number)],
             certificate: None,
         };
         let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
+        let door = Door::new(self.doors.clone(), peer.ip());
         async move {
             let (socket, said) = match tls {
                 None => (Socket::plain(stream), BytesMut::new()),
@@ -102,7 +103,7 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options).run(draining, stop).await
+            Wire::new(socket, said, &engine, options, door).run(draining, stop).await
         }
     }
 }
@@ -111,6 +112,7 @@ impl Protocol for Amqp {
 struct Wire {
     socket: Socket,
     conversation: Conversation,
+    door: Door,
     asks: Asks,
     events: Events,
     full: watch::Receiver<Option<Full>>,
@@ -139,6 +141,7 @@ enum Happened {
     Writable(io::Result<()>),
     Time,
     Full,
+    Rights,
     Drain,
     Stop,
 }
@@ -160,11 +163,12 @@ async fn cancelled(token: Option<&CancellationToken>) {
 }
 
 impl Wire {
-    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options) -> Self {
+    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options, door: Door) -> Self {
         let Session { asks, events } = engine.session();
         Self {
             socket,
             conversation: Conversation::new(now(), options),
+            door,
             asks,
             events,
             full: engine.full(),
@@ -185,6 +189,13 @@ impl Wire {
         self.look_at_room();
         loop {
             self.take_in();
+            while let Some(wish) = self.conversation.take_wish() {
+                let granted = self.door.grant(&mut self.conversation, wish);
+                if stop.run_until_cancelled(granted).await.is_none() {
+                    return Ok(());
+                }
+                self.take_in();
+            }
             self.write()?;
             if self.is_over() {
                 if !self.is_deaf {
@@ -212,6 +223,7 @@ impl Wire {
                     self.conversation.connection().tick(self.ticked_at);
                 }
                 Happened::Full => self.look_at_room(),
+                Happened::Rights => self.door.look(self.conversation.connection()),
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
@@ -254,6 +266,7 @@ impl Wire {
             self.conversation.connection().drain();
         }
         self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
+        self.door.count(self.conversation.connection());
     }
 
     fn is_over(&mut self) -> bool {
@@ -294,6 +307,7 @@ impl Wire {
             () = cancelled(stop) => Happened::Stop,
             () = cancelled(draining) => Happened::Drain,
             Ok(()) = self.full.changed() => Happened::Full,
+            () = self.door.changed() => Happened::Rights,
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
                 room.ask(std::mem::replace(&mut self.requests, rest));

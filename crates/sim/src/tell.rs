@@ -35,6 +35,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Replay { .. } => "replay",
         Request::Queues { .. }
         | Request::Queue(_)
+        | Request::QueueNames(_)
         | Request::Exchanges
         | Request::Exchange(_)
         | Request::Bindings(_)

@@ -13,6 +13,9 @@ impl<T> Core<T> {
         Ok(match request {
             Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)),
             Request::Queue(name) => Answer::Queue(Box::new(self.broker.view(now, &name)?)),
+            Request::QueueNames(queues) => {
+                Answer::QueueNames(queues.into_iter().map(|id| self.broker.name(id).cloned()).collect())
+            }
             Request::Exchanges => Answer::Exchanges(self.broker.topology().views().collect()),
             Request::Exchange(name) => Answer::Exchange(Box::new(self.broker.topology().view(&name)?)),
             Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),
