@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use overtake_lane::Time;
+use overtake_engine::Engine;
+use overtake_lane::{Time, VhostSettings};
+use serde_json::{Value, json};
 
+use crate::audit::Deed;
 use crate::directory::{Account, Change, Directory, UserLimits};
-use crate::gate::{Gate, NotChanged};
+use crate::gate::{DEFAULT_VHOST, Gate, NotChanged};
 use crate::identity::Identity;
 use crate::password::{BadPassword, PasswordHash};
 use crate::right::{Permission, Tags};
 use crate::token::{Scope, Secret};
 
 /// What administrators may do to users. Whoever has one is one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Office {
     who: Identity,
+    engine: Arc<dyn Engine>,
     gate: Arc<Gate>,
 }
 
@@ -51,8 +55,8 @@ impl std::fmt::Debug for NewPassword {
 }
 
 impl Office {
-    pub(crate) fn new(who: Identity, gate: Arc<Gate>) -> Self {
-        Self { who, gate }
+    pub(crate) fn new(who: Identity, engine: Arc<dyn Engine>, gate: Arc<Gate>) -> Self {
+        Self { who, engine, gate }
     }
 
     /// Everybody there is.
@@ -106,6 +110,43 @@ impl Office {
     /// Somebody has no rights in a virtual host.
     pub async fn clear_permission(&self, user: &str, vhost: &str) -> Result<(), NotChanged> {
         self.change(vec![Change::ClearPermission { user: user.into(), vhost: vhost.into() }]).await
+    }
+
+    // ---- virtual hosts ----
+
+    /// A virtual host is there, and is so. Whoever makes one has all rights in it. Answers whether it is a new one.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub async fn put_vhost(&self, name: &str, settings: VhostSettings) -> Result<bool, NotChanged> {
+        let before = self.engine.vhost(name).await.ok().map(|vhost| json!(vhost.settings));
+        let after = json!(settings);
+        self.engine.declare_vhost(name, settings).await.map_err(NotChanged::Failed)?;
+        let is_new = before.is_none();
+        if before.as_ref() != Some(&after) {
+            let deed = Deed::of(Some(&self.who), "vhost.put", name).from_to(before, after);
+            self.gate.record(deed);
+        }
+        if is_new {
+            self.set_permission(self.who.user(), name, Permission::everything()).await?;
+        }
+        Ok(is_new)
+    }
+
+    /// A virtual host is gone with all that is in it, and all rights in it.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub async fn delete_vhost(&self, name: &str) -> Result<(), NotChanged> {
+        let before = self.engine.vhost(name).await.map_err(NotChanged::Failed)?;
+        if name != DEFAULT_VHOST {
+            // First, so that nobody has rights of before in one that is made later under this name, whatever happens between.
+            self.change(vec![Change::ForgetVhost { vhost: name.into() }]).await?;
+        }
+        self.engine.delete_vhost(name).await.map_err(NotChanged::Failed)?;
+        let before = json!({"queues": before.queues, "settings": before.settings});
+        self.gate.record(Deed::of(Some(&self.who), "vhost.delete", name).from_to(before, Value::Null));
+        Ok(())
     }
 
     /// Changes all of these or none.

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, completions, config, consume, drain, exchange, health, peek, publish, purge, queue, remove,
-    replay, reprioritise, serve, store, token, user,
+    replay, reprioritise, serve, store, token, user, vhost,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Make, list, change and delete users, and give them rights.
     #[command(subcommand)]
     User(user::UserCommand),
+    /// Make, list, change and delete virtual hosts.
+    #[command(subcommand)]
+    Vhost(vhost::VhostCommand),
     /// Make, list and revoke tokens.
     #[command(subcommand)]
     Token(token::TokenCommand),

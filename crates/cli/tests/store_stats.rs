@@ -61,8 +61,8 @@ fn a_store_says_what_it_takes_of_its_disk() {
     assert_eq!(lines[4], "journal, needed        1   4,194,304");
     assert_eq!(lines[7], "segments               0           0");
     assert!(lines[9].starts_with("the log from 0 to "), "{said}");
-    assert_eq!(lines[11], "QUEUE  NUMBER  SEGMENTS  BYTES  MESSAGES IN THEM  BYTES OF CONTENT");
-    assert_eq!(lines[12].split_whitespace().collect::<Vec<_>>()[..3], ["jobs", "0", "0"]);
+    assert_eq!(lines[11], "VHOST  QUEUE  NUMBER  SEGMENTS  BYTES  MESSAGES IN THEM  BYTES OF CONTENT");
+    assert_eq!(lines[12].split_whitespace().collect::<Vec<_>>()[..3], ["/", "jobs", "0"]);
     assert_eq!(lines.len(), 13, "{said}");
 }
 

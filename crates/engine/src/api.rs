@@ -9,7 +9,7 @@ use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
     MetadataEntry, Outcome, Part, QueueId, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time,
-    UrgentCredit,
+    UrgentCredit, VhostId, VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
 
@@ -30,6 +30,19 @@ pub trait Engine: Send + Sync + 'static {
     /// consumes it holds. Dropping it ends the session: its consumers end, what they held is put back, its queues are gone.
     fn connect(&self) -> Connection;
 
+    /// This engine, asked in another virtual host: names mean what they mean there. As whom it is connected stays, and a session
+    /// lasts until each of those who ask for it is dropped. That there is one is seen when it is asked for something.
+    fn in_vhost(&self, vhost: VhostId) -> Connection;
+    /// Makes a virtual host, or changes what is said of the one that is there. Answers its number.
+    fn declare_vhost(&self, name: &str, settings: VhostSettings) -> Pending<VhostId>;
+    /// Deletes a virtual host with all its queues, exchanges and bindings; consumers of those queues end. Not refused on a full
+    /// store.
+    fn delete_vhost(&self, name: &str) -> Pending<()>;
+    /// Every virtual host, by name.
+    fn vhosts(&self) -> Pending<Vec<VhostView>>;
+    /// One virtual host.
+    fn vhost(&self, name: &str) -> Pending<VhostView>;
+
     /// Makes a queue or changes the settings of the one that is there. The settings must be valid.
     fn declare_queue(&self, name: &str, settings: Settings) -> Pending<Declared> {
         self.declare(name, DeclareQueue { settings, ..DeclareQueue::default() })
@@ -40,19 +53,19 @@ pub trait Engine: Send + Sync + 'static {
     fn check_queue(&self, name: &str) -> Pending<Declared>;
     /// Deletes a queue with what is in it. Answers how many messages were ready.
     fn delete_queue(&self, name: &str, only: DeleteOnly) -> Pending<u64>;
-    /// At most so many queues, 1 or more, by name: those after a name, which need not be one of a queue.
+    /// At most so many queues of the virtual host, 1 or more, by name: those after a name, which need not be one of a queue.
     fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage>;
     /// One queue.
     fn queue(&self, name: &str) -> Pending<QueueView>;
 
-    /// The name of each of these queues; `None`: it is not there (any more).
+    /// The name of each of these queues; `None`: it is not there, or in another virtual host.
     fn queue_names(&self, queues: Vec<QueueId>) -> Pending<Vec<Option<Arc<str>>>>;
 
     /// Makes an exchange, or finds the one that is there, and is the same but for its arguments.
     fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()>;
     /// Deletes an exchange with the bindings of it and to it; with `if_unused` only when it has none of its own.
     fn delete_exchange(&self, name: &str, if_unused: bool) -> Pending<()>;
-    /// Every exchange, by name.
+    /// Every exchange of the virtual host, by name.
     fn exchanges(&self) -> Pending<Vec<ExchangeView>>;
     /// One exchange.
     fn exchange(&self, name: &str) -> Pending<ExchangeView>;

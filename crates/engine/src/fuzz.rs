@@ -6,7 +6,9 @@
 
 use std::sync::LazyLock;
 
-use overtake_lane::{BrowseOrder, Command, ConsumerId, DeadLetterTo, Outcome, Settings, Status, Time};
+use overtake_lane::{
+    Asker, BrowseOrder, Command, ConsumerId, DeadLetterTo, Outcome, Settings, Status, Time, VhostId,
+};
 use overtake_store::{Journal, MemoryDisk, OnDamage};
 
 use crate::api::{Browse, Content, LeaseRequest, NewMessage, Target};
@@ -48,13 +50,14 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
     else {
         return;
     };
-    let queues = core.broker().views(START, None).map(|queue| queue.name).collect::<Vec<_>>();
+    let queues = core.broker().all_views(START);
+    let queues = queues.map(|queue| (Asker::in_vhost(queue.vhost), queue.name)).collect::<Vec<_>>();
     assert_eq!(queues.len(), recovered.queues, "every queue that was recovered is seen");
     let mut seen = 0;
-    for queue in &queues {
+    for (asker, queue) in &queues {
         for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
             let browse = Browse { order, limit: usize::MAX, ..Browse::default() };
-            core.handle(START, Request::Browse { queue: queue.clone(), browse }, ());
+            core.handle_by(START, *asker, Request::Browse { queue: queue.clone(), browse }, ());
         }
     }
     let outs = core.take_outs();
@@ -68,25 +71,23 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
         }
     }
     assert_eq!(seen, 2 * recovered.messages, "every message that was recovered is seen in both orders");
-    for (at, queue) in queues.iter().enumerate() {
+    for (at, (asker, queue)) in queues.iter().enumerate() {
         let lease = LeaseRequest { queue: queue.clone(), max: 3, wait_ms: 0, visibility_ms: None };
-        core.handle(START, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());
+        core.handle_by(START, *asker, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());
         for out in core.take_outs() {
             if let Out::Answer { result: Ok(Answer::Leased(messages)), .. } = out {
                 let receipts = messages.iter().map(|message| message.receipt).collect();
                 let nack = Command::Settle { receipts, outcome: Outcome::Nack { delay_ms: None } };
-                core.handle(START, Request::Do(nack), ());
+                core.handle_by(START, *asker, Request::Do(nack), ());
             }
         }
-        core.handle(
-            START,
-            Request::Publish { messages: vec![message(queue, "after")], settlements: Vec::new() },
-            (),
-        );
+        let publish = Request::Publish { messages: vec![message(queue, "after")], settlements: Vec::new() };
+        core.handle_by(START, *asker, publish, ());
     }
     core.tick(START.after(3_600_000));
-    for queue in queues {
-        core.handle(START, Request::Do(Command::Purge { queue, status: Some(Status::Dead) }), ());
+    for (asker, queue) in queues {
+        let purge = Command::Purge { queue, status: Some(Status::Dead) };
+        core.handle_by(START, asker, Request::Do(purge), ());
     }
     core.keep_house();
     if let Some(batch) = core.take_batch() {
@@ -153,7 +154,7 @@ fn message(queue: &str, body: &str) -> NewMessage {
     }
 }
 
-/// A store with a message in every state.
+/// A store with a message in every state, and in two virtual hosts.
 fn store() -> Vec<File> {
     let disk = MemoryDisk::new(1);
     // All that may wait in a segment does.
@@ -164,14 +165,20 @@ fn store() -> Vec<File> {
         core.file_ready(committer.prepare_file().expect("a disk without bounds has room"));
     }
     let moves = Settings { dead_letter: DeadLetterTo::Queue("a".into()), ..Settings::default() };
-    for (name, settings) in [("a", Settings::default()), ("b", moves)] {
+    let vhost = Command::DeclareVhost { name: "v".into(), settings: Box::default() };
+    core.handle(START, Request::Do(vhost), ());
+    let (here, there) = (Asker::default(), Asker::in_vhost(VhostId(1)));
+    for (asker, name, settings) in
+        [(here, "a", Settings::default()), (here, "b", moves.clone()), (there, "b", moves)]
+    {
+        let ask = |core: &mut Core<()>, request| core.handle_by(START, asker, request, ());
         let declare = Command::declare(name.into(), Box::new(settings));
-        core.handle(START, Request::Do(declare), ());
+        ask(&mut core, Request::Do(declare));
         let mut messages: Vec<NewMessage> = (0..6).map(|n| message(name, &format!("{name}{n}"))).collect();
         messages[5].delay_ms = 60_000;
-        core.handle(START, Request::Publish { messages, settlements: Vec::new() }, ());
+        ask(&mut core, Request::Publish { messages, settlements: Vec::new() });
         let lease = LeaseRequest { queue: name.into(), max: 4, wait_ms: 0, visibility_ms: None };
-        core.handle(START, Request::Lease { consumer: ConsumerId(1), lease }, ());
+        ask(&mut core, Request::Lease { consumer: ConsumerId(1), lease });
         let receipts: Vec<_> = core
             .take_outs()
             .into_iter()
@@ -184,10 +191,10 @@ fn store() -> Vec<File> {
             .collect();
         for (receipt, outcome) in receipts.into_iter().zip([Outcome::Ack, Outcome::Reject, Outcome::Release])
         {
-            core.handle(START, Request::Do(Command::Settle { receipts: vec![receipt], outcome }), ());
+            ask(&mut core, Request::Do(Command::Settle { receipts: vec![receipt], outcome }));
         }
         let messages = (6..12).map(|n| message(name, &format!("{name}{n}"))).collect();
-        core.handle(START, Request::Publish { messages, settlements: Vec::new() }, ());
+        ask(&mut core, Request::Publish { messages, settlements: Vec::new() });
         let batch = core.take_batch().expect("there is something to commit");
         committer.commit(&batch).expect("a disk in memory takes it");
         core.keep_house();

@@ -179,9 +179,11 @@ impl Takes for Command {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))
             }
-            // What asks for no name, or only whether it is there, or means nothing to the broker. Publishes of the model are made by the
+            // Virtual hosts are for administrators. What asks for no name, or only whether it is there, or means nothing to the broker. Publishes of the model are made by the
             // engine of what was asked of it.
-            Self::CheckQueue { .. }
+            Self::DeclareVhost { .. }
+            | Self::DeleteVhost { .. }
+            | Self::CheckQueue { .. }
             | Self::EndSession { .. }
             | Self::SetMetadata { .. }
             | Self::Publish(_)
@@ -227,6 +229,8 @@ impl Takes for Request {
             | Self::Exchanges
             | Self::Exchange(_)
             | Self::Bindings(_)
+            | Self::Vhosts
+            | Self::Vhost(_)
             | Self::Metadata => return Ok(()),
         };
         need(must, right, to)

@@ -36,6 +36,7 @@ mod schema;
 mod snapshot;
 mod tokens;
 mod users;
+mod vhosts;
 mod wire;
 
 use std::sync::Arc;
@@ -85,6 +86,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(snapshot::routes())
         .merge(users::routes())
         .merge(tokens::routes())
+        .merge(vhosts::routes())
         .merge(admin::routes())
         .merge(drain::routes())
 }

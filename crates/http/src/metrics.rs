@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::Method;
 use overtake_engine::Health;
@@ -49,6 +49,9 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
+/// A queue, and the name of its virtual host.
+pub(crate) type Placed = (Arc<str>, QueueView);
+
 type QueueNumber = fn(&QueueView) -> u64;
 type LaneNumber = fn(&LaneView) -> u64;
 
@@ -79,7 +82,7 @@ const LANE_COUNTERS: [(&str, &str, LaneNumber); 9] = [
 pub(crate) fn render(
     version: &str,
     health: &Health,
-    queues: Option<&[QueueView]>,
+    queues: Option<&[Placed]>,
     requests: &Requests,
 ) -> String {
     let mut text = Exposition::default();
@@ -137,15 +140,15 @@ fn engine(text: &mut Exposition, health: &Health, answers: bool) {
     );
 }
 
-fn queues_and_lanes(text: &mut Exposition, queues: &[QueueView]) {
+fn queues_and_lanes(text: &mut Exposition, queues: &[Placed]) {
     let of_queue: [(&str, &str, QueueNumber); 2] = [
         ("overtake_queue_consumers", "Consumers that stay.", |queue| queue.consumers),
         ("overtake_queue_waiting_requests", "Requests that wait for a message.", |queue| queue.waiting),
     ];
     for (name, help, number) in of_queue {
         text.family(name, "gauge", help);
-        for queue in queues {
-            text.sample(name, &[("queue", &queue.name)], &number(queue).to_string());
+        for (vhost, queue) in queues {
+            text.sample(name, &[("vhost", vhost), ("queue", &queue.name)], &number(queue).to_string());
         }
     }
     for (name, help, number) in LANE_GAUGES {
@@ -170,33 +173,40 @@ fn of_lanes(
     name: &str,
     kind: &str,
     help: &str,
-    queues: &[QueueView],
+    queues: &[Placed],
     number: impl Fn(&LaneView) -> String,
 ) {
     text.family(name, kind, help);
-    for (queue, lane) in lanes(queues) {
-        text.sample(name, &[("queue", &queue.name), ("lane", &lane.lane)], &number(lane));
+    for (labels, lane) in lanes(queues) {
+        text.sample(name, &labels, &number(lane));
     }
 }
 
-fn waits(text: &mut Exposition, queues: &[QueueView]) {
+fn waits(text: &mut Exposition, queues: &[Placed]) {
     let name = "overtake_lane_wait_seconds";
     text.family(name, "histogram", "How long messages waited from publish to first lease.");
-    for (queue, lane) in lanes(queues) {
-        let base = [("queue", &*queue.name), ("lane", &*lane.lane)];
+    for (base, lane) in lanes(queues) {
         for (bound_ms, count) in &lane.wait.buckets {
-            let labels = [base[0], base[1], ("le", &seconds(*bound_ms))];
+            let labels = [base[0], base[1], base[2], ("le", &seconds(*bound_ms))];
             text.sample("overtake_lane_wait_seconds_bucket", &labels, &count.to_string());
         }
-        let all = [base[0], base[1], ("le", "+Inf")];
+        let all = [base[0], base[1], base[2], ("le", "+Inf")];
         text.sample("overtake_lane_wait_seconds_bucket", &all, &lane.wait.count.to_string());
         text.sample("overtake_lane_wait_seconds_sum", &base, &seconds(lane.wait.sum_ms));
         text.sample("overtake_lane_wait_seconds_count", &base, &lane.wait.count.to_string());
     }
 }
 
-fn lanes(queues: &[QueueView]) -> impl Iterator<Item = (&QueueView, &LaneView)> {
-    queues.iter().flat_map(|queue| queue.lanes.iter().map(move |lane| (queue, lane)))
+type Labels<'a> = [(&'a str, &'a str); 3];
+
+/// Every lane, with its labels: those of a queue as RabbitMQ calls them.
+fn lanes(queues: &[Placed]) -> impl Iterator<Item = (Labels<'_>, &LaneView)> {
+    queues.iter().flat_map(|(vhost, queue)| {
+        queue
+            .lanes
+            .iter()
+            .map(move |lane| ([("vhost", &**vhost), ("queue", &*queue.name), ("lane", &*lane.lane)], lane))
+    })
 }
 
 /// Milliseconds as seconds, exactly and without zeros at the end.

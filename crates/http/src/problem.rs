@@ -169,6 +169,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::NoSuchExchange
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
+        | Refusal::NoSuchVhost
         | Refusal::NoSuchConsumer => StatusCode::NOT_FOUND,
         Refusal::ExchangeDiffers(_)
         | Refusal::ExchangeInUse
@@ -187,6 +188,9 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::QueueLocked
         | Refusal::QueueDiffers
         | Refusal::TooManyQueues
+        | Refusal::VhostReserved
+        | Refusal::VhostQueuesMax
+        | Refusal::TooManyVhosts
         | Refusal::MetadataFull => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved
@@ -198,6 +202,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::KeyInvalid
         | Refusal::KeyMissing
         | Refusal::MetadataInvalid
+        | Refusal::VhostInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

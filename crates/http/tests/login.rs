@@ -125,7 +125,8 @@ async fn who_has_no_rights_may_do_nothing_but_see_who_one_is() {
         for route in routes().into_iter().filter(|route| !OPEN.contains(&&*route.path)) {
             let reply = world.ask_as(Some(&nobody), &route.method, &route.with(""), route.body()).await;
             match &*route.name() {
-                "GET /v1/whoami" | "GET /v1/tokens" => drop(reply.expect(200)),
+                "GET /v1/whoami" | "GET /v1/tokens" | "GET /v1/vhosts" => drop(reply.expect(200)),
+                "GET /v1/vhosts/{vhost}" if may_enter => drop(reply.expect(200)),
                 // Lists show what one may see.
                 "GET /v1/queues" if may_enter => assert_eq!(reply.json["queues"], json!([])),
                 "GET /v1/exchanges" if may_enter => assert_eq!(reply.json["exchanges"], json!([])),
@@ -324,4 +325,49 @@ async fn a_token_is_shown_once_and_does_no_more_than_it_says() {
         "it is nobody's"
     );
     assert_eq!(world.delete(&path).await.code(), "404 no-such-token");
+}
+
+#[tokio::test]
+async fn virtual_hosts_are_apart_and_entered_by_right() {
+    let world = world_with("ann", json!({"configure": ".*", "write": ".*", "read": ".*"})).await;
+    let ann = basic("ann", "secret");
+    let made =
+        world.put("/v1/vhosts/a%2Fb", r#"{"description":"for tests","max_queues":1}"#).await.expect(201);
+    assert_eq!(
+        made.json,
+        json!({"name": "a/b", "description": "for tests", "tags": [], "max_queues": 1, "queues": 0})
+    );
+    // Whoever makes one has all rights in it; nobody else has any.
+    world.put("/v1/queues/q?vhost=a%2Fb", r#"{"scheme":"named"}"#).await.expect(201);
+    assert_eq!(world.get("/v1/queues/q").await.json["settings"]["scheme"], "ten_level");
+    assert_eq!(world.get("/v1/queues/q?vhost=a%2Fb").await.json["settings"]["scheme"], "named");
+    assert_eq!(world.put("/v1/queues/r?vhost=a%2Fb", "{}").await.code(), "409 vhost-queues-max");
+    world.post("/v1/queues/q/messages?vhost=a%2Fb", r#"{"body":"there"}"#).await.expect(201);
+    assert_eq!(world.get("/v1/queues/q/messages").await.bodies(), "");
+    assert_eq!(world.get("/v1/queues/q/messages?vhost=a%2Fb&status=ready").await.bodies(), "there");
+    let leased = world.post("/v1/queues/q/leases?vhost=a%2Fb", "{}").await.expect(200);
+    let settle = json!({"receipts": leased.all("receipt"), "how": "ack"}).to_string();
+    assert_eq!(
+        world.post("/v1/queues/q/settle", &settle).await.code(),
+        "422 value-invalid",
+        "it is of another queue"
+    );
+    world.post("/v1/queues/q/settle?vhost=a%2Fb", &settle).await.expect(200);
+
+    let reply = world.ask_as(Some(&ann), "GET", "/v1/queues?vhost=a%2Fb", "").await;
+    assert_eq!(reply.code(), "403 access-refused");
+    assert_eq!(reply.json["detail"], "access to vhost 'a/b' refused for user 'ann'");
+    let names = |reply: world::Reply| {
+        let all = reply.json["vhosts"].as_array().expect("vhosts").clone();
+        all.iter().map(|vhost| vhost["name"].as_str().expect("text").to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(world.ask_as(Some(&ann), "GET", "/v1/vhosts", "").await), "/");
+    assert_eq!(names(world.get("/v1/vhosts").await), "/ a/b");
+    assert_eq!(world.get("/v1/queues?vhost=none").await.code(), "404 no-such-vhost");
+    assert_eq!(world.delete("/v1/vhosts/%2F").await.code(), "409 vhost-reserved");
+    world.get("/v1/queues").await.expect(200);
+    world.delete("/v1/vhosts/a%2Fb").await.expect(204);
+    assert_eq!(world.get("/v1/queues/q?vhost=a%2Fb").await.code(), "404 no-such-vhost");
+    let shown = world.get("/v1/users/guest").await.expect(200).json;
+    assert_eq!(shown["permissions"].as_array().map(Vec::len), Some(1), "rights in it are gone with it");
 }

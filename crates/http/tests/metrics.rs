@@ -4,6 +4,8 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use overtake_engine::Engine;
+use overtake_lane::{Settings, VhostSettings};
 use serde_json::json;
 use world::World;
 
@@ -73,13 +75,13 @@ async fn metrics_say_what_the_broker_holds() {
     let check = |series: &str, number: f64| {
         assert_eq!(seen.get(series), Some(&number), "{series} in\n{}", reply.text);
     };
-    check(r#"overtake_lane_ready_messages{queue="q",lane="9"}"#, 1.0);
-    check(r#"overtake_lane_ready_messages{queue="q",lane="1"}"#, 1.0);
-    check(r#"overtake_lane_published_total{queue="q",lane="9"}"#, 2.0);
-    check(r#"overtake_lane_settled_total{queue="q",lane="9"}"#, 1.0);
-    check(r#"overtake_lane_wait_seconds_count{queue="q",lane="9"}"#, 1.0);
-    check(r#"overtake_lane_wait_seconds_bucket{queue="q",lane="9",le="+Inf"}"#, 1.0);
-    check(r#"overtake_lane_ready_messages{queue="odd\"\\name",lane="NORMAL"}"#, 1.0);
+    check(r#"overtake_lane_ready_messages{vhost="/",queue="q",lane="9"}"#, 1.0);
+    check(r#"overtake_lane_ready_messages{vhost="/",queue="q",lane="1"}"#, 1.0);
+    check(r#"overtake_lane_published_total{vhost="/",queue="q",lane="9"}"#, 2.0);
+    check(r#"overtake_lane_settled_total{vhost="/",queue="q",lane="9"}"#, 1.0);
+    check(r#"overtake_lane_wait_seconds_count{vhost="/",queue="q",lane="9"}"#, 1.0);
+    check(r#"overtake_lane_wait_seconds_bucket{vhost="/",queue="q",lane="9",le="+Inf"}"#, 1.0);
+    check(r#"overtake_lane_ready_messages{vhost="/",queue="odd\"\\name",lane="NORMAL"}"#, 1.0);
     check("overtake_engine_up", 1.0);
     check(
         r#"overtake_http_requests_total{route="/v1/queues/{queue}/messages",method="POST",status="201"}"#,
@@ -93,12 +95,27 @@ async fn metrics_say_what_the_broker_holds() {
 }
 
 #[tokio::test]
+async fn the_same_name_in_two_virtual_hosts_is_two_queues() {
+    let world = World::with_queue("").await;
+    let vhost = world.engine.declare_vhost("e\"u", VhostSettings::default()).await.expect("declared");
+    let there = world.engine.in_vhost(vhost);
+    there.declare_queue("q", Settings::default()).await.expect("declared");
+    world.publish("a:9").await;
+    let text = world.get("/metrics").await.text;
+    let seen = scrape(&text);
+    assert_eq!(seen.get(r#"overtake_queue_consumers{vhost="/",queue="q"}"#), Some(&0.0), "{text}");
+    assert_eq!(seen.get(r#"overtake_queue_consumers{vhost="e\"u",queue="q"}"#), Some(&0.0), "{text}");
+    assert_eq!(seen.get(r#"overtake_lane_ready_messages{vhost="/",queue="q",lane="9"}"#), Some(&1.0));
+    assert!(!seen.contains_key(r#"overtake_lane_ready_messages{vhost="e\"u",queue="q",lane="9"}"#));
+}
+
+#[tokio::test]
 async fn a_wait_histogram_only_grows_from_bucket_to_bucket() {
     let world = World::with_queue("").await;
     world.publish("a b c").await;
     world.lease(3).await;
     let seen = scrape(&world.get("/metrics").await.text);
-    let prefix = r#"overtake_lane_wait_seconds_bucket{queue="q",lane="4",le=""#;
+    let prefix = r#"overtake_lane_wait_seconds_bucket{vhost="/",queue="q",lane="4",le=""#;
     let bound = |series: &str| {
         let text = series.strip_prefix(prefix)?.strip_suffix("\"}")?;
         Some(if text == "+Inf" { f64::INFINITY } else { text.parse().expect("a bound") })

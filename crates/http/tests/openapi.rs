@@ -30,6 +30,7 @@ const EVERY: &str = "
     DELETE /v1/tokens/{token}
     DELETE /v1/users/{user}
     DELETE /v1/users/{user}/permissions/{vhost}
+    DELETE /v1/vhosts/{vhost}
     GET /healthz
     GET /livez
     GET /metrics
@@ -47,6 +48,8 @@ const EVERY: &str = "
     GET /v1/tokens
     GET /v1/users
     GET /v1/users/{user}
+    GET /v1/vhosts
+    GET /v1/vhosts/{vhost}
     GET /v1/whoami
     POST /v1/drain
     POST /v1/exchanges/{exchange}/bindings
@@ -65,7 +68,8 @@ const EVERY: &str = "
     PUT /v1/queues/{queue}
     PUT /v1/queues/{queue}/messages/{id}/priority
     PUT /v1/users/{user}
-    PUT /v1/users/{user}/permissions/{vhost}";
+    PUT /v1/users/{user}/permissions/{vhost}
+    PUT /v1/vhosts/{vhost}";
 
 #[test]
 fn the_document_lists_every_route() {

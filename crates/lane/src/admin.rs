@@ -22,7 +22,7 @@ impl Broker {
         given: &Given,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(name)?;
+        let id = self.id_of(self.asking.vhost, name)?;
         let queue = self.queue_mut(id);
         let priority = queue.map_priority(given)?;
         queue.lanes.check(priority)?;
@@ -36,7 +36,7 @@ impl Broker {
     }
 
     pub(crate) fn remove(&mut self, name: &str, which: &Which, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.id_of(name)?;
+        let id = self.id_of(self.asking.vhost, name)?;
         let queue = self.queue_mut(id);
         queue.bring_chosen(which);
         let slots = queue.chosen(which, |_, _| Ok(()))?;
@@ -79,7 +79,7 @@ impl Broker {
         promote: Option<&Given>,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(name)?;
+        let id = self.id_of(self.asking.vhost, name)?;
         let queue = self.queue_mut(id);
         match which {
             // Dead letters are in memory; that another message is none can be said only of one that is.
@@ -124,7 +124,7 @@ impl Broker {
             State::Ready | State::Delayed { .. } if death.queue == queue.name => {
                 return Err(Refusal::NotDead);
             }
-            State::Ready | State::Delayed { .. } => self.id_of(&death.queue)?,
+            State::Ready | State::Delayed { .. } => self.id_of(queue.vhost, &death.queue)?,
         };
         let target = self.queue_ref(home);
         let priority = promote.map_or(Ok(message.priority), |given| target.map_priority(given))?;
@@ -206,6 +206,7 @@ impl Queue {
     pub(crate) fn fact(&self) -> Fact {
         Fact::QueueStored {
             queue: self.id,
+            vhost: self.vhost,
             name: Arc::clone(&self.name),
             settings: self.settings.clone(),
             identity: self.identity.clone(),

@@ -1,4 +1,4 @@
-//! The broker: queues by name, consumers by id, exchanges. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
+//! The broker: virtual hosts with their queues and exchanges, consumers by id. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
 //! change it; none fails half-way, and none says "later".
 
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
-use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, SessionId, Time};
+use crate::ids::{Asker, ConsumerId, LeaseId, QueueId, Receipt, Seq, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
@@ -22,6 +22,7 @@ use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::topology::Topology;
+use crate::vhosts::Vhosts;
 use crate::view::{Cursor, MessageView, Query, QueueView};
 use crate::windows::Windows;
 
@@ -43,7 +44,7 @@ pub struct Options {
     pub metadata_step_max: u64,
 }
 
-/// Queues, exchanges and consumers.
+/// Virtual hosts, queues and consumers.
 #[derive(Clone, Debug)]
 pub struct Broker {
     pub(crate) options: Options,
@@ -53,14 +54,15 @@ pub struct Broker {
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
     pub(crate) next_queue: u32,
-    pub(crate) names: BTreeMap<Arc<str>, QueueId>,
-    pub(crate) topology: Topology,
+    pub(crate) vhosts: Vhosts,
+    /// Queues that went with their virtual host in the log, which has not said it of each yet.
+    pub(crate) unsaid: BTreeSet<QueueId>,
     pub(crate) metadata: Metadata,
     pub(crate) seats: BTreeMap<ConsumerId, Seat>,
     pub(crate) sessions: Sessions,
     pub(crate) windows: Windows,
-    /// Who asked for the command at hand.
-    pub(crate) asking: Option<SessionId>,
+    /// Who asked for the command at hand, and where.
+    pub(crate) asking: Asker,
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
     pub(crate) leases: LeaseId,
     pub(crate) held: bool,
@@ -70,7 +72,7 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// A broker with nothing in it but the predeclared exchanges. It keeps everything in memory.
+    /// A broker with nothing in it but `/` and the predeclared exchanges. It keeps everything in memory.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self::with_backlog(options, Arc::new(NoBacklog))
@@ -86,13 +88,13 @@ impl Broker {
             now: Time(0),
             queues: BTreeMap::new(),
             next_queue: 0,
-            names: BTreeMap::new(),
-            topology: Topology::default(),
+            vhosts: Vhosts::default(),
+            unsaid: BTreeSet::new(),
             metadata: Metadata::default(),
             seats: BTreeMap::new(),
             sessions: Sessions::default(),
             windows: Windows::default(),
-            asking: None,
+            asking: Asker::default(),
             schedule: BTreeSet::new(),
             leases: LeaseId::first_of(options.life),
             held: false,
@@ -113,8 +115,22 @@ impl Broker {
     /// Why it is declined. Then nothing has changed but what time itself has brought about, which is in `step`, and that the
     /// message of a refused publish is a dead letter where its queue says so: then it shares the place of its content.
     pub fn apply(&mut self, now: Time, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
+        self.apply_by(now, Asker::default(), command, step)
+    }
+
+    /// As [`Broker::apply`], as somebody asks it: the same as [`Command::By`], without a box.
+    ///
+    /// # Errors
+    /// As [`Broker::apply`].
+    pub fn apply_by(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        command: Command,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
         self.tick(now, step);
-        self.asking = None;
+        self.asking = asker;
         let reply = self.obey(command, step);
         self.dispatch_all(std::iter::empty(), step);
         // What nobody took at once, and was to be taken at once, is over.
@@ -124,11 +140,13 @@ impl Broker {
 
     fn obey(&mut self, command: Command, step: &mut Step) -> Result<Reply, Refusal> {
         match command {
-            Command::By { session, command } => {
-                self.asking = Some(session);
+            Command::By { asker, command } => {
+                self.asking = asker;
                 self.obey(*command, step)
             }
             Command::EndSession { session } => self.end_session(session, step),
+            Command::DeclareVhost { name, settings } => self.declare_vhost(name, *settings, step),
+            Command::DeleteVhost { name } => self.delete_vhost(&name, step),
             Command::DeclareQueue { name, settings, identity, existing } => {
                 self.declare_queue(name, settings, identity, existing, step)
             }
@@ -225,15 +243,17 @@ impl Broker {
     /// Stops giving leases, or starts again: for a store that has room for acknowledgements and nothing else.
     pub fn hold(&mut self, held: bool, step: &mut Step) {
         if std::mem::replace(&mut self.held, held) && !held {
-            let all: Vec<QueueId> = self.names.values().copied().collect();
+            let all: Vec<QueueId> = self.vhosts.queues().collect();
             self.dispatch_all(all.into_iter(), step);
         }
     }
 
     // ---- leases ----
 
+    /// One of another virtual host is as one that is over.
     pub(crate) fn check_receipt(&self, receipt: &Receipt) -> Result<Slot, Refusal> {
-        self.queues.get(&receipt.queue).ok_or(Refusal::StaleReceipt)?.leased(receipt)
+        let queue = self.queues.get(&receipt.queue).filter(|queue| queue.vhost == self.asking.vhost);
+        queue.ok_or(Refusal::StaleReceipt)?.leased(receipt)
     }
 
     /// Ends a lease that was checked.
@@ -407,19 +427,32 @@ impl Broker {
 
     // ---- seeing ----
 
-    /// Queues as they are now, by name: those after a name, which need not be one of a queue.
-    pub fn views(&self, now: Time, after: Option<&str>) -> impl Iterator<Item = QueueView> + '_ {
+    /// Queues of a virtual host as they are now, by name: those after a name, which need not be one of a queue.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchVhost`].
+    pub fn views(
+        &self,
+        now: Time,
+        vhost: VhostId,
+        after: Option<&str>,
+    ) -> Result<impl Iterator<Item = QueueView> + '_, Refusal> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let ids = self.names.range::<str, _>((from, Bound::Unbounded)).map(|(_, id)| *id);
-        ids.map(move |id| self.queue_ref(id).view(now))
+        let queues = self.vhosts.get(vhost)?.queues.range::<str, _>((from, Bound::Unbounded));
+        Ok(queues.map(move |(_, id)| self.queue_ref(*id).view(now)))
+    }
+
+    /// Every queue as it is now, by virtual host and name.
+    pub fn all_views(&self, now: Time) -> impl Iterator<Item = QueueView> + '_ {
+        self.vhosts.queues().map(move |id| self.queue_ref(id).view(now))
     }
 
     /// A queue as it is now.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`].
-    pub fn view(&self, now: Time, name: &str) -> Result<QueueView, Refusal> {
-        Ok(self.queue_ref(self.id_of(name)?).view(now))
+    /// As [`Broker::id_of`].
+    pub fn view(&self, now: Time, vhost: VhostId, name: &str) -> Result<QueueView, Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).view(now))
     }
 
     /// The name of a queue.
@@ -431,30 +464,36 @@ impl Broker {
     /// The settings of a queue.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`].
-    pub fn settings(&self, name: &str) -> Result<&Settings, Refusal> {
-        Ok(&self.queue_ref(self.id_of(name)?).settings)
+    /// As [`Broker::id_of`].
+    pub fn settings(&self, vhost: VhostId, name: &str) -> Result<&Settings, Refusal> {
+        Ok(&self.queue_ref(self.id_of(vhost, name)?).settings)
     }
 
     /// A page of the messages of a queue that `accept` takes, and where to go on.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`].
+    /// As [`Broker::id_of`].
     pub fn browse(
         &self,
+        vhost: VhostId,
         name: &str,
         query: &Query,
         accept: &mut dyn FnMut(&MessageView) -> bool,
     ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
-        Ok(self.queue_ref(self.id_of(name)?).browse(query, accept))
+        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, accept))
     }
 
     /// One message by its id, with its position and its position among its own priority.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`], [`Refusal::NoSuchMessage`].
-    pub fn message(&self, name: &str, id: &str) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
-        let queue = self.queue_ref(self.id_of(name)?);
+    /// As [`Broker::id_of`]; [`Refusal::NoSuchMessage`].
+    pub fn message(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        id: &str,
+    ) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
+        let queue = self.queue_ref(self.id_of(vhost, name)?);
         let seq = queue.find(id)?;
         let (lane, message) = queue.look(seq).expect("what is found is there");
         let (position, in_priority) = queue.position(lane, &message, usize::MAX);
@@ -486,15 +525,22 @@ impl Broker {
     /// The priority a given one means in a queue.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`], and what the scheme says.
-    pub fn map_priority(&self, name: &str, given: &Given) -> Result<crate::priority::Priority, Refusal> {
-        self.queue_ref(self.id_of(name)?).map_priority(given)
+    /// As [`Broker::id_of`], and what the scheme says.
+    pub fn map_priority(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        given: &Given,
+    ) -> Result<crate::priority::Priority, Refusal> {
+        self.queue_ref(self.id_of(vhost, name)?).map_priority(given)
     }
 
-    /// The exchanges.
-    #[must_use]
-    pub fn topology(&self) -> &Topology {
-        &self.topology
+    /// The exchanges of a virtual host.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchVhost`].
+    pub fn topology(&self, vhost: VhostId) -> Result<&Topology, Refusal> {
+        Ok(&self.vhosts.get(vhost)?.topology)
     }
 
     /// Messages leased and delayed in all queues: those that will change by themselves. As of the last command.
@@ -523,22 +569,22 @@ impl Broker {
 
     // ---- finding ----
 
-    /// The number of a queue.
+    /// The number of a queue of a virtual host.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`].
-    pub fn id_of(&self, name: &str) -> Result<QueueId, Refusal> {
-        self.names.get(name).copied().ok_or(Refusal::NoSuchQueue)
+    /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`].
+    pub fn id_of(&self, vhost: VhostId, name: &str) -> Result<QueueId, Refusal> {
+        self.vhosts.get(vhost)?.queue(name)
     }
 
     /// The number of a queue that whoever asks may use: one's own, or nobody's.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
+    /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
     pub(crate) fn usable(&self, name: &str) -> Result<QueueId, Refusal> {
-        let id = self.id_of(name)?;
+        let id = self.id_of(self.asking.vhost, name)?;
         let owner = self.queue_ref(id).owner;
-        if owner.is_some() && owner != self.asking { Err(Refusal::QueueLocked) } else { Ok(id) }
+        if owner.is_some() && owner != self.asking.session { Err(Refusal::QueueLocked) } else { Ok(id) }
     }
 
     pub(crate) fn queue_ref(&self, id: QueueId) -> &Queue {

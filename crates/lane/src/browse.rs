@@ -131,6 +131,7 @@ impl Queue {
         });
         QueueView {
             queue: self.id,
+            vhost: self.vhost,
             name: self.name.clone(),
             settings: (*self.settings).clone(),
             identity: self.identity.clone(),

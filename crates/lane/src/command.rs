@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 
 use crate::fact::Fact;
 use crate::identity::Identity;
-use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, WindowId};
+use crate::ids::{
+    Asker, ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, VhostId, WindowId,
+};
 use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
 use crate::priority::{Given, Priority};
@@ -14,15 +16,17 @@ use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeSettings, Marks};
+use crate::vhosts::VhostSettings;
 use crate::view::MessageView;
 
-/// One thing to do. All of it happens or none of it.
+/// One thing to do. All of it happens or none of it. Without [`Command::By`] it is asked by nobody in particular, in `/`.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Does one thing for somebody who is connected: what it makes exclusive is its own, and so is what it holds.
+    /// Does one thing as somebody asks it: what whoever is connected makes exclusive is its own, and so is what it holds; names
+    /// are those of its virtual host.
     By {
-        /// Who.
-        session: SessionId,
+        /// Who, and where.
+        asker: Asker,
         /// What.
         command: Box<Command>,
     },
@@ -31,6 +35,18 @@ pub enum Command {
     EndSession {
         /// Which.
         session: SessionId,
+    },
+    /// Makes a virtual host, or changes what is said of the one that is there. Answers [`Reply::VhostDeclared`].
+    DeclareVhost {
+        /// Its name.
+        name: Arc<str>,
+        /// What is said of it.
+        settings: Box<VhostSettings>,
+    },
+    /// Deletes a virtual host with all its queues, exchanges and bindings.
+    DeleteVhost {
+        /// Its name.
+        name: Arc<str>,
     },
     /// Makes a queue, or finds the one that is there. Answers [`Reply::Declared`].
     DeclareQueue {
@@ -355,6 +371,8 @@ pub enum Reply {
         /// Consumers that stay.
         consumers: u64,
     },
+    /// The virtual host is there.
+    VhostDeclared(VhostId),
     /// How many messages are ready after the one that was given; `None`: there was none to give.
     Got(Option<u64>),
     /// The copies a publish made, in the order of the queues' names; for several publishes in their order.

@@ -65,8 +65,8 @@ impl Broker {
         if self.seats.contains_key(&consumer) {
             return Err(Refusal::ConsumerKnown);
         }
-        self.seats.insert(consumer, Seat { queue, session: self.asking });
-        self.sessions.take(self.asking, consumer);
+        self.seats.insert(consumer, Seat { queue, session: self.asking.session });
+        self.sessions.take(self.asking.session, consumer);
         Ok(())
     }
 

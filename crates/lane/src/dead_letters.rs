@@ -10,7 +10,7 @@ use crate::command::{Effect, Publish, Step};
 use crate::deaths::{Death, DeathReason, Deaths};
 use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
-use crate::ids::{QueueId, Seq};
+use crate::ids::{QueueId, Seq, VhostId};
 use crate::letters::{Letter, Route};
 use crate::message::{Located, Message, Settled, State};
 use crate::queue::Queue;
@@ -95,7 +95,7 @@ impl Broker {
             return Fate::Stays(deaths.into());
         };
         let message = &queue.entries[slot].message;
-        let bound = self.queues_bound(&route, message);
+        let bound = self.queues_bound(queue.vhost, &route, message);
         // A queue that is its own dead-letter queue keeps them.
         let others =
             bound.into_iter().filter(|target| !matches!(to, DeadLetterTo::Queue(_)) || *target != id);
@@ -141,14 +141,15 @@ impl Broker {
         Deaths::another(before, death, from)
     }
 
-    /// The queues that a route leads to, by name.
-    fn queues_bound(&self, route: &Route, message: &Message) -> Vec<QueueId> {
+    /// The queues that a route leads to in a virtual host, by name.
+    fn queues_bound(&self, vhost: VhostId, route: &Route, message: &Message) -> Vec<QueueId> {
         let is_direct = route.exchange.is_empty();
         let letter = if is_direct { Letter::default() } else { self.letters.read(message.place) };
         let keys: Vec<&str> = route.keys.iter().map(|key| &**key).collect();
         let envelope = Envelope { keys: &keys, marks: &*letter.marks };
-        let routed = self.topology.route(&route.exchange, &envelope).unwrap_or_default();
-        routed.queues.iter().filter_map(|name| self.id_of(name).ok()).collect()
+        let vhost = self.vhosts.get(vhost).expect("a queue is in a virtual host");
+        let routed = vhost.topology.route(&route.exchange, &envelope).unwrap_or_default();
+        routed.queues.iter().filter_map(|name| vhost.queue(name).ok()).collect()
     }
 
     /// Puts a message that left one queue into others, as new there but for what it is.

@@ -7,7 +7,7 @@ use crate::command::{Effect, Existing, Reply, Step};
 use crate::fact::Fact;
 use crate::identity::Identity;
 use crate::ids::{QueueId, Seq};
-use crate::queue::Queue;
+use crate::queue::{Described, Queue};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::topology::Destination;
@@ -22,7 +22,7 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         crate::check_name(&name)?;
-        if self.id_of(&name).is_err() {
+        if self.vhosts.get(self.asking.vhost)?.queue(&name).is_err() {
             return self.make_queue(name, settings, identity, step);
         }
         let id = self.usable(&name)?;
@@ -47,11 +47,13 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = QueueId(self.next_queue);
-        if self.names.len() >= crate::QUEUES_MAX || id.0 == u32::MAX {
+        if self.queues.len() >= crate::QUEUES_MAX || id.0 == u32::MAX {
             return Err(Refusal::TooManyQueues);
         }
-        let owner = self.asking.filter(|_| identity.exclusive);
-        self.store_queue(id, name, settings, identity, Seq(1));
+        let vhost = self.asking.vhost;
+        self.vhosts.get(vhost)?.check_queues()?;
+        let owner = self.asking.session.filter(|_| identity.exclusive);
+        self.store_queue(id, Described { vhost, name, settings, identity, next_seq: Seq(1) });
         if let Some(session) = owner {
             self.sessions.own(session, id);
         }
@@ -91,19 +93,19 @@ impl Broker {
         self.reschedule(id);
     }
 
-    pub(crate) fn store_queue(
-        &mut self,
-        id: QueueId,
-        name: Arc<str>,
-        settings: Box<Settings>,
-        identity: Identity,
-        next_seq: Seq,
-    ) {
+    pub(crate) fn store_queue(&mut self, id: QueueId, described: Described) {
+        let vhost = self.vhosts.get_mut(described.vhost).expect("a queue is made in one that is there");
+        vhost.queues.insert(Arc::clone(&described.name), id);
+        self.insert_queue(id, described);
+    }
+
+    /// As [`Broker::store_queue`], but its name is not yet known.
+    pub(crate) fn insert_queue(&mut self, id: QueueId, described: Described) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));
+        // Only a damaged log speaks of one again that went with its virtual host.
+        self.unsaid.remove(&id);
         let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
-        let queue = Queue::new(id, Arc::clone(&name), settings, identity, next_seq, seed, backlog);
-        self.names.insert(name, id);
-        self.queues.insert(id, Box::new(queue));
+        self.queues.insert(id, Box::new(Queue::new(id, described, seed, backlog)));
     }
 
     pub(crate) fn delete_queue(
@@ -131,6 +133,14 @@ impl Broker {
     /// where there may be room now.
     pub(crate) fn end_queue(&mut self, id: QueueId, step: &mut Step) -> Vec<QueueId> {
         let losers = self.unbind_all(id, step);
+        let vhost = self.queue_ref(id).vhost;
+        let shared = self.drop_queue(id, step);
+        self.drop_unbound(vhost, losers, step);
+        shared
+    }
+
+    /// As [`Broker::end_queue`], but nothing is said of its bindings.
+    pub(crate) fn drop_queue(&mut self, id: QueueId, step: &mut Step) -> Vec<QueueId> {
         let queue = self.forget_queue(id);
         self.sessions.forget_queue(queue.owner, id);
         for consumer in queue.roster.ids() {
@@ -141,14 +151,16 @@ impl Broker {
         }
         queue.forget_all(step);
         step.facts.push(Fact::QueueDeleted { queue: id });
-        self.drop_unbound(losers, step);
         self.forget_shares(id)
     }
 
     pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {
         let queue = self.queues.remove(&id).expect("a named queue is there");
-        self.names.remove(&queue.name);
-        self.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
+        // That of one without a name yet is not there before it is described.
+        if let Ok(vhost) = self.vhosts.get_mut(queue.vhost) {
+            vhost.queues.remove(&queue.name);
+            vhost.topology.forget(&Destination::Queue(Arc::clone(&queue.name)));
+        }
         if let Some(when) = queue.scheduled {
             self.schedule.remove(&(when, id));
         }

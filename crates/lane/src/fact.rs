@@ -6,20 +6,37 @@ use std::sync::Arc;
 
 use crate::deaths::Deaths;
 use crate::identity::Identity;
-use crate::ids::{LeaseId, QueueId, Seq, Time};
+use crate::ids::{LeaseId, QueueId, Seq, Time, VhostId};
 use crate::message::{Message, Settled};
 use crate::priority::{Original, Priority};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeSettings};
+use crate::vhosts::VhostSettings;
 
 /// One durable change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
+    /// A virtual host is there, and is so.
+    VhostStored {
+        /// Which.
+        vhost: VhostId,
+        /// Its name.
+        name: Arc<str>,
+        /// What is said of it.
+        settings: Box<VhostSettings>,
+    },
+    /// A virtual host is gone, with all that was in it. That its queues are deleted is said once more of each.
+    VhostDeleted {
+        /// Which.
+        vhost: VhostId,
+    },
     /// A queue is there, with these settings.
     QueueStored {
         /// Which.
         queue: QueueId,
+        /// Where its name is one.
+        vhost: VhostId,
         /// Its name.
         name: Arc<str>,
         /// Its settings.
@@ -36,6 +53,8 @@ pub enum Fact {
     },
     /// An exchange is there, and is so.
     ExchangeStored {
+        /// Where it is.
+        vhost: VhostId,
         /// Its name.
         name: Arc<str>,
         /// What it is.
@@ -43,13 +62,25 @@ pub enum Fact {
     },
     /// An exchange is gone, with the bindings of it and to it.
     ExchangeDeleted {
+        /// Where it was.
+        vhost: VhostId,
         /// Its name.
         name: Arc<str>,
     },
     /// A binding is there.
-    Bound(Box<Binding>),
+    Bound {
+        /// Where.
+        vhost: VhostId,
+        /// The binding.
+        binding: Box<Binding>,
+    },
     /// A binding is gone.
-    Unbound(Box<Binding>),
+    Unbound {
+        /// Where it was.
+        vhost: VhostId,
+        /// The binding.
+        binding: Box<Binding>,
+    },
     /// A value of metadata is there, and is so.
     MetadataStored {
         /// Its name.

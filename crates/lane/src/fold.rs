@@ -7,17 +7,16 @@ use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::identity::Identity;
-use crate::ids::{Place, QueueId, Seq, Time};
+use crate::ids::{Place, QueueId, Seq, Time, VhostId};
 use crate::message::{Located, Message, State};
 use crate::metadata::MetadataEntry;
-use crate::queue::Queue;
+use crate::queue::{Described, Queue};
 use crate::run::{Rewritten, RunRecord};
+use crate::topology::Topology;
 
 /// The messages that a [`Broker::scan`] found, and where to go on.
 pub type Scan = (Vec<(QueueId, Seq)>, Option<(QueueId, Seq)>);
 
-/// What a queue is called until it is described.
-const NAMELESS: &str = "";
 /// The sequences that a log may name. One beyond them is damage, and would leave none for the next message.
 const SEQS: std::ops::Range<Seq> = Seq(1)..Seq(u64::MAX / 2);
 
@@ -40,23 +39,31 @@ impl Broker {
     /// [`Unfounded`]; then nothing has changed, but that the sequences the fact names are not used again.
     pub fn fold(&mut self, fact: Fact, step: &mut Step) -> Result<(), Unfounded> {
         match fact {
-            Fact::QueueStored { queue: id, name, settings, identity, next_seq } => {
-                self.fold_queue(id, name, settings, identity, next_seq)?;
+            Fact::VhostStored { vhost, name, settings } => {
+                self.vhosts.fold_stored(vhost, name, *settings).ok_or(Unfounded)?;
             }
+            Fact::VhostDeleted { vhost } => self.fold_vhost_deleted(vhost, step).ok_or(Unfounded)?,
+            Fact::QueueStored { queue: id, vhost, name, settings, identity, next_seq } => {
+                self.fold_queue(id, Described { vhost, name, settings, identity, next_seq })?;
+            }
+            // It went with its virtual host.
+            Fact::QueueDeleted { queue } if self.unsaid.remove(&queue) => {}
             Fact::QueueDeleted { queue } => {
                 self.known(queue)?;
                 let queue = self.forget_queue(queue);
                 queue.forget_all(step);
             }
-            Fact::ExchangeStored { name, settings } => self.topology.store(name, *settings),
-            Fact::ExchangeDeleted { name } => {
-                self.topology.delete(&name);
+            Fact::ExchangeStored { vhost, name, settings } => {
+                self.known_topology(vhost)?.store(name, *settings);
             }
-            Fact::Bound(binding) => {
-                self.topology.bind(*binding);
+            Fact::ExchangeDeleted { vhost, name } => {
+                self.known_topology(vhost)?.delete(&name);
             }
-            Fact::Unbound(binding) => {
-                self.topology.unbind(&binding);
+            Fact::Bound { vhost, binding } => {
+                self.known_topology(vhost)?.bind(*binding);
+            }
+            Fact::Unbound { vhost, binding } => {
+                self.known_topology(vhost)?.unbind(&binding);
             }
             Fact::MetadataStored { key, value } => self.fold_metadata(key, value)?,
             // It may be gone already, where what set it was given back.
@@ -103,32 +110,29 @@ impl Broker {
         Ok(())
     }
 
-    fn fold_queue(
-        &mut self,
-        id: QueueId,
-        name: std::sync::Arc<str>,
-        settings: Box<crate::settings::Settings>,
-        identity: Identity,
-        next_seq: Seq,
-    ) -> Result<(), Unfounded> {
-        let named = self.id_of(&name).is_ok();
-        crate::check_name(&name).map_err(|_| Unfounded)?;
-        if !SEQS.contains(&next_seq) {
+    fn fold_queue(&mut self, id: QueueId, described: Described) -> Result<(), Unfounded> {
+        crate::check_name(&described.name).map_err(|_| Unfounded)?;
+        if !SEQS.contains(&described.next_seq) {
             return Err(Unfounded);
         }
+        let vhost = self.vhosts.known_or_nameless(described.vhost).ok_or(Unfounded)?;
+        let named = vhost.queue(&described.name).is_ok();
         match self.known(id) {
-            Ok(queue) if queue.name.is_empty() && !named => {
-                self.describe(id, name, settings, identity, next_seq);
-            }
-            Ok(queue) if queue.name == name => {
-                queue.next_seq = queue.next_seq.max(next_seq);
-                queue.set_settings(settings);
+            Ok(queue) if queue.name.is_empty() && !named => self.describe(id, described),
+            Ok(queue) if queue.name == described.name && queue.vhost == described.vhost => {
+                queue.next_seq = queue.next_seq.max(described.next_seq);
+                queue.set_settings(described.settings);
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),
-            Err(_) => self.store_queue(id, name, settings, identity, next_seq),
+            Err(_) => self.store_queue(id, described),
         }
         Ok(())
+    }
+
+    /// The exchanges of a virtual host, which may be described later.
+    fn known_topology(&mut self, vhost: VhostId) -> Result<&mut Topology, Unfounded> {
+        self.vhosts.known_or_nameless(vhost).map(|vhost| &mut vhost.topology).ok_or(Unfounded)
     }
 
     fn fold_metadata(&mut self, key: Arc<str>, value: Arc<[u8]>) -> Result<(), Unfounded> {
@@ -189,23 +193,16 @@ impl Broker {
     /// its queues are.
     fn known_or_nameless(&mut self, id: QueueId) -> &mut Queue {
         if self.known(id).is_err() {
-            self.store_queue(id, NAMELESS.into(), Box::default(), Identity::default(), Seq(1));
-            self.names.remove(NAMELESS);
+            self.insert_queue(id, undescribed(""));
         }
         self.queue_mut(id)
     }
 
     /// Says what a nameless queue is. Its messages come in again, so that they stand as its settings say.
-    fn describe(
-        &mut self,
-        id: QueueId,
-        name: std::sync::Arc<str>,
-        settings: Box<crate::settings::Settings>,
-        identity: Identity,
-        next_seq: Seq,
-    ) {
+    fn describe(&mut self, id: QueueId, described: Described) {
         let nameless = self.forget_queue(id);
-        self.store_queue(id, name, settings, identity, next_seq.max(nameless.next_seq));
+        let next_seq = described.next_seq.max(nameless.next_seq);
+        self.store_queue(id, Described { next_seq, ..described });
         let queue = self.queue_mut(id);
         for slot in nameless.by_seq.from(Seq(0)) {
             queue.insert(nameless.entries[slot].message.clone());
@@ -225,8 +222,9 @@ impl Broker {
                 continue;
             }
             let mut names = (0..).map(|again| format!("recovered-{}{}", id.0, "+".repeat(again)));
-            let name = names.find(|name| self.id_of(name).is_err()).expect("a name is free");
-            self.describe(id, name.into(), Box::default(), Identity::default(), Seq(1));
+            let is_free = |name: &String| self.id_of(VhostId::DEFAULT, name).is_err();
+            let name = names.find(is_free).expect("a name is free");
+            self.describe(id, undescribed(&name));
             step.facts.push(self.queue_ref(id).fact());
         }
     }
@@ -244,13 +242,16 @@ impl Broker {
     /// After the last fact: deletes the queues that do not outlive their broker, catches up with the time that has passed, and
     /// counts anew for how long queues are unused.
     pub fn wake(&mut self, now: Time, step: &mut Step) {
+        step.facts.extend(self.vhosts.name_the_nameless());
         self.name_the_nameless(step);
+        let unsaid = std::mem::take(&mut self.unsaid).into_iter();
+        step.facts.extend(unsaid.map(|queue| Fact::QueueDeleted { queue }));
         let passing = self.queues.values().filter(|queue| !queue.identity.is_lasting()).map(|queue| queue.id);
         for id in passing.collect::<Vec<_>>() {
             self.end_queue(id, step);
         }
         self.drop_transient_exchanges(step);
-        let ids: Vec<QueueId> = self.names.values().copied().collect();
+        let ids: Vec<QueueId> = self.vhosts.queues().collect();
         for id in ids {
             self.queue_mut(id).used = now;
             self.queue_mut(id).drop_outdated(step);
@@ -259,17 +260,16 @@ impl Broker {
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: each queue, without its messages, then exchanges, then bindings, then
-    /// metadata.
+    /// The facts that make this broker: each virtual host with each queue, without its messages, then exchanges, then bindings;
+    /// then metadata.
     #[must_use]
     pub fn topology_facts(&self) -> Vec<Fact> {
-        let mut facts: Vec<Fact> = self.names.values().map(|id| self.queue_ref(*id).fact()).collect();
-        facts.extend(self.topology.exchanges().map(|(name, exchange)| Fact::ExchangeStored {
-            name: Arc::clone(name),
-            settings: Box::new(exchange.settings.clone()),
-        }));
-        let bindings = self.topology.exchanges().flat_map(|(_, exchange)| exchange.bindings());
-        facts.extend(bindings.map(|binding| Fact::Bound(Box::new(binding.clone()))));
+        let mut facts = Vec::new();
+        for (id, vhost) in self.vhosts.iter() {
+            facts.extend(self.vhosts.fact(id));
+            facts.extend(vhost.queues.values().map(|queue| self.queue_ref(*queue).fact()));
+            facts.extend(vhost.topology.facts(id));
+        }
         facts.extend(self.metadata.facts());
         facts
     }
@@ -312,22 +312,33 @@ impl Broker {
     /// Queues.
     #[must_use]
     pub fn queue_count(&self) -> usize {
-        self.names.len()
+        self.queues.len()
     }
 
-    /// How much the records of queues, exchanges, bindings and metadata take, in KiB, about: of queues, exchanges and bindings
-    /// mostly as many as there are, of metadata the bytes.
+    /// How much the records of virtual hosts, queues, exchanges, bindings and metadata take, in KiB, about: of metadata the bytes,
+    /// of the others mostly as many as there are.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.names.len() + self.topology.cost() + self.metadata_size().cost().div_ceil(1_024) as usize
+        self.queues.len() + self.vhosts.cost() + self.metadata_size().cost().div_ceil(1_024) as usize
     }
 
-    /// The facts that store every message, by queue name and sequence.
+    /// The facts that store every message, by virtual host, queue name and sequence.
     pub fn message_facts(&self) -> impl Iterator<Item = Fact> + '_ {
-        self.names.values().flat_map(|id| {
-            let queue = self.queue_ref(*id);
+        self.vhosts.queues().flat_map(|id| {
+            let queue = self.queue_ref(id);
             queue.durable_messages().map(|message| Fact::Stored { queue: queue.id, message })
         })
+    }
+}
+
+/// A queue of which only this name is known; empty: not even that.
+fn undescribed(name: &str) -> Described {
+    Described {
+        vhost: VhostId::DEFAULT,
+        name: name.into(),
+        settings: Box::default(),
+        identity: Identity::default(),
+        next_seq: Seq(1),
     }
 }
 
@@ -376,7 +387,7 @@ mod tests {
             let _ = again.fold(fact, &mut Step::default());
         }
         again.apply(Time(2), Command::declare("q".into(), Box::default()), &mut step).expect("it is taken");
-        let is_bound = |fact: &Fact| matches!(fact, Fact::Bound(_));
+        let is_bound = |fact: &Fact| matches!(fact, Fact::Bound { .. });
         assert!(!again.topology_facts().iter().any(is_bound));
     }
 

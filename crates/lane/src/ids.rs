@@ -50,6 +50,15 @@ impl Time {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u32);
 
+/// Names a virtual host. No number is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VhostId(pub u32);
+
+impl VhostId {
+    /// The one that is called `/`, and is always there.
+    pub const DEFAULT: Self = Self(0);
+}
+
 /// Names one lease of one message, and no other ever: the life of the broker in the upper 24 bits, a counter in the
 /// lower 40. A lease given out just before a crash and lost with it can therefore not be mistaken for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +88,29 @@ pub struct ConsumerId(pub u64);
 /// Names whoever is connected, for as long as that lasts. Chosen by the caller, used once in the life of a broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
+
+/// Who asks, and where: names that are said mean what they mean there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Asker {
+    /// Who, if it is somebody who is connected.
+    pub session: Option<SessionId>,
+    /// In which virtual host.
+    pub vhost: VhostId,
+}
+
+impl Asker {
+    /// Nobody in particular, in this virtual host.
+    #[must_use]
+    pub fn in_vhost(vhost: VhostId) -> Self {
+        Self { session: None, vhost }
+    }
+
+    /// Somebody who is connected, in `/`.
+    #[must_use]
+    pub fn connected(session: SessionId) -> Self {
+        Self { session: Some(session), vhost: VhostId::DEFAULT }
+    }
+}
 
 /// Names a window that several consumers of one session share. Chosen by the caller: over AMQP, the number of the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

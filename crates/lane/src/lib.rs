@@ -37,6 +37,7 @@ mod sessions;
 mod settings;
 mod stats;
 mod topology;
+mod vhosts;
 mod view;
 mod windows;
 
@@ -50,8 +51,8 @@ pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
 pub use identity::Identity;
 pub use ids::{
-    ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq, SessionId, Time,
-    WindowId,
+    Asker, ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq,
+    SessionId, Time, VhostId, WindowId,
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
 pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};
@@ -74,6 +75,7 @@ pub use topology::{
     ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,
     Topology, topic_matches,
 };
+pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
 pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
 
 /// Most lanes of one queue that hold messages at once.

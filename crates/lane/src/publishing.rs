@@ -12,6 +12,7 @@ use crate::priority::Priority;
 use crate::queue::{Admission, Admitted, Copied};
 use crate::refusal::Refusal;
 use crate::topology::Envelope;
+use crate::vhosts::Vhost;
 
 /// The queues of one publish. Nearly always one.
 enum Targets {
@@ -162,34 +163,21 @@ impl Broker {
     }
 
     fn targets(&self, to: &Address) -> Result<Targets, Refusal> {
+        let here = self.vhosts.get(self.asking.vhost)?;
         match to {
-            Address::Queue(name) => self.id_of(name).map(Targets::One),
+            Address::Queue(name) => here.queue(name).map(Targets::One),
             Address::Exchange { name, routing_key, more_keys, marks, mandatory } => {
                 let targets = if name.is_empty() && more_keys.is_empty() {
-                    self.id_of(routing_key).map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
+                    here.queue(routing_key).map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
                 } else {
                     let first = std::iter::once(routing_key).chain(more_keys);
                     let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
-                    self.route(name, &Envelope { keys: &keys, marks: &**marks })?
+                    route(here, name, &Envelope { keys: &keys, marks: &**marks })?
                 };
                 let is_lost = *mandatory && targets.as_slice().is_empty();
                 if is_lost { Err(Refusal::Unroutable) } else { Ok(targets) }
             }
         }
-    }
-
-    fn route(&self, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {
-        if self.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
-            return Err(Refusal::ExchangeInternal);
-        }
-        let route = self.topology.route(exchange, letter)?;
-        let known = |queue: &Arc<str>| self.id_of(queue).ok();
-        let ids: Vec<QueueId> = route.queues.iter().filter_map(known).collect();
-        if route.delayed.is_empty() {
-            return Ok(if let [one] = *ids { Targets::One(one) } else { Targets::Many(ids) });
-        }
-        let delay_ms = letter.delay_ms();
-        Ok(Targets::Delayed(ids, route.delayed.iter().filter_map(known).collect(), delay_ms))
     }
 
     /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
@@ -226,4 +214,18 @@ impl Broker {
             step.effects.push(Effect::Released(publish.place));
         }
     }
+}
+
+fn route(here: &Vhost, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {
+    if here.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
+        return Err(Refusal::ExchangeInternal);
+    }
+    let route = here.topology.route(exchange, letter)?;
+    let known = |queue: &Arc<str>| here.queue(queue).ok();
+    let ids: Vec<QueueId> = route.queues.iter().filter_map(known).collect();
+    if route.delayed.is_empty() {
+        return Ok(if let [one] = *ids { Targets::One(one) } else { Targets::Many(ids) });
+    }
+    let delay_ms = letter.delay_ms();
+    Ok(Targets::Delayed(ids, route.delayed.iter().filter_map(known).collect(), delay_ms))
 }

@@ -78,6 +78,16 @@ pub enum Refusal {
     ConsumerExclusive,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
+    /// There is no such virtual host, or none any more.
+    NoSuchVhost,
+    /// The virtual host `/` is always there.
+    VhostReserved,
+    /// What is said of a virtual host is longer than [`VHOST_TEXT_LEN_MAX`](crate::VHOST_TEXT_LEN_MAX), or a tag is no name.
+    VhostInvalid,
+    /// No more than [`VHOSTS_MAX`](crate::VHOSTS_MAX) virtual hosts.
+    TooManyVhosts,
+    /// The virtual host has as many queues as its `max_queues` allows.
+    VhostQueuesMax,
     /// A key or a value of metadata is out of bounds ([`METADATA_KEY_LEN_MAX`](crate::METADATA_KEY_LEN_MAX),
     /// [`METADATA_VALUE_LEN_MAX`](crate::METADATA_VALUE_LEN_MAX)), or all of one command do not fit one record of the store.
     MetadataInvalid,
@@ -128,6 +138,11 @@ impl Refusal {
             Self::QueueDiffers => "queue-differs",
             Self::ConsumerExclusive => "consumer-exclusive",
             Self::TooManyQueues => "too-many-queues",
+            Self::NoSuchVhost => "no-such-vhost",
+            Self::VhostReserved => "vhost-reserved",
+            Self::VhostInvalid => "vhost-invalid",
+            Self::TooManyVhosts => "too-many-vhosts",
+            Self::VhostQueuesMax => "vhost-queues-max",
             Self::MetadataInvalid => "metadata-invalid",
             Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
@@ -186,6 +201,15 @@ impl Refusal {
                 "wait until the other consumers are gone, or consume from another queue"
             }
             Self::TooManyQueues => "delete queues that are no longer used",
+            Self::NoSuchVhost => "declare the virtual host first, or check its name",
+            Self::VhostReserved => "delete its queues and exchanges instead; `/` itself stays",
+            Self::VhostInvalid => {
+                "use tags of 1 to 200 bytes, and 2048 bytes of tags and description in all, without control characters"
+            }
+            Self::TooManyVhosts => "delete virtual hosts that are no longer used",
+            Self::VhostQueuesMax => {
+                "delete queues of this virtual host that are no longer used, or raise its max_queues"
+            }
             Self::MetadataInvalid => {
                 "use keys of 1 to 1024 bytes without control characters, values of at most 65536 bytes, and fewer of them at once"
             }
@@ -236,6 +260,11 @@ impl fmt::Display for Refusal {
             Self::QueueDiffers => "the queue exists and is not as declared",
             Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
             Self::TooManyQueues => "there are too many queues",
+            Self::NoSuchVhost => "no such virtual host",
+            Self::VhostReserved => "the virtual host `/` is always there",
+            Self::VhostInvalid => "what is said of the virtual host is too long or holds control characters",
+            Self::TooManyVhosts => "there are too many virtual hosts",
+            Self::VhostQueuesMax => "the virtual host has as many queues as it may",
             Self::MetadataInvalid => {
                 "the metadata has a key or value that cannot be used, or is too much at once"
             }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::deaths::{Death, Deaths};
 use crate::identity::Identity;
-use crate::ids::{Place, QueueId, Seq, SessionId, Time};
+use crate::ids::{Place, QueueId, Seq, SessionId, Time, VhostId};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
 use crate::settings::Settings;
@@ -16,6 +16,8 @@ use crate::settings::Settings;
 pub struct QueueView {
     /// Its number.
     pub queue: QueueId,
+    /// The virtual host it is in.
+    pub vhost: VhostId,
     /// Its name.
     pub name: Arc<str>,
     /// Its settings.

@@ -194,6 +194,9 @@ impl Wire {
                 if stop.run_until_cancelled(granted).await.is_none() {
                     return Ok(());
                 }
+                if let Some(Session { asks, events }) = self.door.take_session() {
+                    (self.asks, self.events) = (asks, events);
+                }
                 self.take_in();
             }
             self.write()?;

@@ -76,6 +76,11 @@ impl Seat {
         &self.who
     }
 
+    /// Where.
+    pub(crate) fn vhost(&self) -> &str {
+        &self.vhost
+    }
+
     /// The connection has so many channels now.
     ///
     /// # Errors

@@ -300,7 +300,8 @@ impl Serving {
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
             term.open.spawn(accept(listener, http, most, term.clone()));
         }
-        let doors = Doors { gate: Arc::clone(gate), crowd: Crowd::default() };
+        let all = Arc::clone(engine) as Arc<dyn Engine>;
+        let doors = Doors { engine: all, gate: Arc::clone(gate), crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Deaths, Fact, Message, QueueId, Route, Seq, State};
+use overtake_lane::{Broker, Deaths, Fact, Message, QueueId, Route, Seq, State, VhostId, VhostSettings};
 
 use crate::rng::mix;
 
@@ -11,6 +11,7 @@ use crate::rng::mix;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audit {
     pub(crate) queues: BTreeMap<QueueId, Seen>,
+    pub(crate) vhosts: BTreeMap<VhostId, Arc<str>>,
     /// One number for all of it, but for how often messages were leased.
     pub(crate) digest: u64,
 }
@@ -18,6 +19,7 @@ pub(crate) struct Audit {
 /// One queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
+    pub(crate) vhost: VhostId,
     pub(crate) name: Arc<str>,
     pub(crate) next_seq: Seq,
     /// In the order of their sequences. What a consumer that stays holds counts as ready.
@@ -36,8 +38,8 @@ impl Audit {
         let mut digest = 0;
         for fact in broker.topology_facts() {
             digest = mix(digest ^ hash_topology(&fact));
-            if let Fact::QueueStored { queue, name, next_seq, .. } = fact {
-                queues.insert(queue, Seen { name, next_seq, messages: Vec::new() });
+            if let Fact::QueueStored { queue, vhost, name, next_seq, .. } = fact {
+                queues.insert(queue, Seen { vhost, name, next_seq, messages: Vec::new() });
             }
         }
         for fact in broker.message_facts() {
@@ -45,7 +47,15 @@ impl Audit {
             digest = mix(digest ^ hash_message(queue, &message));
             queues.get_mut(&queue).expect("a message is in a queue").messages.push(message);
         }
-        Self { queues, digest }
+        let vhosts = broker.vhosts().map(|view| (view.vhost, view.name)).collect();
+        Self { queues, vhosts, digest }
+    }
+
+    /// The queue of this name in a virtual host.
+    pub(crate) fn named(&self, vhost: VhostId, name: &str) -> Option<(QueueId, &Seen)> {
+        let mut all = self.queues.iter();
+        let (id, seen) = all.find(|(_, seen)| seen.vhost == vhost && *seen.name == *name)?;
+        Some((*id, seen))
     }
 
     pub(crate) fn find(&self, queue: QueueId, seq: Seq) -> Option<&Message> {
@@ -119,18 +129,27 @@ fn hash_route(hash: u64, route: &Route) -> u64 {
 
 fn hash_topology(fact: &Fact) -> u64 {
     match fact {
-        Fact::QueueStored { queue, name, next_seq, settings, identity } => {
+        Fact::VhostStored { vhost, name, settings } => {
+            let VhostSettings { description, tags, max_queues, max_connections } = &**settings;
+            let texts =
+                tags.iter().fold(hash_text(hash_text(5, name), description), |h, tag| hash_text(h, tag));
+            let most = |most: &Option<u64>| most.map_or(0, |most| most + 1);
+            mix(texts ^ u64::from(vhost.0) ^ most(max_queues) << 20 ^ most(max_connections) << 40)
+        }
+        Fact::QueueStored { queue, vhost, name, next_seq, settings, identity } => {
             let is = [identity.durable, identity.exclusive, identity.auto_delete].map(u64::from);
             let is = is.iter().fold(identity.arguments.len() as u64, |hash, bit| hash << 1 | bit);
             let hash = mix(settings.expires_ms ^ is << 32);
-            let hash = hash_text(mix(u64::from(queue.0)) ^ next_seq.0 ^ hash, name);
+            let hash =
+                hash_text(mix(u64::from(queue.0)) ^ next_seq.0 ^ hash ^ u64::from(vhost.0) << 48, name);
             let Some(dead_letter) = name_of(&settings.dead_letter) else { return hash };
             hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
         }
-        Fact::ExchangeStored { name, .. } => hash_text(1, name),
+        Fact::ExchangeStored { vhost, name, .. } => hash_text(1 ^ u64::from(vhost.0) << 8, name),
         Fact::MetadataStored { key, value } => hash_bytes(hash_text(4, key), value),
-        Fact::Bound(binding) => {
-            hash_text(hash_text(hash_text(2, &binding.exchange), binding.to.name()), &binding.routing_key)
+        Fact::Bound { vhost, binding } => {
+            let hash = hash_text(2 ^ u64::from(vhost.0) << 8, &binding.exchange);
+            hash_text(hash_text(hash, binding.to.name()), &binding.routing_key)
         }
         _ => 3,
     }

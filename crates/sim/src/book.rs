@@ -6,8 +6,8 @@ use std::sync::Arc;
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
-    Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq, SessionId,
-    Settings, State, Time, UrgentCredit, WindowId,
+    Asker, Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq,
+    SessionId, Settings, State, Time, UrgentCredit, WindowId,
 };
 
 use crate::audit::Audit;
@@ -118,10 +118,10 @@ pub(crate) struct Book {
 }
 
 /// Who asks, and for what.
-pub(crate) fn asked_by(request: &Request) -> (Option<SessionId>, &Request) {
+pub(crate) fn asked_by(request: &Request) -> (Asker, &Request) {
     match request {
-        Request::By { session, request } => (Some(*session), request),
-        request => (None, request),
+        Request::By { asker, request } => (*asker, request),
+        request => (Asker::default(), request),
     }
 }
 
@@ -253,15 +253,15 @@ impl Book {
 
     /// Before a request is done: who asks for what.
     pub(crate) fn asks(&mut self, now: Time, request: &Request, broker: &Broker) {
-        let (session, request) = asked_by(request);
+        let (Asker { session, vhost }, request) = asked_by(request);
         if let Request::Lease { consumer, lease } = request
-            && let Ok(queue) = broker.id_of(&lease.queue)
+            && let Ok(queue) = broker.id_of(vhost, &lease.queue)
         {
             let until = now.after(lease.wait_ms);
             self.takers.insert(*consumer, Taker { until, ..Taker::new(queue, session, None) });
         }
         if let Request::Get(get) = request
-            && let Ok(queue) = broker.id_of(&get.queue)
+            && let Ok(queue) = broker.id_of(vhost, &get.queue)
         {
             let window = Some(Window { len: 1, urgent: None, held: 0 });
             let taker = Taker::new(queue, session, window);
@@ -271,7 +271,7 @@ impl Book {
 
     /// After a request is done: what it changed.
     pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
-        let (session, request) = asked_by(request);
+        let (Asker { session, vhost }, request) = asked_by(request);
         match request {
             Request::Do(Command::SetWindow { window, size }) => drop(self.windows.insert(*window, *size)),
             Request::SetWindow { number, size } => {
@@ -286,7 +286,7 @@ impl Book {
                 }
             }
             Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
-                let id = broker.id_of(name).expect("a declared queue is there");
+                let id = broker.id_of(vhost, name).expect("a declared queue is there");
                 self.settings.insert(id, (**settings).clone());
                 self.elect(id);
                 if matches!(answer, Answer::Declared(declared) if declared.made) {
@@ -300,7 +300,7 @@ impl Book {
                 self.windows.retain(|window, _| window.session != *session);
             }
             Request::Consume { consumer, consume } => {
-                let queue = broker.id_of(&consume.queue).expect("a consumer has a queue");
+                let queue = broker.id_of(vhost, &consume.queue).expect("a consumer has a queue");
                 let len = consume.window.unwrap_or(self.settings[&queue].max_unacked).max(1);
                 let no_ack = consume.no_ack;
                 let urgent = consume.urgent.filter(|_| !no_ack);
@@ -370,10 +370,10 @@ impl Book {
         self.settings.clear();
         self.identities.clear();
         for (id, seen) in &audit.queues {
-            let view = broker.view(Time(0), &seen.name).expect("a named queue is there");
+            let view = broker.view(Time(0), seen.vhost, &seen.name).expect("a named queue is there");
             self.identities.insert(*id, (view.identity, None));
-            self.settings
-                .insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
+            let settings = broker.settings(seen.vhost, &seen.name).expect("a named queue has settings");
+            self.settings.insert(*id, settings.clone());
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{LeaseRequest, Select};
-use overtake_lane::{Command, Outcome, State, Status};
+use overtake_lane::{Asker, Command, Outcome, State, Status, VhostId};
 
 use crate::check::bounded;
 use crate::failure::{Checked, Promise, broken, hold};
@@ -100,6 +100,11 @@ impl World {
         })
     }
 
+    /// [`World::do_now`] in a virtual host.
+    fn do_at(&mut self, vhost: VhostId, request: Request) -> Checked {
+        self.do_now(Request::By { asker: Asker::in_vhost(vhost), request: Box::new(request) })
+    }
+
     fn let_consumers_go(&mut self) -> Checked {
         let stay: Vec<_> =
             self.book.takers.iter().filter(|(_, taker)| taker.window.is_some()).map(|(id, _)| *id).collect();
@@ -122,9 +127,11 @@ impl World {
 
     /// Takes what there is from each queue and settles it; then lets time pass to the next deadline.
     fn drain_once(&mut self, round: u32) -> Checked {
-        let names: Vec<Arc<str>> = self.audit.queues.values().map(|seen| Arc::clone(&seen.name)).collect();
-        for queue in names {
-            self.drain(queue, round)?;
+        let queues = self.audit.queues.values();
+        let names: Vec<(VhostId, Arc<str>)> =
+            queues.map(|seen| (seen.vhost, Arc::clone(&seen.name))).collect();
+        for (vhost, queue) in names {
+            self.drain(vhost, queue, round)?;
         }
         let life = self.life.as_ref().expect("it was revived");
         if let Some(deadline) = life.core.next_deadline() {
@@ -140,7 +147,7 @@ impl World {
         Ok(())
     }
 
-    fn drain(&mut self, queue: Arc<str>, round: u32) -> Checked {
+    fn drain(&mut self, vhost: VhostId, queue: Arc<str>, round: u32) -> Checked {
         let consumer = overtake_lane::ConsumerId(u64::MAX - u64::from(round) * 1_000 - self.next_ticket);
         let lease = LeaseRequest {
             queue: Arc::clone(&queue),
@@ -148,41 +155,35 @@ impl World {
             wait_ms: 0,
             visibility_ms: Some(3_600_000),
         };
-        self.do_now(Request::Lease { consumer, lease })?;
+        self.do_at(vhost, Request::Lease { consumer, lease })?;
         let receipts = std::mem::take(&mut self.clients[0].holds);
         if !receipts.is_empty() {
-            self.do_now(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack }))?;
+            self.do_at(vhost, Request::Do(Command::Settle { receipts, outcome: Outcome::Ack }))?;
         }
-        let seen = self.audit.queues.values().find(|seen| seen.name == queue);
-        let Some(seen) = seen else { return Ok(()) };
+        let Some((_, seen)) = self.audit.named(vhost, &queue) else { return Ok(()) };
         let has_dead = seen.messages.iter().any(|message| message.state == State::Dead);
         let forgotten = seen.messages.iter().find_map(|message| match message.state {
             State::Leased { deadline, .. } if deadline.some().is_none() => Some(message.seq),
             _ => None,
         });
         if has_dead && round < 3 {
-            self.do_now(Request::Replay {
-                queue: Arc::clone(&queue),
-                select: Select::Matching(Default::default()),
-                promote: None,
-            })?;
+            let (queue, select) = (Arc::clone(&queue), Select::Matching(Default::default()));
+            self.do_at(vhost, Request::Replay { queue, select, promote: None })?;
         } else if has_dead {
-            self.do_now(Request::Do(Command::Purge {
-                queue: Arc::clone(&queue),
-                status: Some(Status::Dead),
-            }))?;
+            let (queue, status) = (Arc::clone(&queue), Some(Status::Dead));
+            self.do_at(vhost, Request::Do(Command::Purge { queue, status }))?;
         }
         if let Some(seq) = forgotten {
             // A lease without an end whose receipt was lost: only an administrator can end it.
-            let id = self.public_id(&queue, seq);
-            self.do_now(Request::Remove { queue, select: Select::Id(id) })?;
+            let id = self.public_id(vhost, &queue, seq);
+            self.do_at(vhost, Request::Remove { queue, select: Select::Id(id) })?;
         }
         Ok(())
     }
 
-    fn public_id(&self, queue: &str, seq: overtake_lane::Seq) -> String {
-        let seen = self.audit.queues.values().find(|seen| &*seen.name == queue);
-        let message = seen.and_then(|seen| seen.find(seq)).expect("it is there");
+    fn public_id(&self, vhost: VhostId, queue: &str, seq: overtake_lane::Seq) -> String {
+        let seen = self.audit.named(vhost, queue);
+        let message = seen.and_then(|(_, seen)| seen.find(seq)).expect("it is there");
         overtake_lane::public_id(message.id(), seq)
     }
 

@@ -86,6 +86,8 @@ pub(crate) struct Plan {
     pub(crate) peers: u64,
     /// Clients set metadata, one of them or each administrator; large values among it in some worlds.
     pub(crate) has_metadata: bool,
+    /// Virtual hosts that come and go beside `/`; 0 in most worlds.
+    pub(crate) vhosts: u64,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -100,6 +102,7 @@ impl Plan {
         let disk = &mut Rng::new(seed, "watermarks");
         let wiring = &mut Rng::new(seed, "wired exchanges");
         let amqp = &mut Rng::new(seed, "speaks amqp");
+        let apart = &mut Rng::new(seed, "virtual hosts");
         let is_deadly = Rng::new(seed, "deadly").once_in(3);
         let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
         let faults = Fault::ALL.iter().copied().filter(|_| rng.below(5) < 2).collect();
@@ -131,6 +134,7 @@ impl Plan {
             is_deadly,
             peers: if amqp.once_in(3) { amqp.within(1, 4) } else { 0 },
             has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
+            vhosts: if apart.once_in(3) { apart.within(1, 3) } else { 0 },
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

@@ -36,6 +36,8 @@ pub enum Sabotage {
     SwallowsAck,
     /// Of metadata that is set together only the first is.
     SetsLess,
+    /// A virtual host is declared without its limit of queues.
+    ForgetsLimits,
     /// A byte on its way to a client that speaks AMQP is another.
     BendsBytes,
 }

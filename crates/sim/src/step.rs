@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{Event, LeasedMessage, NewMessage, Refused, Target};
-use overtake_lane::{Command, ConsumerId, Message, Outcome, QueueId, Receipt, Refusal, Seq};
+use overtake_lane::{Command, ConsumerId, Message, Outcome, QueueId, Receipt, Refusal, Seq, VhostId};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
 use crate::book::asked_by;
-use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route};
+use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route, vhosts};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
@@ -143,9 +143,12 @@ impl World {
             _ => None,
         });
         let audit = std::mem::take(&mut self.audit);
-        let request = done.request.as_ref().map(|request| asked_by(request).1);
+        let asked = done.request.as_ref().map(asked_by);
+        let (vhost, request) =
+            (asked.map_or(VhostId::DEFAULT, |(asker, _)| asker.vhost), asked.map(|(_, request)| request));
         let given = self.given(done);
-        let step = check::Step { now: life.seen, request, result, before, after: &audit, given: &given };
+        let step =
+            check::Step { now: life.seen, vhost, request, result, before, after: &audit, given: &given };
         let judged = self.judge_answer(life, &step, done).and_then(|()| self.judge_leases(life, &step, done));
         self.audit = audit;
         judged?;
@@ -155,9 +158,10 @@ impl World {
 
     fn judge_answer(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
         if let (Some(request), Some(result)) = (step.request, step.result) {
-            one_holder::check_settled(&self.book, request, result)?;
+            one_holder::check_settled(&self.book, step, request, result)?;
             check_taken(request, result)?;
             self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
+            self.checks.vhosts.answered(life.core.broker(), done.ticket, request, result)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -165,6 +169,7 @@ impl World {
             }
         }
         kept::check_leaving(&self.book, step)?;
+        vhosts::check_apart(step)?;
         let lent = done.outs.iter().filter_map(|out| match out {
             Out::Deliver { message, .. } => Some((message.receipt.queue, message.receipt.seq)),
             _ => None,
@@ -194,11 +199,11 @@ impl World {
             return Ok(());
         }
         if let [message] = &**messages {
-            route::check(life.core.broker(), message, copies)?;
+            route::check(life.core.broker(), step.vhost, message, copies)?;
         }
         for (at, copy) in copies.iter().enumerate().filter(|(_, copy)| !copy.duplicate) {
             let asked = &messages[if messages.len() == 1 { 0 } else { at }];
-            let Ok(queue) = life.core.broker().id_of(&copy.queue) else { continue };
+            let Ok(queue) = life.core.broker().id_of(step.vhost, &copy.queue) else { continue };
             let Some(message) = step.after.find(queue, copy.seq) else { continue };
             self.judge_expiry(step, queue, message, asked)?;
             if messages.len() == 1 {
@@ -210,7 +215,7 @@ impl World {
 
     /// What was published without asking what became of it stands as it was asked for, too.
     fn judge_untold(&self, life: &Life, step: &check::Step<'_>, asked: &NewMessage, copies: u64) -> Checked {
-        route::check_count(life.core.broker(), asked, copies)?;
+        route::check_count(life.core.broker(), step.vhost, asked, copies)?;
         for (queue, message) in step.arrivals() {
             self.judge_expiry(step, queue, message, asked)?;
         }
@@ -337,7 +342,7 @@ impl World {
 
     fn judge_gauges(&self, life: &Life) -> Checked {
         let broker = life.core.broker();
-        for mut view in broker.views(life.seen, None) {
+        for mut view in broker.all_views(life.seen) {
             if self.config.sabotage == Some(Sabotage::Miscounts)
                 && let Some(lane) = view.lanes.iter_mut().find(|lane| lane.settled > 2)
             {
@@ -371,8 +376,8 @@ impl World {
 
     /// What came of a step goes out: at once, or when the log is durable up to `tail`.
     fn hand_out(&mut self, done: Done, tail: overtake_store::Lsn) {
-        if let Some(Request::GiveUp { consumer }) = &done.request {
-            self.asked.retain(|_, asked| !matches!(&asked.request, Request::Lease { consumer: other, .. } if other == consumer));
+        if let Some((_, Request::GiveUp { consumer })) = done.request.as_ref().map(asked_by) {
+            self.asked.retain(|_, asked| !matches!(asked_by(&asked.request).1, Request::Lease { consumer: other, .. } if other == consumer));
         }
         for out in done.outs {
             match out {
@@ -421,7 +426,7 @@ impl World {
 
     fn confirms_early(&self, request: &Option<Request>) -> bool {
         matches!(
-            (self.config.sabotage, request),
+            (self.config.sabotage, request.as_ref().map(|request| asked_by(request).1)),
             (Some(Sabotage::ConfirmsEarly), Some(Request::Publish { .. }))
                 | (Some(Sabotage::SettlesEarly), Some(Request::Do(Command::Settle { .. })))
         )
@@ -429,16 +434,25 @@ impl World {
 
     fn sabotaged_request(&self, request: &Request) -> Request {
         let mut request = request.clone();
+        let asked = match &mut request {
+            Request::By { request, .. } => &mut **request,
+            request => request,
+        };
         if self.config.sabotage == Some(Sabotage::RaisesCaps)
-            && let Request::Do(Command::DeclareQueue { settings, .. }) = &mut request
+            && let Request::Do(Command::DeclareQueue { settings, .. }) = asked
             && settings.max_active > 0
         {
             settings.max_active += 1;
         }
         if self.config.sabotage == Some(Sabotage::SetsLess)
-            && let Request::Do(Command::SetMetadata { entries }) = &mut request
+            && let Request::Do(Command::SetMetadata { entries }) = asked
         {
             entries.truncate(1);
+        }
+        if self.config.sabotage == Some(Sabotage::ForgetsLimits)
+            && let Request::Do(Command::DeclareVhost { settings, .. }) = asked
+        {
+            settings.max_queues = None;
         }
         request
     }
@@ -487,6 +501,7 @@ fn check_taken(request: &Request, result: &Result<Answer, Refused>) -> Checked {
         Request::Do(
             Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. }
                 | Command::Purge { status: None, .. }
+                | Command::DeleteVhost { .. }
         ) | Request::Remove { .. }
     );
     hold(

@@ -9,6 +9,7 @@ use crate::rng::mix;
 /// The kind of a request.
 pub(crate) fn kind(request: &Request) -> &'static str {
     match request {
+        Request::Do(Command::DeclareVhost { .. } | Command::DeleteVhost { .. }) => "vhost",
         Request::Do(Command::DeclareQueue { .. }) => "declare",
         Request::Do(Command::DeleteQueue { .. }) => "delete",
         Request::Do(Command::DeclareExchange { .. } | Command::DeleteExchange { .. }) => "exchange",
@@ -33,7 +34,9 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Reprioritise { .. } => "reprioritise",
         Request::Remove { .. } => "remove",
         Request::Replay { .. } => "replay",
-        Request::Queues { .. }
+        Request::Vhosts
+        | Request::Vhost(_)
+        | Request::Queues { .. }
         | Request::Queue(_)
         | Request::QueueNames(_)
         | Request::Exchanges
@@ -50,6 +53,9 @@ pub(crate) fn request(request: &Request) -> String {
         Request::Publish { messages, settlements } => {
             let messages: Vec<String> = messages.iter().map(message).collect();
             format!("publish {}; settle {settlements:?}", messages.join(", "))
+        }
+        Request::By { asker, request } if asker.session.is_none() => {
+            format!("at {}: {}", asker.vhost.0, self::request(request))
         }
         Request::Do(Command::SetMetadata { entries }) => {
             let entries: Vec<String> = entries.iter().map(entry).collect();
@@ -104,7 +110,9 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             format!("copies {}", copies.collect::<Vec<_>>().join(" "))
         }
         Ok(
-            Answer::Queues(_)
+            Answer::Vhosts(_)
+            | Answer::Vhost(_)
+            | Answer::Queues(_)
             | Answer::Queue(_)
             | Answer::Page(_)
             | Answer::Message(_)

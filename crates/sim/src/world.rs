@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Options, Refused, Watermarks};
-use overtake_lane::{SessionId, Time};
+use overtake_lane::{SessionId, Time, VhostId};
 use overtake_store::{MemoryDisk, OnDamage};
 
 use crate::amqp::Peers;
@@ -140,6 +140,8 @@ pub(crate) struct World {
     /// Those who speak AMQP, and their connections.
     pub(crate) peers: Peers,
     pub(crate) names: Names,
+    /// Where whoever acts asks.
+    pub(crate) here: VhostId,
     pub(crate) acts: u64,
     pub(crate) is_calm: bool,
     pub(crate) failed_in_calm: bool,
@@ -165,6 +167,7 @@ pub(crate) struct Chance {
     pub(crate) sessions: Rng,
     pub(crate) amqp: Rng,
     pub(crate) metadata: Rng,
+    pub(crate) vhosts: Rng,
 }
 
 /// What things are called in this world.
@@ -227,6 +230,7 @@ impl World {
                 sessions: Rng::new(seed, "sessions"),
                 amqp,
                 metadata: Rng::new(seed, "metadata"),
+                vhosts: Rng::new(seed, "vhosts"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -247,6 +251,7 @@ impl World {
             clients,
             peers,
             names,
+            here: VhostId::DEFAULT,
             acts: 0,
             is_calm: false,
             failed_in_calm: false,
@@ -413,6 +418,7 @@ impl World {
                 self.checks.kept.told(ticket);
                 self.checks.gone.told(ticket);
                 self.checks.metadata.told(ticket);
+                self.checks.vhosts.told(ticket);
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }

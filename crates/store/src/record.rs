@@ -27,6 +27,9 @@
 //! | 20 | metadata stored | key, value |
 //! | 21 | metadata removed | key |
 //! | 24 | queue stored, of another identity | as 1, then a byte of bits (1 durable, 2 exclusive, 4 auto-delete), arguments |
+//! | 25 | one of 1, 3 to 6 and 24, in another virtual host than `/` | virtual host, then that fact |
+//! | 26 | virtual host stored | virtual host, name, settings |
+//! | 27 | virtual host deleted | virtual host |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -46,7 +49,7 @@ use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
     ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq,
-    Settled, Time,
+    Settled, Time, VhostId,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -75,7 +78,18 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         "a stored message has content, nothing else has"
     );
     match fact {
-        Fact::QueueStored { queue, name, settings, identity, next_seq } => {
+        Fact::VhostStored { vhost, name, settings } => {
+            out.push(26);
+            number(out, u64::from(vhost.0));
+            text(out, name);
+            json(out, settings);
+        }
+        Fact::VhostDeleted { vhost } => {
+            out.push(27);
+            number(out, u64::from(vhost.0));
+        }
+        Fact::QueueStored { queue, vhost, name, settings, identity, next_seq } => {
+            in_vhost(out, *vhost);
             let is_usual = *identity == Identity::default();
             head(out, if is_usual { 1 } else { 24 }, *queue, *next_seq);
             text(out, name);
@@ -88,21 +102,25 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             out.push(2);
             number(out, u64::from(queue.0));
         }
-        Fact::ExchangeStored { name, settings } => {
+        Fact::ExchangeStored { vhost, name, settings } => {
+            in_vhost(out, *vhost);
             out.push(3);
             text(out, name);
             json(out, settings);
             bytes(out, &settings.arguments);
         }
-        Fact::ExchangeDeleted { name } => {
+        Fact::ExchangeDeleted { vhost, name } => {
+            in_vhost(out, *vhost);
             out.push(4);
             text(out, name);
         }
-        Fact::Bound(bound) => {
+        Fact::Bound { vhost, binding: bound } => {
+            in_vhost(out, *vhost);
             out.push(5);
             binding(out, bound);
         }
-        Fact::Unbound(bound) => {
+        Fact::Unbound { vhost, binding: bound } => {
+            in_vhost(out, *vhost);
             out.push(6);
             binding(out, bound);
         }
@@ -199,6 +217,16 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
                 taken(out, old.next, &old.holes);
             }
         }
+    }
+}
+
+const IN_VHOST: u8 = 25;
+
+/// Says where what follows is; nothing of `/`, as it was before there were others.
+fn in_vhost(out: &mut Vec<u8>, vhost: VhostId) {
+    if vhost != VhostId::DEFAULT {
+        out.push(IN_VHOST);
+        number(out, u64::from(vhost.0));
     }
 }
 
@@ -314,23 +342,24 @@ impl<'a> Decoder<'a> {
     }
 
     fn fact(&mut self) -> Option<(Fact, Option<&'a [u8]>)> {
-        let kind = self.bytes.byte()?;
+        let (vhost, kind) = self.vhost_and_kind()?;
         let fact = match kind {
             1 | 24 => {
                 let (queue, next_seq) = (self.bytes.queue()?, self.bytes.seq()?);
                 let (name, settings) = (self.bytes.text()?.into(), self.json()?);
                 let identity = if kind == 1 { Identity::default() } else { self.identity()? };
-                Fact::QueueStored { queue, next_seq, name, settings, identity }
+                Fact::QueueStored { queue, vhost, next_seq, name, settings, identity }
             }
             2 => Fact::QueueDeleted { queue: self.bytes.queue()? },
             3 => {
                 let (name, settings) = (self.bytes.text()?.into(), self.json::<Box<ExchangeSettings>>()?);
                 let arguments = self.bytes.bytes()?.to_vec();
-                Fact::ExchangeStored { name, settings: Box::new(ExchangeSettings { arguments, ..*settings }) }
+                let settings = Box::new(ExchangeSettings { arguments, ..*settings });
+                Fact::ExchangeStored { vhost, name, settings }
             }
-            4 => Fact::ExchangeDeleted { name: self.bytes.text()?.into() },
-            5 => Fact::Bound(Box::new(self.bytes.binding()?)),
-            6 => Fact::Unbound(Box::new(self.bytes.binding()?)),
+            4 => Fact::ExchangeDeleted { vhost, name: self.bytes.text()?.into() },
+            5 => Fact::Bound { vhost, binding: Box::new(self.bytes.binding()?) },
+            6 => Fact::Unbound { vhost, binding: Box::new(self.bytes.binding()?) },
             7 => {
                 let fact = Fact::Stored { queue: self.bytes.queue()?, message: self.bytes.message()? };
                 self.content = Some(self.content()?);
@@ -396,9 +425,26 @@ impl<'a> Decoder<'a> {
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
             20 => Fact::MetadataStored { key: self.bytes.text()?.into(), value: self.bytes.bytes()?.into() },
             21 => Fact::MetadataRemoved { key: self.bytes.text()?.into() },
+            26 => Fact::VhostStored {
+                vhost: VhostId(self.bytes.small()?),
+                name: self.bytes.text()?.into(),
+                settings: self.json()?,
+            },
+            27 => Fact::VhostDeleted { vhost: VhostId(self.bytes.small()?) },
             _ => return None,
         };
         Some((fact, None))
+    }
+
+    /// Where what the fact is about is, and its kind.
+    fn vhost_and_kind(&mut self) -> Option<(VhostId, u8)> {
+        let kind = self.bytes.byte()?;
+        if kind != IN_VHOST {
+            return Some((VhostId::DEFAULT, kind));
+        }
+        let (vhost, kind) = (VhostId(self.bytes.small()?), self.bytes.byte()?);
+        let is_in_one = vhost != VhostId::DEFAULT && matches!(kind, 1 | 3..=6 | 24);
+        is_in_one.then_some((vhost, kind))
     }
 
     fn identity(&mut self) -> Option<Identity> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use overtake_lane::{Fact, QueueId};
+use overtake_lane::{Fact, QueueId, VHOST_DEFAULT_NAME, VhostId};
 
 use crate::catalog::Catalog;
 use crate::disk::{Disk, DiskFile, Space};
@@ -96,6 +96,10 @@ impl SegmentStats {
 pub struct QueueStats {
     /// Its number.
     pub queue: QueueId,
+    /// The virtual host it is in; `/` when the journal does not say it.
+    pub vhost: VhostId,
+    /// The name of that; `None` when the journal does not say it.
+    pub vhost_name: Option<String>,
     /// Its name; `None` when the journal does not say it: its segments are left over, or the place is damaged.
     pub name: Option<String>,
     /// Its segments.
@@ -169,19 +173,39 @@ fn journals(catalog: &Catalog, numbers: impl Iterator<Item = u64>) -> Files {
 /// The queues the journal knows, by number.
 fn queues<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<QueueId, QueueStats>, StoreError> {
     let mut queues = BTreeMap::new();
+    let mut vhosts = BTreeMap::from([(VhostId::DEFAULT, VHOST_DEFAULT_NAME.to_owned())]);
+    name_queues(disk, survey, &mut queues, &mut vhosts)?;
+    for queue in queues.values_mut().filter(|queue| queue.name.is_some()) {
+        queue.vhost_name = vhosts.get(&queue.vhost).cloned();
+    }
+    Ok(queues)
+}
+
+fn name_queues<D: Disk>(
+    disk: &D,
+    survey: Survey,
+    queues: &mut BTreeMap<QueueId, QueueStats>,
+    vhosts: &mut BTreeMap<VhostId, String>,
+) -> Result<(), StoreError> {
     let mut recovery = Recovery::new(disk.clone(), survey);
     loop {
         let payload = match recovery.next_record() {
             Ok(Some((_, payload))) => payload,
             // A file that is written to meanwhile may look torn: what was read before still holds.
-            Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok(queues),
+            Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         // A record of a newer version is left at the first fact that is not known.
         for (fact, _) in Decoder::new(payload).map_while(Result::ok) {
             match fact {
-                Fact::QueueStored { queue, name, .. } => {
-                    named(&mut queues, queue).name = Some(name.to_string());
+                Fact::VhostStored { vhost, name, .. } => _ = vhosts.insert(vhost, name.to_string()),
+                Fact::VhostDeleted { vhost } => {
+                    vhosts.remove(&vhost);
+                    queues.retain(|_, queue| queue.vhost != vhost);
+                }
+                Fact::QueueStored { queue, vhost, name, .. } => {
+                    let queue = named(queues, queue);
+                    (queue.vhost, queue.name) = (vhost, Some(name.to_string()));
                 }
                 Fact::QueueDeleted { queue } => _ = queues.remove(&queue),
                 _ => {}
@@ -191,7 +215,13 @@ fn queues<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<QueueId, QueueSt
 }
 
 fn named(queues: &mut BTreeMap<QueueId, QueueStats>, queue: QueueId) -> &mut QueueStats {
-    let unknown = || QueueStats { queue, name: None, segments: SegmentStats::default() };
+    let unknown = || QueueStats {
+        queue,
+        vhost: VhostId::DEFAULT,
+        vhost_name: None,
+        name: None,
+        segments: SegmentStats::default(),
+    };
     queues.entry(queue).or_insert_with(unknown)
 }
 

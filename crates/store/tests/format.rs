@@ -13,7 +13,7 @@ use common::{append, commit, journal, open, shown};
 use overtake_lane::{
     Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, Identity,
     LeaseId, Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord,
-    Seq, Settings, Settled, State, Time,
+    Seq, Settings, Settled, State, Time, VhostId, VhostSettings,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -106,15 +106,24 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::RunSettled { queue, run: RunId(2), how: Settled::Removed }),
         alone(Fact::RunSettled { queue, run: RunId(3), how: Settled::Removed }),
         alone(Fact::QueueDeleted { queue: QueueId(8) }),
-        alone(Fact::ExchangeDeleted { name: "gone".into() }),
-        alone(Fact::Bound(binding())),
-        alone(Fact::Unbound(binding())),
-        alone(Fact::Bound(Box::new(Binding::new("orders", Destination::Exchange("more".into()), "#")))),
+        alone(Fact::ExchangeDeleted { vhost: VhostId::DEFAULT, name: "gone".into() }),
+        alone(Fact::Bound { vhost: VhostId::DEFAULT, binding: binding() }),
+        alone(Fact::Unbound { vhost: VhostId::DEFAULT, binding: binding() }),
+        alone(Fact::Bound {
+            vhost: VhostId::DEFAULT,
+            binding: Box::new(Binding::new("orders", Destination::Exchange("more".into()), "#")),
+        }),
         vec![
             (Fact::MetadataStored { key: "user/ada".into(), value: [0, 0xff].into() }, None),
             (Fact::MetadataStored { key: "empty".into(), value: [].into() }, None),
             (Fact::MetadataRemoved { key: "user/bob".into() }, None),
         ],
+        vec![
+            (Fact::Bound { vhost: VhostId(300), binding: binding() }, None),
+            (Fact::Unbound { vhost: VhostId(300), binding: binding() }, None),
+            (Fact::ExchangeDeleted { vhost: VhostId(300), name: "gone".into() }, None),
+        ],
+        alone(Fact::VhostDeleted { vhost: VhostId(300) }),
     ]
 }
 
@@ -149,8 +158,15 @@ fn growing_records() -> Vec<Record> {
         arguments: vec![1, 2, 3],
         ..ExchangeSettings::new(ExchangeKind::ConsistentHash)
     });
-    let queue = |name: &str, identity| Fact::QueueStored {
+    let vhost = Box::new(VhostSettings {
+        description: "Europe".into(),
+        tags: vec!["prod".into()],
+        max_queues: Some(300),
+        max_connections: Some(0),
+    });
+    let queue = |name: &str, vhost, identity| Fact::QueueStored {
         queue: QUEUE,
+        vhost,
         name: name.into(),
         settings: Box::new(Settings::default()),
         identity,
@@ -158,12 +174,23 @@ fn growing_records() -> Vec<Record> {
     };
     let alone = |fact| vec![(fact, None)];
     vec![
-        alone(queue("urgent", Identity::default())),
+        alone(queue("urgent", VhostId::DEFAULT, Identity::default())),
         alone(queue(
             "reply",
+            VhostId::DEFAULT,
             Identity { exclusive: true, auto_delete: true, arguments: [0xa5, 0].into(), durable: false },
         )),
-        alone(Fact::ExchangeStored { name: "orders".into(), settings: exchange }),
+        alone(Fact::ExchangeStored {
+            vhost: VhostId::DEFAULT,
+            name: "orders".into(),
+            settings: exchange.clone(),
+        }),
+        vec![
+            (Fact::VhostStored { vhost: VhostId(1), name: "eu".into(), settings: vhost }, None),
+            (queue("urgent", VhostId(1), Identity::default()), None),
+            (queue("reply", VhostId(1), Identity { durable: false, ..Identity::default() }), None),
+            (Fact::ExchangeStored { vhost: VhostId(1), name: "orders".into(), settings: exchange }, None),
+        ],
     ]
 }
 

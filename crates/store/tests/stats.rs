@@ -4,17 +4,21 @@ mod common;
 
 use common::spilled::{QUEUE, STORE_ID, pair, segments, write};
 use common::{SEGMENT_BYTES, append, commit, edit, open};
-use overtake_lane::{Fact, Identity, QueueId, Seq, Settings};
+use overtake_lane::{Fact, Identity, QueueId, Seq, Settings, VhostId};
 use overtake_store::record::{Content, encode};
 use overtake_store::{
     FORMAT_VERSION, Fault, Files, MemoryDisk, OperationKind, SegmentStats, Space, StoreError, stats,
 };
 
 fn queue_stored(queue: QueueId, name: &str) -> Vec<u8> {
+    queue_stored_in(VhostId::DEFAULT, queue, name)
+}
+
+fn queue_stored_in(vhost: VhostId, queue: QueueId, name: &str) -> Vec<u8> {
     let (name, settings, next_seq) = (name.into(), Box::new(Settings::default()), Seq(1));
     let mut record = Vec::new();
     encode(
-        &Fact::QueueStored { queue, name, settings, identity: Identity::default(), next_seq },
+        &Fact::QueueStored { queue, vhost, name, settings, identity: Identity::default(), next_seq },
         Content::None,
         &mut record,
     );
@@ -63,6 +67,30 @@ fn a_store_says_what_its_files_are_and_whose() {
     assert_eq!(said, [(QUEUE.0, Some("jobs"), jobs), (8, Some("idle"), SegmentStats::default())]);
     let files = found.needed.bytes + found.ahead.bytes + found.spare.bytes + found.segments.files.bytes;
     assert_eq!(files, disk.used(), "every byte is one or the other");
+}
+
+#[test]
+fn a_queue_says_in_which_virtual_host_it_is() {
+    let disk = MemoryDisk::new(1);
+    let mut opened = open(&disk);
+    let mut say = |fact: &Fact| {
+        let mut record = Vec::new();
+        encode(fact, Content::None, &mut record);
+        append(&mut opened, &record);
+    };
+    for (vhost, name) in [(VhostId(1), "eu"), (VhostId(2), "gone")] {
+        say(&Fact::VhostStored { vhost, name: name.into(), settings: Box::default() });
+    }
+    for (vhost, queue) in [(VhostId::DEFAULT, 1), (VhostId(1), 2), (VhostId(2), 3), (VhostId(4), 4)] {
+        append(&mut opened, &queue_stored_in(vhost, QueueId(queue), "jobs"));
+    }
+    let mut record = Vec::new();
+    encode(&Fact::VhostDeleted { vhost: VhostId(2) }, Content::None, &mut record);
+    append(&mut opened, &record);
+    commit(&mut opened);
+    let found = stats(&disk).expect("a store").queues;
+    let said: Vec<_> = found.iter().map(|queue| (queue.queue.0, queue.vhost_name.as_deref())).collect();
+    assert_eq!(said, [(1, Some("/")), (2, Some("eu")), (4, None)]);
 }
 
 #[test]

@@ -9,12 +9,15 @@ use crate::reply::ReplyCode;
 /// What RabbitMQ answers where the broker refuses so.
 pub(super) fn reply(refusal: Refusal) -> ReplyCode {
     match refusal {
-        Refusal::NoSuchQueue | Refusal::NoSuchExchange | Refusal::NoSuchBinding | Refusal::NoSuchMessage => {
-            ReplyCode::NotFound
-        }
-        Refusal::ExchangeReserved | Refusal::ExchangeInternal | Refusal::ConsumerExclusive => {
-            ReplyCode::AccessRefused
-        }
+        Refusal::NoSuchQueue
+        | Refusal::NoSuchExchange
+        | Refusal::NoSuchBinding
+        | Refusal::NoSuchMessage
+        | Refusal::NoSuchVhost => ReplyCode::NotFound,
+        Refusal::ExchangeReserved
+        | Refusal::ExchangeInternal
+        | Refusal::ConsumerExclusive
+        | Refusal::VhostReserved => ReplyCode::AccessRefused,
         Refusal::QueueLocked => ReplyCode::ResourceLocked,
         Refusal::NameInvalid
         | Refusal::ExchangeDiffers(_)
@@ -41,6 +44,9 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::TooManyLanes
         | Refusal::TooManyCopies
         | Refusal::TooManyQueues
+        | Refusal::VhostQueuesMax
+        | Refusal::TooManyVhosts
+        | Refusal::VhostInvalid
         | Refusal::MetadataInvalid
         | Refusal::MetadataFull
         | Refusal::StoreFull => ReplyCode::PreconditionFailed,
@@ -105,6 +111,7 @@ fn text(refusal: Refusal, subject: &Subject, vhost: &str) -> String {
         Refusal::NoSuchExchange if is_known(exchange) => {
             format!("no exchange '{exchange}' in vhost '{vhost}'")
         }
+        Refusal::NoSuchVhost => format!("vhost '{vhost}' not found"),
         Refusal::QueueLocked => format!(
             "cannot obtain exclusive access to locked queue '{queue}' in vhost '{vhost}'. It could be originally declared \
              on another connection or the exclusive property value does not match that of the original declaration."

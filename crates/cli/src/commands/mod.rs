@@ -24,6 +24,7 @@ mod store_stats;
 mod store_target;
 pub(crate) mod token;
 pub(crate) mod user;
+pub(crate) mod vhost;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
+        Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),
         Command::Token(command) => ask(&global, async |session| token::run(&command, session).await),
         Command::Whoami(args) => ask(&global, async |session| audit::whoami(&args, session).await),
         Command::Audit(args) => ask(&global, async |session| audit::run(&args, session).await),

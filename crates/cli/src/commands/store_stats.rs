@@ -25,9 +25,14 @@ pub(super) fn run(dir: &Path, out: Out) -> Ended {
 
 fn as_json(stats: &Stats) -> Value {
     let files = |files: &Files| json!({ "files": files.count, "bytes": files.bytes });
-    let queues = stats.queues.iter().map(
-        |queue| json!({ "queue": queue.queue.0, "name": queue.name, "segments": segments(&queue.segments) }),
-    );
+    let queues = stats.queues.iter().map(|queue| {
+        json!({
+            "queue": queue.queue.0,
+            "vhost": queue.vhost_name,
+            "name": queue.name,
+            "segments": segments(&queue.segments),
+        })
+    });
     json!({
         "locked": stats.is_locked,
         "store": format!("{:016x}", stats.store_id),
@@ -103,6 +108,7 @@ fn files(stats: &Stats) -> String {
 
 fn queues(stats: &Stats) -> String {
     let mut table = Table::new(&[
+        ("VHOST", Side::Left),
         ("QUEUE", Side::Left),
         ("NUMBER", Side::Right),
         ("SEGMENTS", Side::Right),
@@ -113,6 +119,7 @@ fn queues(stats: &Stats) -> String {
     for queue in &stats.queues {
         let SegmentStats { files, messages, bytes } = queue.segments;
         table.row(vec![
+            queue.vhost_name.clone().unwrap_or_else(|| "-".to_owned()),
             queue.name.clone().unwrap_or_else(|| "-".to_owned()),
             queue.queue.0.to_string(),
             number(files.count as u64),

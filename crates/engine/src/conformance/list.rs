@@ -314,6 +314,21 @@ macro_rules! conformance_tests {
                 who_asks_without_waiting_is_a_session,
                 who_is_connected_may_ask_without_waiting,
             ;
+            vhosts:
+                a_name_in_two_virtual_hosts_is_two_queues,
+                exchanges_are_those_of_their_virtual_host,
+                dead_letters_stay_in_their_virtual_host,
+                a_receipt_holds_where_its_message_is,
+                a_virtual_host_goes_with_all_that_is_in_it,
+                nothing_can_be_asked_of_a_virtual_host_that_is_not_there,
+                the_virtual_host_of_a_slash_is_always_there,
+                a_virtual_host_that_is_declared_again_is_changed,
+                a_virtual_host_holds_as_many_queues_as_it_may,
+                virtual_hosts_survive,
+                a_queue_of_ones_own_is_so_in_its_virtual_host,
+                who_asks_without_waiting_asks_in_a_virtual_host,
+                what_nobody_hears_of_is_put_back_where_it_was,
+            ;
         }
     };
 }

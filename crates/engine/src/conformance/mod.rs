@@ -36,6 +36,7 @@ mod story;
 mod talk;
 pub mod transactions;
 pub mod ttl;
+pub mod vhosts;
 pub mod wiring;
 pub mod words;
 

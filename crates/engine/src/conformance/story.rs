@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
     Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, Outcome,
-    QueueView, Receipt, Refusal, Settings, Status, UrgentCredit,
+    QueueView, Receipt, Refusal, Settings, Status, UrgentCredit, VhostId,
 };
 
 use super::fixture::Fixture;
@@ -34,13 +34,14 @@ pub enum End {
 pub struct Story<F> {
     fixture: F,
     queue: Arc<str>,
+    vhost: VhostId,
     receipts: Mutex<BTreeMap<String, Vec<Receipt>>>,
 }
 
 impl<F: Fixture> Story<F> {
     /// With a queue `q` of these settings.
     pub async fn of(fixture: F, settings: Settings) -> Self {
-        let story = Self { fixture, queue: name("q"), receipts: Mutex::default() };
+        let story = Self { fixture, queue: name("q"), vhost: VhostId::DEFAULT, receipts: Mutex::default() };
         story.declare("q", settings).await;
         story
     }
@@ -50,9 +51,17 @@ impl<F: Fixture> Story<F> {
         Self::of(fixture, Settings::default()).await
     }
 
-    /// The engine itself.
+    /// The engine itself, asked where the story is.
     pub fn engine(&self) -> Arc<dyn Engine> {
-        self.fixture.engine()
+        match self.vhost {
+            VhostId::DEFAULT => self.fixture.engine(),
+            vhost => self.fixture.engine().in_vhost(vhost),
+        }
+    }
+
+    /// From now on all is asked in this virtual host.
+    pub fn at(&mut self, vhost: VhostId) {
+        self.vhost = vhost;
     }
 
     /// What it runs on.

@@ -3,7 +3,8 @@
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
 //! Metadata has set aside for it the bytes of its removal, and may be large: so whatever makes more of anything leaves the room
-//! to write all of it again, without which nothing that stands before it could be given back.
+//! to write all of it again, without which nothing that stands before it could be given back. So have virtual hosts, and the queues
+//! in each, which are deleted with it in one step.
 //!
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
@@ -24,6 +25,8 @@ const PRIORITY_LEN_MAX: u64 = 40;
 pub(super) const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about; metadata counts for as many as its bytes come to.
 const QUEUE_COST: u64 = 1_024;
+/// Bytes of one record that say of a queue, or of a virtual host, that it is deleted, at most.
+const DELETION_LEN_MAX: u64 = 6;
 /// What stands in a record of metadata beside its key and value, bytes, at most.
 const METADATA_LEN_MAX: usize = 16;
 
@@ -54,6 +57,13 @@ impl<T> Core<T> {
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
             + self.holds.record_bytes()
             + removal_cost(self.broker.metadata_size())
+            + self.vhosts_cost()
+    }
+
+    /// Bytes that deleting all virtual hosts takes that can be deleted.
+    fn vhosts_cost(&self) -> u64 {
+        let (vhosts, queues) = self.broker.deletable();
+        vhosts * Writer::cost(DELETION_LEN_MAX as usize) + queues * DELETION_LEN_MAX
     }
 
     /// Bytes that writing all metadata again takes.
@@ -122,7 +132,11 @@ impl<T> Core<T> {
     fn changes_nothing(&self, command: &Command) -> bool {
         match command {
             Command::DeclareQueue { name, settings, existing, .. } => {
-                self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
+                let there = self.broker.settings(self.asking.vhost, name);
+                there.is_ok_and(|is| *existing == Existing::Same || *is == **settings)
+            }
+            Command::DeclareVhost { name, settings } => {
+                self.broker.vhost(name).is_ok_and(|there| there.settings == **settings)
             }
             Command::SetMetadata { entries } => {
                 entries.iter().all(|entry| self.broker.metadata_of(&entry.key) == entry.value.as_ref())

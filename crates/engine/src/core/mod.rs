@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Pull, Receipt, Refusal, Reply, RunId,
-    SessionId, Status, Step, Time, Which, WindowId,
+    Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Pull, Receipt, Refusal, Reply,
+    RunId, SessionId, Status, Step, Time, Which, WindowId,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
@@ -40,15 +40,15 @@ use crate::contents::Contents;
 use crate::options::Options;
 use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
-use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueId, QueueView};
+use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueId, QueueView, VhostId, VhostView};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// A request of somebody who is connected.
+    /// A request as somebody asks it; without it, by nobody in particular, in `/`.
     By {
-        /// Who.
-        session: SessionId,
+        /// Who, and where.
+        asker: Asker,
         /// What.
         request: Box<Request>,
     },
@@ -116,6 +116,10 @@ pub enum Request {
         /// Another priority.
         promote: Option<Given>,
     },
+    /// Shows every virtual host, by name.
+    Vhosts,
+    /// Shows one virtual host.
+    Vhost(Arc<str>),
     /// Shows queues, by name.
     Queues {
         /// Those after this name.
@@ -158,6 +162,12 @@ pub enum Answer {
     Done,
     /// A queue is declared.
     Declared(Declared),
+    /// A virtual host is declared.
+    VhostDeclared(VhostId),
+    /// Virtual hosts.
+    Vhosts(Vec<VhostView>),
+    /// A virtual host.
+    Vhost(Box<VhostView>),
     /// Messages are published.
     Copies(Vec<PublishedCopy>),
     /// Messages are leased.
@@ -243,8 +253,8 @@ pub struct Core<T> {
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
-    /// Who asks for what is being done.
-    asking: Option<SessionId>,
+    /// Who asks for what is being done, and where.
+    asking: Asker,
     /// The message of the get that is being done.
     got: Option<(ConsumerId, Option<LeasedMessage>)>,
     outs: Vec<Out<T>>,
@@ -259,23 +269,23 @@ pub struct Core<T> {
 impl<T> Core<T> {
     /// Does one thing. What comes of it is in [`Core::take_outs`] and, in time, in [`Core::take_batch`].
     pub fn handle(&mut self, now: Time, request: Request, ticket: T) {
-        self.handle_by(now, None, request, ticket);
+        self.handle_by(now, Asker::default(), request, ticket);
     }
 
-    /// As [`Core::handle`], for somebody who is connected.
-    pub fn handle_by(&mut self, now: Time, session: Option<SessionId>, request: Request, ticket: T) {
+    /// As [`Core::handle`], as somebody asks it.
+    pub fn handle_by(&mut self, now: Time, asker: Asker, request: Request, ticket: T) {
         // So that whoever only looks does not see what is over by now.
         if self.next_deadline().is_some_and(|when| when <= now) {
             self.tick(now);
         }
-        self.asking = session;
+        self.asking = asker;
         self.obey(now, request, ticket);
     }
 
     fn obey(&mut self, now: Time, request: Request, ticket: T) {
         let (result, durable) = match request {
-            Request::By { session, request } => {
-                self.asking = Some(session);
+            Request::By { asker, request } => {
+                self.asking = asker;
                 return self.obey(now, *request, ticket);
             }
             Request::Get(get) => (self.get(now, get), false),
@@ -307,7 +317,7 @@ impl<T> Core<T> {
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
             Request::PublishOne(message) => self.publish_one(now, message),
             Request::SetWindow { number, size } => {
-                let session = self.asking.expect("a window is shared within a session");
+                let session = self.asking.session.expect("a window is shared within a session");
                 let window = WindowId { session, number };
                 self.change(now, Request::Do(Command::SetWindow { window, size }))
             }
@@ -349,7 +359,7 @@ impl<T> Core<T> {
 
     fn consumer(&self, consumer: ConsumerId, consume: ConsumeRequest) -> Consume {
         let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack } = consume;
-        let number = shared.zip(self.asking);
+        let number = shared.zip(self.asking.session);
         let shared = number.map(|(number, session)| WindowId { session, number });
         Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack }
     }
@@ -375,6 +385,18 @@ impl<T> Core<T> {
     pub(crate) fn waiting(&self, is_meant: impl Fn(&T) -> bool) -> Vec<ConsumerId> {
         let meant = self.pulls.iter().filter(|(_, pull)| is_meant(&pull.ticket));
         meant.map(|(consumer, _)| *consumer).collect()
+    }
+
+    /// These receipts, each with whoever may put it back: nobody in particular, where its queue is.
+    pub(crate) fn by_vhost(&self, receipts: Vec<Receipt>) -> BTreeMap<Asker, Vec<Receipt>> {
+        let mut all: BTreeMap<Asker, Vec<Receipt>> = BTreeMap::new();
+        for receipt in receipts {
+            // What is in a queue that is gone is gone.
+            if let Some(vhost) = self.broker.vhost_of(receipt.queue) {
+                all.entry(Asker::in_vhost(vhost)).or_default().push(receipt);
+            }
+        }
+        all
     }
 
     /// Lets time pass.
@@ -461,11 +483,7 @@ impl<T> Core<T> {
     fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
         // What is set together is recovered together.
         let is_whole = matches!(command, Command::SetMetadata { .. });
-        let command = match self.asking {
-            Some(session) => Command::By { session, command: Box::new(command) },
-            None => command,
-        };
-        let result = self.broker.apply(now, command, &mut self.step);
+        let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         self.keep(is_whole);
         self.hold_or_go();
         result
@@ -554,6 +572,7 @@ impl<T> Core<T> {
 fn answer_of(reply: Reply) -> Answer {
     match reply {
         Reply::Done => Answer::Done,
+        Reply::VhostDeclared(vhost) => Answer::VhostDeclared(vhost),
         Reply::Declared { made, ready, consumers, .. } => {
             Answer::Declared(Declared { made, ready, consumers })
         }
@@ -583,6 +602,7 @@ fn only_frees(command: &Command) -> bool {
         Command::SetMetadata { entries } => entries.iter().all(|entry| entry.value.is_none()),
         Command::Remove { .. }
         | Command::DeleteQueue { .. }
+        | Command::DeleteVhost { .. }
         | Command::CheckQueue { .. }
         | Command::EndSession { .. }
         | Command::Cancel { .. }

@@ -37,7 +37,7 @@ impl<T> Core<T> {
                 Command::Transact { publishes, settlements }
             }
         };
-        let result = self.broker.apply(now, command, &mut self.step);
+        let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         let part = if is_one { Some(Part::Publish(0)) } else { self.step.at_fault };
         self.keep(true);
         self.hold_or_go();
@@ -60,7 +60,8 @@ impl<T> Core<T> {
         self.check_size(std::slice::from_ref(&message), 0)?;
         let publish = self.place(message);
         let place = publish.place;
-        let result = self.broker.apply(now, Command::PublishUntold(publish), &mut self.step);
+        let command = Command::PublishUntold(publish);
+        let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         self.keep(true);
         self.hold_or_go();
         match result {
@@ -122,7 +123,7 @@ impl<T> Core<T> {
     fn describe(&self, copy: &Published, ids: &[Option<String>]) -> PublishedCopy {
         let queue = self.broker.name(copy.queue).expect("a copy is in a queue");
         let id = public_id(ids[copy.publish].as_deref(), copy.seq);
-        let settings = self.broker.settings(queue).expect("a named queue has settings");
+        let settings = self.broker.settings(self.asking.vhost, queue).expect("a named queue has settings");
         let shown = self.broker.message_at(copy.queue, copy.seq).map(|message| message.priority);
         let unseen = || settings.scheme.show(overtake_lane::Original::Missing, copy.priority);
         PublishedCopy {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Effect, Fact, Place, Step, Time};
+use overtake_lane::{Asker, Broker, Effect, Fact, Place, Step, Time};
 use overtake_store::record::Decoder;
 use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, Report, Segments, StoreError};
 
@@ -156,7 +156,7 @@ impl<T> Core<T> {
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
-            asking: None,
+            asking: Asker::default(),
             got: None,
             outs: Vec::new(),
             step,

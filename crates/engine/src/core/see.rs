@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time};
+use overtake_lane::{
+    Binding, Cursor, Marks, MessageView, Query, QueueId, QueueView, Refusal, Time, Topology,
+};
 
 use super::{Answer, Core, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, Page, QueuePage};
@@ -11,14 +13,20 @@ impl<T> Core<T> {
     /// Everything that changes nothing.
     pub(super) fn look(&self, now: Time, request: Request) -> Result<Answer, Refusal> {
         Ok(match request {
-            Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)),
-            Request::Queue(name) => Answer::Queue(Box::new(self.broker.view(now, &name)?)),
-            Request::QueueNames(queues) => {
-                Answer::QueueNames(queues.into_iter().map(|id| self.broker.name(id).cloned()).collect())
+            Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)?),
+            Request::Queue(name) => {
+                Answer::Queue(Box::new(self.broker.view(now, self.asking.vhost, &name)?))
             }
-            Request::Exchanges => Answer::Exchanges(self.broker.topology().views().collect()),
-            Request::Exchange(name) => Answer::Exchange(Box::new(self.broker.topology().view(&name)?)),
+            Request::QueueNames(queues) => {
+                let here = |id: &QueueId| self.broker.vhost_of(*id) == Some(self.asking.vhost);
+                let name = |id: QueueId| self.broker.name(id).filter(|_| here(&id)).cloned();
+                Answer::QueueNames(queues.into_iter().map(name).collect())
+            }
+            Request::Exchanges => Answer::Exchanges(self.topology()?.views().collect()),
+            Request::Exchange(name) => Answer::Exchange(Box::new(self.topology()?.view(&name)?)),
             Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),
+            Request::Vhosts => Answer::Vhosts(self.broker.vhosts().collect()),
+            Request::Vhost(name) => Answer::Vhost(Box::new(self.broker.vhost(&name)?)),
             Request::Metadata => Answer::Metadata(self.metadata()),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
@@ -26,15 +34,20 @@ impl<T> Core<T> {
         })
     }
 
-    fn queues(&self, now: Time, after: Option<&str>, limit: usize) -> QueuePage {
-        let mut views = self.broker.views(now, after);
+    /// The exchanges of where it is asked.
+    fn topology(&self) -> Result<&Topology, Refusal> {
+        self.broker.topology(self.asking.vhost)
+    }
+
+    fn queues(&self, now: Time, after: Option<&str>, limit: usize) -> Result<QueuePage, Refusal> {
+        let mut views = self.broker.views(now, self.asking.vhost, after)?;
         let queues: Vec<QueueView> = views.by_ref().take(limit).collect();
         let last = queues.last().map(|view| Arc::clone(&view.name));
-        QueuePage { queues, next: last.filter(|_| views.next().is_some()) }
+        Ok(QueuePage { queues, next: last.filter(|_| views.next().is_some()) })
     }
 
     fn bindings(&self, exchange: &str) -> Result<Vec<Binding>, Refusal> {
-        let exchange = self.broker.topology().exchange(exchange).ok_or(Refusal::NoSuchExchange)?;
+        let exchange = self.topology()?.exchange(exchange).ok_or(Refusal::NoSuchExchange)?;
         Ok(exchange.bindings().cloned().collect())
     }
 
@@ -68,7 +81,7 @@ impl<T> Core<T> {
         let filter = &browse.filter;
         let priority = match &filter.priority {
             None => None,
-            Some(given) => Some(self.broker.map_priority(queue, given)?),
+            Some(given) => Some(self.broker.map_priority(self.asking.vhost, queue, given)?),
         };
         let query = Query {
             status: filter.status,
@@ -78,7 +91,7 @@ impl<T> Core<T> {
             limit: browse.limit,
             cursor: browse.cursor,
         };
-        self.broker.browse(queue, &query, &mut |message| {
+        self.broker.browse(self.asking.vhost, queue, &query, &mut |message| {
             let content = self.content(message.place);
             let says = |(name, value): &(String, String)| {
                 content.header(name).is_some_and(|header| header.says(value))
@@ -88,7 +101,7 @@ impl<T> Core<T> {
     }
 
     fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
-        let (message, position, position_in_priority) = self.broker.message(queue, id)?;
+        let (message, position, position_in_priority) = self.broker.message(self.asking.vhost, queue, id)?;
         let content = self.content(message.place);
         Ok(Answer::Message(Box::new(BrowsedMessage { message, content, position, position_in_priority })))
     }

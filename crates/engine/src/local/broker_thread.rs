@@ -170,7 +170,7 @@ impl BrokerThread {
                 if let Request::Do(Command::Leave { consumer }) = &request { Some(*consumer) } else { None };
             let begins =
                 if let Request::Consume { consumer, .. } = &request { Some(*consumer) } else { None };
-            self.core.handle_by(now, Some(session.by), request, ticket);
+            self.core.handle_by(now, session.asker(), request, ticket);
             if let Some(consumer) = begins.filter(|consumer| self.core.broker().has_consumer(*consumer)) {
                 self.sessions.owns(session.number, consumer);
             }
@@ -206,9 +206,9 @@ impl BrokerThread {
 
     /// Puts back what was leased and never heard.
     fn release(&mut self, receipts: Vec<Receipt>) {
-        if !receipts.is_empty() {
+        for (asker, receipts) in self.core.by_vhost(receipts) {
             let release = Request::Do(Command::Settle { receipts, outcome: Outcome::Release });
-            self.core.handle(self.clock.now(), release, Ticket::Nobody);
+            self.core.handle_by(self.clock.now(), asker, release, Ticket::Nobody);
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
-    QueueId, QueueView, Receipt, Refusal, Status,
+    Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
+    QueueId, QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
 };
 use tokio::sync::oneshot;
 
@@ -20,10 +20,7 @@ use crate::snapshot::{NoSnapshot, Snapshot};
 impl LocalEngine {
     /// A request as whoever asks.
     fn by(&self, request: Request) -> Request {
-        match self.session {
-            Some(session) => Request::By { session, request: Box::new(request) },
-            None => request,
-        }
+        by(self.asker(), request)
     }
 
     fn ask<A: 'static>(&self, request: Request, open: fn(Answer) -> Option<A>) -> Pending<A> {
@@ -58,9 +55,46 @@ impl LocalEngine {
     }
 }
 
+fn by(asker: Asker, request: Request) -> Request {
+    if asker == Asker::default() {
+        return request;
+    }
+    Request::By { asker, request: Box::new(request) }
+}
+
 impl Engine for LocalEngine {
     fn connect(&self) -> Connection {
         Arc::new(self.of_session())
+    }
+
+    fn in_vhost(&self, vhost: VhostId) -> Connection {
+        Arc::new(self.of_vhost(vhost))
+    }
+
+    fn declare_vhost(&self, name: &str, settings: VhostSettings) -> Pending<VhostId> {
+        let command = Command::DeclareVhost { name: name.into(), settings: Box::new(settings) };
+        self.ask(Request::Do(command), |answer| {
+            if let Answer::VhostDeclared(vhost) = answer { Some(vhost) } else { None }
+        })
+    }
+
+    fn delete_vhost(&self, name: &str) -> Pending<()> {
+        self.do_it(Command::DeleteVhost { name: name.into() })
+    }
+
+    fn vhosts(&self) -> Pending<Vec<VhostView>> {
+        self.ask(
+            Request::Vhosts,
+            |answer| {
+                if let Answer::Vhosts(vhosts) = answer { Some(vhosts) } else { None }
+            },
+        )
+    }
+
+    fn vhost(&self, name: &str) -> Pending<VhostView> {
+        self.ask(Request::Vhost(name.into()), |answer| {
+            if let Answer::Vhost(vhost) = answer { Some(*vhost) } else { None }
+        })
     }
 
     fn declare(&self, name: &str, declare: DeclareQueue) -> Pending<Declared> {
@@ -160,11 +194,12 @@ impl Engine for LocalEngine {
     fn lease(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let door = self.door.clone();
         let consumer = door.next_consumer();
-        let request = self.by(Request::Lease { consumer, lease });
+        let asker = self.asker();
+        let request = by(asker, Request::Lease { consumer, lease });
         Box::pin(async move {
             let (caller, answer) = oneshot::channel();
             door.send(request, caller).await?;
-            let mut open = OpenLease { door: &door, consumer, answer: Some(answer) };
+            let mut open = OpenLease { door: &door, asker, consumer, answer: Some(answer) };
             let answer = open.answer.as_mut().expect("nobody has waited yet").await;
             open.answer = None;
             match answer {
@@ -175,7 +210,7 @@ impl Engine for LocalEngine {
     }
 
     fn session(&self) -> Session {
-        line::open(&self.door, self.session)
+        line::open(&self.door, self.asker())
     }
 
     fn get(&self, queue: &str, no_ack: bool) -> Pending<Option<Got>> {
@@ -186,7 +221,7 @@ impl Engine for LocalEngine {
     }
 
     fn set_window(&self, number: u32, size: u32) -> Pending<()> {
-        assert!(self.session.is_some(), "a window is shared within a session");
+        assert!(self.asker().session.is_some(), "a window is shared within a session");
         self.ask(Request::SetWindow { number, size }, |answer| matches!(answer, Answer::Done).then_some(()))
     }
 
@@ -249,6 +284,7 @@ fn leased(answer: Answer) -> Vec<LeasedMessage> {
 /// A lease that is being waited for. Dropped before its end, it gives back what was on its way.
 struct OpenLease<'a> {
     door: &'a Door,
+    asker: Asker,
     consumer: ConsumerId,
     answer: Option<oneshot::Receiver<Result<Answer, Failure>>>,
 }
@@ -260,7 +296,8 @@ impl Drop for OpenLease<'_> {
         match answer.try_recv() {
             Ok(Ok(answer)) => {
                 let receipts = leased(answer).iter().map(|message| message.receipt).collect();
-                self.door.post(Request::Do(Command::Settle { receipts, outcome: Outcome::Release }));
+                let release = Request::Do(Command::Settle { receipts, outcome: Outcome::Release });
+                self.door.post(by(self.asker, release));
             }
             Ok(Err(_)) => {}
             Err(_) => self.door.post(Request::GiveUp { consumer: self.consumer }),

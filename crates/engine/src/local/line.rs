@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{ConsumerId, Receipt, SessionId};
+use overtake_lane::{Asker, ConsumerId, Receipt};
 use tokio::sync::mpsc;
 
 use super::{Ask, Door, Who};
@@ -16,9 +16,9 @@ struct Wire {
 
 /// A new session, of its own or of somebody connected.
 #[expect(clippy::disallowed_methods, reason = "windows and what is unheard bound it")]
-pub(super) fn open(door: &Door, by: Option<SessionId>) -> Session {
+pub(super) fn open(door: &Door, by: Asker) -> Session {
     let number = door.next_session();
-    let session = Who { number, by: by.unwrap_or(number) };
+    let session = Who { number, by: by.session.unwrap_or(number), vhost: by.vhost };
     let (to, events) = mpsc::unbounded_channel();
     door.tell(Ask::Begin { session: number, events: to });
     Session::new(Arc::new(Wire { door: door.clone(), session }), events)

@@ -28,7 +28,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use overtake_lane::{Command, ConsumerId, Receipt, SessionId};
+use overtake_lane::{Asker, Command, ConsumerId, Receipt, SessionId, VhostId};
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -40,9 +40,10 @@ use crate::options::Options;
 use crate::session::{self, Event, Places, Taken};
 use crate::watermarks::{DiskHealth, Full};
 
-/// A broker in this process, on a directory of its own; or, from [`Engine::connect`](crate::Engine::connect), one session of it.
+/// A broker in this process, on a directory of its own; or, from [`Engine::connect`](crate::Engine::connect), one session of it; or,
+/// from [`Engine::in_vhost`](crate::Engine::in_vhost), either of them asked elsewhere.
 ///
-/// Dropping it stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
+/// Dropping the first stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
 ///
 /// ```no_run
 /// use overtake_engine::{Engine, LocalEngine};
@@ -55,9 +56,31 @@ pub struct LocalEngine {
     door: Door,
     recovered: Recovered,
     snapshots: Arc<snapshots::Snapshots>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Who asks, if this is a session: then the broker is another's to stop.
-    session: Option<SessionId>,
+    /// Where it is asked.
+    vhost: VhostId,
+    ends: Ends,
+}
+
+/// What ends when an engine is dropped.
+enum Ends {
+    /// The broker, which is its own.
+    Broker(Mutex<Vec<JoinHandle<()>>>),
+    /// The session, if nobody else asks for it.
+    Session(Arc<Connected>),
+    /// Nothing: it is another's to stop.
+    Nothing,
+}
+
+/// A session, for as long as somebody asks for it.
+struct Connected {
+    door: Door,
+    session: SessionId,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.door.post(Request::Do(Command::EndSession { session: self.session }));
+    }
 }
 
 /// The way to the broker thread.
@@ -100,11 +123,17 @@ struct Who {
     number: SessionId,
     /// Who asks: it itself, or somebody connected that it is a part of.
     by: SessionId,
+    /// Where it asks.
+    vhost: VhostId,
 }
 
 impl Who {
     fn is_whole(self) -> bool {
         self.number == self.by
+    }
+
+    fn asker(self) -> Asker {
+        Asker { session: Some(self.by), vhost: self.vhost }
     }
 }
 
@@ -205,19 +234,34 @@ impl LocalEngine {
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Places::new(options.inbox), shared, down };
-        let threads = Mutex::new(vec![broker, disk, spill]);
-        Ok(Self { door, recovered, snapshots, threads, session: None })
+        let ends = Ends::Broker(Mutex::new(vec![broker, disk, spill]));
+        Ok(Self { door, recovered, snapshots, vhost: VhostId::DEFAULT, ends })
     }
 
     /// The same broker, asked by a new session.
     fn of_session(&self) -> Self {
-        Self {
-            door: self.door.clone(),
-            recovered: self.recovered.clone(),
-            snapshots: Arc::clone(&self.snapshots),
-            threads: Mutex::default(),
-            session: Some(self.door.next_session()),
-        }
+        let connected = Connected { door: self.door.clone(), session: self.door.next_session() };
+        self.asked(self.vhost, Ends::Session(Arc::new(connected)))
+    }
+
+    /// The same broker, asked by the same in another virtual host.
+    fn of_vhost(&self, vhost: VhostId) -> Self {
+        let ends = match &self.ends {
+            Ends::Session(session) => Ends::Session(Arc::clone(session)),
+            Ends::Broker(_) | Ends::Nothing => Ends::Nothing,
+        };
+        self.asked(vhost, ends)
+    }
+
+    fn asked(&self, vhost: VhostId, ends: Ends) -> Self {
+        let (door, recovered) = (self.door.clone(), self.recovered.clone());
+        Self { door, recovered, snapshots: Arc::clone(&self.snapshots), vhost, ends }
+    }
+
+    /// Who asks here, and where.
+    fn asker(&self) -> Asker {
+        let session = if let Ends::Session(connected) = &self.ends { Some(connected.session) } else { None };
+        Asker { session, vhost: self.vhost }
     }
 
     /// What was found when it was opened.
@@ -233,7 +277,8 @@ impl LocalEngine {
     /// When another thread panicked while it closed the engine.
     pub fn close(&self) {
         let _ = self.door.inbox.send(Ask::Close);
-        for thread in self.threads.lock().expect("nobody panics while closing").drain(..) {
+        let Ends::Broker(threads) = &self.ends else { return };
+        for thread in threads.lock().expect("nobody panics while closing").drain(..) {
             // A thread that panicked has ended the process.
             let _ = thread.join();
         }
@@ -261,9 +306,8 @@ impl LocalEngine {
 
 impl Drop for LocalEngine {
     fn drop(&mut self) {
-        match self.session {
-            Some(session) => self.door.post(Request::Do(Command::EndSession { session })),
-            None => self.close(),
+        if let Ends::Broker(_) = self.ends {
+            self.close();
         }
     }
 }

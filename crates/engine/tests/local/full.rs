@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_engine::{Engine, LeasedMessage, LocalEngine, ManualClock};
-use overtake_lane::{MetadataEntry, Outcome, Refusal, Settings};
+use overtake_lane::{MetadataEntry, Outcome, Refusal, Settings, VhostSettings};
 use overtake_store::MemoryDisk;
 
 use crate::support::{TINY, bodies, clock, message, open_disk, pull};
@@ -85,6 +85,39 @@ async fn a_full_disk_lets_a_queue_be_deleted() {
         clock.advance(1_000);
     }
     panic!("there is room again, and nothing can be declared");
+}
+
+/// With many queues, the deletion of each of which is said.
+#[tokio::test]
+async fn a_full_disk_lets_a_virtual_host_be_deleted() {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let engine = open_disk(&disk, &clock).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let there = engine.in_vhost(engine.declare_vhost("v", VhostSettings::default()).await.expect("declared"));
+    for n in 0..100 {
+        there.declare_queue(&format!("q{n}"), Settings::default()).await.expect("declared");
+    }
+    disk.set_capacity(Some(disk.used().max(FILES * TINY)));
+    for n in 0_u64.. {
+        if there
+            .publish(vec![overtake_engine::NewMessage {
+                to: overtake_engine::Target::Queue(format!("q{}", n % 100).into()),
+                ..message(&format!("{n:0>200}"), n % 10)
+            }])
+            .await
+            .is_err()
+        {
+            break;
+        }
+    }
+    let more = engine.declare_vhost("w", VhostSettings::default()).await;
+    assert!(more.is_ok() || more == Err(Refusal::StoreFull.into()), "{more:?}");
+    engine.delete_vhost("v").await.expect("deleted");
+    publish_in_time(&engine, &clock).await;
+    engine.close();
+    let engine = open_disk(&disk, &clock).expect("opens again");
+    assert_eq!((engine.recovered().queues, engine.recovered().messages), (1, 1));
+    assert!(engine.vhost("v").await.is_err());
 }
 
 #[tokio::test]

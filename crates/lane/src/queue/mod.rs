@@ -18,7 +18,7 @@ use crate::broker::Totals;
 use crate::deaths::Deaths;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::identity::Identity;
-use crate::ids::{QueueId, Seq, SessionId, Time};
+use crate::ids::{QueueId, Seq, SessionId, Time, VhostId};
 use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
 use crate::message::{Message, State, Status, seq_of_public_id};
@@ -33,10 +33,22 @@ use rewrite::Rewrite;
 
 pub(crate) use publish::{Admission, Admitted, Copied};
 
+/// What a record says of a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) vhost: VhostId,
+    pub(crate) name: Arc<str>,
+    pub(crate) settings: Box<Settings>,
+    pub(crate) identity: Identity,
+    pub(crate) next_seq: Seq,
+}
+
 /// One queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     pub(crate) id: QueueId,
+    /// Where its name is one, and those that its settings say.
+    pub(crate) vhost: VhostId,
     pub(crate) name: Arc<str>,
     pub(crate) settings: Box<Settings>,
     pub(crate) identity: Identity,
@@ -94,10 +106,7 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new(
         id: QueueId,
-        name: Arc<str>,
-        settings: Box<Settings>,
-        identity: Identity,
-        next_seq: Seq,
+        Described { vhost, name, settings, identity, next_seq }: Described,
         seed: u64,
         backlog: Arc<dyn Backlog>,
     ) -> Self {
@@ -118,6 +127,7 @@ impl Queue {
             payers: Vec::new(),
             rewriting: BTreeMap::new(),
             id,
+            vhost,
             name,
             next_seq,
             entries: Entries::default(),

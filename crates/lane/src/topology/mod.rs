@@ -22,9 +22,11 @@ pub use settings::{ExchangeKind, ExchangeSettings, HashOn};
 pub use trie::topic_matches;
 
 use self::binding::Bindings;
+use crate::fact::Fact;
+use crate::ids::VhostId;
 use crate::refusal::Refusal;
 
-/// All exchanges of a broker.
+/// All exchanges of a virtual host.
 #[derive(Clone, Debug)]
 pub struct Topology {
     exchanges: BTreeMap<Arc<str>, Exchange>,
@@ -86,9 +88,26 @@ impl Topology {
         self.into.get(to).into_iter().flatten().map(|binding| &**binding)
     }
 
-    /// How much the records of exchanges and bindings take, in KiB, about.
+    /// How much the records of exchanges and bindings take, in KiB, about. Those of the predeclared ones are never written.
     pub(crate) fn cost(&self) -> usize {
-        self.exchanges.values().map(|exchange| exchange.cost).sum()
+        self.exchanges.values().map(|exchange| exchange.cost).sum::<usize>() - PREDECLARED.len()
+    }
+
+    /// Whether it is as it was when it was made.
+    pub(crate) fn is_as_predeclared(&self) -> bool {
+        self.exchanges.len() == PREDECLARED.len() && self.into.is_empty()
+    }
+
+    /// The facts that make it: exchanges, then bindings.
+    pub(crate) fn facts(&self, vhost: VhostId) -> impl Iterator<Item = Fact> {
+        let made = self.exchanges.iter().filter(|(name, _)| !is_reserved(name));
+        let stored = made.map(move |(name, exchange)| Fact::ExchangeStored {
+            vhost,
+            name: Arc::clone(name),
+            settings: Box::new(exchange.settings.clone()),
+        });
+        let bindings = self.exchanges.values().flat_map(Exchange::bindings);
+        stored.chain(bindings.map(move |binding| Fact::Bound { vhost, binding: Box::new(binding.clone()) }))
     }
 
     // ---- exchanges ----

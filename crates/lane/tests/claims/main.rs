@@ -22,3 +22,4 @@ mod seeing;
 mod settings;
 mod time;
 mod transactions;
+mod vhosts;

@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use overtake_lane::{
-    Broker, Command, Existing, Identity, Options, Refusal, Reply, SessionId, Settings, Step, Time,
+    Asker, Broker, Command, Existing, Identity, Options, Refusal, Reply, SessionId, Settings, Step, Time,
+    VhostId,
 };
 
 use crate::story::check;
@@ -41,7 +42,7 @@ fn a_declaration_that_is_refused_changes_nothing() {
     step.clear();
     assert_eq!(broker.apply(Time(2), declare(6), &mut step), Err(Refusal::QueueDiffers));
     assert_eq!(step.facts, []);
-    let view = broker.view(Time(2), "q").expect("it is there");
+    let view = broker.view(Time(2), VhostId::DEFAULT, "q").expect("it is there");
     assert_eq!((view.settings.ttl_ms, &*view.identity.arguments, view.owner), (5, &[7][..], None));
 }
 
@@ -167,7 +168,7 @@ fn nothing_dies_into_a_queue_that_expires_in_the_same_moment() {
 fn whoever_is_connected_can_delete_what_everybody_may() {
     let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
     let mut ask = |command| {
-        let command = Command::By { session: SessionId(1), command: Box::new(command) };
+        let command = Command::By { asker: Asker::connected(SessionId(1)), command: Box::new(command) };
         broker.apply(Time(1), command, &mut step)
     };
     ask(Command::declare("q".into(), Box::default())).expect("it is made");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, Fact, Given, Options, Order,
     Ordinals, Place, Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Seq,
-    Settings, Status, Step, Time, Which,
+    Settings, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -95,7 +95,7 @@ fn fifo() -> Settings {
 }
 
 fn seqs(broker: &Broker) -> Vec<u64> {
-    browse(broker, "q", BrowseOrder::Published).iter().map(|view| view.seq.0).collect()
+    browse(broker, VhostId::DEFAULT, "q", BrowseOrder::Published).iter().map(|view| view.seq.0).collect()
 }
 
 /// Run, waiting, count.
@@ -105,7 +105,7 @@ fn runs(broker: &Broker) -> Vec<(u64, u64, u32)> {
 
 /// All lanes: what was published, and what is there.
 fn published(broker: &Broker) -> (u64, u64) {
-    let lanes = broker.view(NOW, "q").expect("it is there").lanes;
+    let lanes = broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there").lanes;
     let here = lanes.iter().map(|lane| lane.ready + lane.delayed + lane.leased + lane.dead);
     let gone =
         lanes.iter().map(|lane| lane.settled + lane.expired + lane.evicted + lane.removed + lane.moved);
@@ -391,8 +391,8 @@ fn ask_of_everything(broker: &mut Broker, asks: u16) {
     broker.wake(NOW, &mut Step::default());
     for (_, command) in wanted {
         for order in [BrowseOrder::Published, BrowseOrder::Dispatch] {
-            for view in browse(broker, "q", order) {
-                let _ = broker.message("q", &view.id);
+            for view in browse(broker, VhostId::DEFAULT, "q", order) {
+                let _ = broker.message(VhostId::DEFAULT, "q", &view.id);
             }
         }
         let row: Vec<RunId> = broker.runs().map(|run| run.run).take(2).collect();

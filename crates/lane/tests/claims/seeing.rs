@@ -3,7 +3,7 @@
 use expect_test::expect;
 use overtake_lane::{
     Address, Broker, BrowseOrder, Command, Cursor, MessageView, Options, Place, Priority, Publish, Query,
-    Reply, Status, Step, Time,
+    Reply, Status, Step, Time, VhostId,
 };
 
 use crate::story::check;
@@ -81,7 +81,7 @@ fn a_publish_never_walks_a_deep_lane_for_a_position_and_the_question_for_it_does
     assert_eq!(publish("id10"), Some(10), "near the head");
     assert_eq!(publish("id4990"), Some(4_990), "near the end");
     assert_eq!(publish("id2500"), None, "in the midst");
-    assert_eq!(broker.message("q", "id2500").expect("it is there").1, Some(2_500));
+    assert_eq!(broker.message(VhostId::DEFAULT, "q", "id2500").expect("it is there").1, Some(2_500));
 }
 
 #[test]
@@ -110,11 +110,13 @@ fn pages_follow_each_other_without_gap_or_overlap() {
         ] {
             let query =
                 |limit, cursor| Query { status, priority, key: key.map(String::from), order, limit, cursor };
-            let all = broker.browse("q", &query(1_000, None), &mut |_| true).expect("there").0;
+            let all =
+                broker.browse(VhostId::DEFAULT, "q", &query(1_000, None), &mut |_| true).expect("there").0;
             assert!(!all.is_empty());
             let (mut pages, mut cursor): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
             loop {
-                let (page, next) = broker.browse("q", &query(4, cursor), &mut |_| true).expect("there");
+                let (page, next) =
+                    broker.browse(VhostId::DEFAULT, "q", &query(4, cursor), &mut |_| true).expect("there");
                 pages.extend(page);
                 cursor = next;
                 if cursor.is_none() {

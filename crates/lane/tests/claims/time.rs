@@ -1,7 +1,7 @@
 //! Points 9 to 12: expiry, delay, leases, retries.
 
 use expect_test::expect;
-use overtake_lane::{Address, Broker, Command, Options, Place, Publish, Settings, Step, Time};
+use overtake_lane::{Address, Broker, Command, Options, Place, Publish, Settings, Step, Time, VhostId};
 
 use crate::story::{check, check_with};
 
@@ -294,9 +294,9 @@ fn time_never_goes_back_when_the_clock_does() {
         place: Place(1),
     };
     broker.apply(Time(400), Command::Publish(publish), &mut Step::default()).expect("taken");
-    let (view, ..) = broker.message("q", "a").expect("it is there");
+    let (view, ..) = broker.message(VhostId::DEFAULT, "q", "a").expect("it is there");
     assert_eq!((view.since, view.expires, broker.now()), (Time(1_000), Some(Time(1_100)), Time(1_000)));
     broker.tick(Time(1_100), &mut Step::default());
     broker.tick(Time(2), &mut Step::default());
-    assert!(broker.message("q", "a").is_err(), "what has expired stays expired");
+    assert!(broker.message(VhostId::DEFAULT, "q", "a").is_err(), "what has expired stays expired");
 }

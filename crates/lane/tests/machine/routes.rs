@@ -1,18 +1,20 @@
 //! Exchanges of all kinds that look at each binding for itself, bound at random: what the indices find is what looking at every binding finds, a recovery finds the
-//! same, and nothing is left of what is deleted.
+//! same, nothing is left of what is deleted, and nothing that is done in one virtual host is seen in another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Broker, Command, Destination, Envelope, ExchangeKind, ExchangeSettings, Fact, HeaderValue,
-    Headers, HeadersMatch, MetadataEntry, Options, Refusal, Step, Time, Topology, topic_matches,
+    Asker, Binding, Broker, Command, Destination, Envelope, ExchangeKind, ExchangeSettings, Fact,
+    HeaderValue, Headers, HeadersMatch, MetadataEntry, Options, Refusal, Step, Time, Topology, VhostId,
+    VhostSettings, VhostView, topic_matches,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
 const EXCHANGES: [&str; 5] = ["v", "w", "x", "y", "z"];
 const QUEUES: [&str; 3] = ["a", "b", "c"];
+const VHOSTS: [&str; 3] = ["/", "s", "t"];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -23,6 +25,10 @@ enum Op {
     Bind(Box<Binding>),
     Unbind(prop::sample::Index),
     Set(Vec<MetadataEntry>),
+    /// All that follows is asked there.
+    At(&'static str),
+    DeclareVhost(&'static str, VhostSettings),
+    DeleteVhost(&'static str),
     Restart,
 }
 
@@ -74,6 +80,16 @@ fn entries() -> impl Strategy<Value = MetadataEntry> {
     })
 }
 
+fn vhost_settings() -> impl Strategy<Value = VhostSettings> {
+    let text =
+        || prop_oneof![2 => Just(String::new()), 1 => Just("x".to_owned()), 1 => Just("\n".to_owned())];
+    let most = || prop::option::weighted(0.3, 0..4_u64);
+    (text(), text(), most(), most()).prop_map(|(description, tag, max_queues, max_connections)| {
+        let tags = if tag.is_empty() { Vec::new() } else { vec![tag] };
+        VhostSettings { description, tags, max_queues, max_connections }
+    })
+}
+
 fn ops() -> impl Strategy<Value = Op> {
     let exchange = || select(&EXCHANGES[..]);
     let queue = || select(&QUEUES[..]);
@@ -85,6 +101,9 @@ fn ops() -> impl Strategy<Value = Op> {
         12 => bindings().prop_map(Op::Bind),
         2 => any::<prop::sample::Index>().prop_map(Op::Unbind),
         2 => prop::collection::vec(entries(), 0..4).prop_map(Op::Set),
+        3 => select(&VHOSTS[..]).prop_map(Op::At),
+        3 => (select(&VHOSTS[..]), vhost_settings()).prop_map(|(name, settings)| Op::DeclareVhost(name, settings)),
+        1 => select(&VHOSTS[..]).prop_map(Op::DeleteVhost),
         1 => Just(Op::Restart),
     ]
 }
@@ -168,6 +187,11 @@ struct World {
     broker: Broker,
     /// Made of nothing but facts.
     folded: Broker,
+    /// Where everything is asked.
+    vhost: VhostId,
+    /// What is said of each virtual host, as anybody would keep it, and the number it had last.
+    vhosts: BTreeMap<&'static str, VhostSettings>,
+    numbers: BTreeMap<&'static str, VhostId>,
     /// What was set, as anybody would keep it.
     metadata: BTreeMap<Arc<str>, Arc<[u8]>>,
 }
@@ -175,7 +199,16 @@ struct World {
 impl World {
     fn ask(&mut self, command: Command) -> Result<(), Refusal> {
         let mut step = Step::default();
-        let result = self.broker.apply(Time(0), command, &mut step).map(|_| ());
+        let others = |broker: &Broker| -> Vec<(VhostView, String)> {
+            let others = broker.vhosts().filter(|view| view.vhost != self.vhost);
+            let topology = |id| format!("{:?}", broker.topology(id).expect("it is there"));
+            others.map(|view| (view.clone(), topology(view.vhost))).collect()
+        };
+        let is_inside = !matches!(command, Command::DeclareVhost { .. } | Command::DeleteVhost { .. });
+        let before = others(&self.broker);
+        let asker = Asker::in_vhost(self.vhost);
+        let result = self.broker.apply_by(Time(0), asker, command, &mut step).map(|_| ());
+        assert!(!is_inside || others(&self.broker) == before, "nothing of it is seen elsewhere");
         self.fold(&step.facts);
         result
     }
@@ -199,8 +232,10 @@ impl World {
             }
             Op::Bind(binding) => self.ask(Command::Bind(binding)),
             Op::Unbind(index) => {
-                let bound = self.broker.topology().exchanges().flat_map(|(_, exchange)| exchange.bindings());
-                let bound: Vec<Binding> = bound.cloned().collect();
+                let here = self.broker.topology(self.vhost);
+                let exchanges = here.iter().flat_map(|here| here.exchanges());
+                let bound: Vec<Binding> =
+                    exchanges.flat_map(|(_, exchange)| exchange.bindings().cloned()).collect();
                 if bound.is_empty() {
                     Ok(())
                 } else {
@@ -208,6 +243,12 @@ impl World {
                 }
             }
             Op::Set(entries) => self.set(entries),
+            Op::At(name) => {
+                self.vhost = self.numbers[name];
+                Ok(())
+            }
+            Op::DeclareVhost(name, settings) => self.declare_vhost(name, settings),
+            Op::DeleteVhost(name) => self.delete_vhost(name),
             Op::Restart => {
                 self.restart();
                 Ok(())
@@ -227,6 +268,47 @@ impl World {
         result
     }
 
+    fn declare_vhost(&mut self, name: &'static str, settings: VhostSettings) -> Result<(), Refusal> {
+        let is_sound = !settings.description.contains('\n') && !settings.tags.contains(&"\n".to_owned());
+        let declare = Command::DeclareVhost { name: name.into(), settings: Box::new(settings.clone()) };
+        self.ask(declare).map_or_else(
+            |refusal| assert_eq!((refusal, is_sound), (Refusal::VhostInvalid, false)),
+            |()| {
+                let vhost = self.broker.vhost(name).expect("it is declared").vhost;
+                let is_new = self.vhosts.insert(name, settings).is_none();
+                let before = self.numbers.insert(name, vhost).expect("each has one");
+                assert_eq!(before != vhost, is_new, "no number is used twice");
+            },
+        );
+        Ok(())
+    }
+
+    fn delete_vhost(&mut self, name: &'static str) -> Result<(), Refusal> {
+        let expected = match self.vhosts.contains_key(name) {
+            _ if name == "/" => Err(Refusal::VhostReserved),
+            true => Ok(()),
+            false => Err(Refusal::NoSuchVhost),
+        };
+        assert_eq!(self.ask(Command::DeleteVhost { name: name.into() }), expected);
+        if expected.is_ok() {
+            self.vhosts.remove(name);
+            assert_eq!(self.broker.topology(self.numbers[name]).err(), Some(Refusal::NoSuchVhost));
+        }
+        expected
+    }
+
+    fn check_vhosts(&self) {
+        let views: Vec<VhostView> = self.broker.vhosts().collect();
+        let said: Vec<(&str, &VhostSettings)> =
+            views.iter().map(|view| (&*view.name, &view.settings)).collect();
+        assert_eq!(said, self.vhosts.iter().map(|(name, settings)| (*name, settings)).collect::<Vec<_>>());
+        for view in views {
+            let queues = self.broker.views(Time(0), view.vhost, None).expect("it is there");
+            assert_eq!(queues.count() as u64, view.queues, "queues of {}", view.name);
+            self.check_bindings(view.vhost);
+        }
+    }
+
     fn check_metadata(&self) {
         assert!(self.broker.metadata().eq(&self.metadata), "what was set is there, by key");
         let size = self.broker.metadata_size();
@@ -243,17 +325,18 @@ impl World {
         self.broker = self.folded.clone();
         self.broker.wake(Time(0), &mut step);
         self.fold(&step.facts);
-        let durable = self.broker.topology().exchanges().all(|(_, exchange)| exchange.settings.durable);
-        assert!(durable, "only what is durable is there after a restart");
+        let all = || self.broker.vhosts().filter_map(|view| self.broker.topology(view.vhost).ok());
+        let durable = |all: &Topology| all.exchanges().all(|(_, exchange)| exchange.settings.durable);
+        assert!(all().all(durable), "only what is durable is there after a restart");
     }
 
-    fn check_bindings(&self) {
-        let topology = self.broker.topology();
+    fn check_bindings(&self, vhost: VhostId) {
+        let topology = self.broker.topology(vhost).expect("it is there");
         let mut bound: Vec<&Binding> =
             topology.exchanges().flat_map(|(_, exchange)| exchange.bindings()).collect();
         for binding in &bound {
             match &binding.to {
-                Destination::Queue(queue) => assert!(self.broker.id_of(queue).is_ok(), "{binding:?}"),
+                Destination::Queue(queue) => assert!(self.broker.id_of(vhost, queue).is_ok(), "{binding:?}"),
                 Destination::Exchange(exchange) => {
                     assert!(topology.exchange(exchange).is_some(), "{binding:?}")
                 }
@@ -269,7 +352,7 @@ impl World {
     }
 
     fn check_routes(&self, letter: &Envelope<'_>) {
-        let topology = self.broker.topology();
+        let Ok(topology) = self.broker.topology(self.vhost) else { return };
         let plain = Plain::of(topology);
         for name in EXCHANGES {
             let Ok(route) = topology.route(name, letter) else {
@@ -292,10 +375,17 @@ proptest! {
         letters in prop::collection::vec((prop::collection::vec(select(vec!["", "k", "k.l", "l", "k.k.l"]), 1..3), headers()), 1..4),
     ) {
         let new = || Broker::new(Options::default());
-        let mut world = World { broker: new(), folded: new(), metadata: BTreeMap::new() };
+        let mut world = World {
+            broker: new(),
+            folded: new(),
+            vhost: VhostId::DEFAULT,
+            vhosts: BTreeMap::from([("/", VhostSettings::default())]),
+            numbers: BTreeMap::from([("/", VhostId::DEFAULT), ("s", VhostId(u32::MAX)), ("t", VhostId(u32::MAX))]),
+            metadata: BTreeMap::new(),
+        };
         for op in QUEUES.map(Op::DeclareQueue).into_iter().chain(ops) {
             world.run(op);
-            world.check_bindings();
+            world.check_vhosts();
             world.check_metadata();
             for (keys, headers) in &letters {
                 world.check_routes(&Envelope { keys, marks: headers });

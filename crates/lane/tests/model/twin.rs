@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use overtake_lane::{
     Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, LeaseId, Options, Outcome, Place,
-    Priority, Publish, Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time, UrgentCredit, Which,
+    Priority, Publish, Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time, UrgentCredit, VhostId, Which,
 };
 
 use crate::model::{Back, Model, Rules, Stand, Tally};
@@ -63,7 +63,7 @@ impl Twin {
 
     /// All that can be seen is the same.
     pub(crate) fn compare_all(&self) {
-        let views = crate::watch::browse(&self.broker, "q", BrowseOrder::Published);
+        let views = crate::watch::browse(&self.broker, VhostId::DEFAULT, "q", BrowseOrder::Published);
         let mut by_seq: Vec<_> = self.model.messages.iter().collect();
         by_seq.sort_by_key(|message| message.seq);
         assert_eq!(views.len(), by_seq.len(), "messages that are there");
@@ -81,7 +81,7 @@ impl Twin {
             assert_eq!((view.status, view.due.or(view.deadline)), stand, "message {}", message.seq);
             assert_eq!(view.expires, message.expires.some());
             if self.model.rules.aging_ms.is_none() {
-                let (_, position, own) = self.broker.message("q", &view.id).expect("there");
+                let (_, position, own) = self.broker.message(VhostId::DEFAULT, "q", &view.id).expect("there");
                 assert_eq!(
                     position.zip(own),
                     self.model.position(message.seq),
@@ -91,7 +91,7 @@ impl Twin {
             }
         }
         let now = self.model.now;
-        for lane in self.broker.view(now, "q").expect("there").lanes {
+        for lane in self.broker.view(now, VhostId::DEFAULT, "q").expect("there").lanes {
             let tally = self.model.tallies.get(&lane.level).copied().unwrap_or_default();
             let seen = Tally {
                 published: lane.published,

@@ -24,6 +24,7 @@
 //! | `settings {…}` · `delete r` · `in r` | another queue; new settings for this one; its end; look at it |
 //! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `set a=1 -b`, `set? a=1` · `metadata` | sets and removes, the second says by how many facts; what is set. `*9` is nine bytes |
+//! | `vhost v queues=2 about=x tag=y` · `drop-vhost v` · `at v` · `vhosts` | makes one or changes it; its end; all that follows is asked there; how many queues are where |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
 //! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
@@ -33,10 +34,10 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use overtake_lane::{
-    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
+    Address, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
     ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView, MetadataEntry,
     Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route,
-    Seq, SessionId, Settings, Status, Step, Time, UrgentCredit, Which, WindowId,
+    Seq, SessionId, Settings, Status, Step, Time, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -75,11 +76,12 @@ fn check_positions_of(settings: &str, story: &str, keep: Option<usize>) {
     for step in story.split('·') {
         stage.act(step.trim());
         let broker = &stage.watch.broker;
-        let order = browse(broker, "q", BrowseOrder::Dispatch);
+        let order = browse(broker, VhostId::DEFAULT, "q", BrowseOrder::Dispatch);
         let ready = order.iter().filter(|view| view.status == Status::Ready);
         for (at, view) in ready.clone().enumerate() {
             let own = ready.clone().take(at).filter(|other| other.lane == view.lane).count() as u64;
-            let (_, position, in_priority) = broker.message("q", &view.id).expect("it is there");
+            let (_, position, in_priority) =
+                broker.message(VhostId::DEFAULT, "q", &view.id).expect("it is there");
             assert_eq!((position, in_priority), (Some(at as u64), Some(own)), "{settings}: {view:?}");
         }
     }
@@ -109,8 +111,10 @@ struct Stage {
     /// By name, in the order they were given.
     receipts: BTreeMap<String, Vec<Receipt>>,
     consumers: BTreeMap<String, ConsumerId>,
-    /// Who asks.
-    session: Option<SessionId>,
+    /// Who asks, and where.
+    asker: Asker,
+    /// Every virtual host there ever was.
+    vhosts: BTreeMap<String, VhostId>,
     next: u64,
 }
 
@@ -140,7 +144,8 @@ impl Stage {
             places: BTreeMap::new(),
             receipts: BTreeMap::new(),
             consumers: BTreeMap::new(),
-            session: None,
+            asker: Asker::default(),
+            vhosts: BTreeMap::from([("/".to_owned(), VhostId::DEFAULT)]),
             next: 1,
         }
     }
@@ -156,9 +161,9 @@ impl Stage {
         }
         if let Some(rest) = step.strip_prefix("by ") {
             let (name, step) = rest.split_once(' ').expect("by SESSION STEP");
-            self.session = Some(session(name));
+            self.asker.session = Some(session(name));
             self.act(step);
-            self.session = None;
+            self.asker.session = None;
             return;
         }
         let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
@@ -233,6 +238,16 @@ impl Stage {
             }),
             "bind" => self.run(Command::Bind(Box::new(binding(&words)))),
             "unbind" => self.run(Command::Unbind(Box::new(binding(&words)))),
+            "vhost" => {
+                let settings = Box::new(vhost_settings(&words));
+                self.run(Command::DeclareVhost { name: words.plain[0].into(), settings });
+                if let Ok(view) = self.watch.broker.vhost(words.plain[0]) {
+                    self.vhosts.insert(view.name.to_string(), view.vhost);
+                }
+            }
+            "drop-vhost" => self.run(Command::DeleteVhost { name: words.plain[0].into() }),
+            "at" => self.asker.vhost = self.vhosts[words.plain[0]],
+            "vhosts" => self.say_vhosts(),
             "set" | "set?" => self.set(rest, verb.len() > 3),
             "metadata" => self.say_metadata(),
             "hold" | "go" => {
@@ -258,12 +273,16 @@ impl Stage {
 
     // ---- asking ----
 
+    fn ask(&mut self, command: Command) -> (Result<Reply, Refusal>, Step) {
+        let asker = self.asker;
+        if asker == Asker::default() {
+            return self.watch.apply(command);
+        }
+        self.watch.apply(Command::By { asker, command: Box::new(command) })
+    }
+
     fn run(&mut self, command: Command) {
-        let command = match self.session {
-            Some(session) => Command::By { session, command: Box::new(command) },
-            None => command,
-        };
-        let (reply, step) = self.watch.apply(command);
+        let (reply, step) = self.ask(command);
         let got = if let Ok(Reply::Got(ready)) = &reply { Some(*ready) } else { None };
         match reply {
             Err(refusal) => self.said.push(no(refusal)),
@@ -367,7 +386,7 @@ impl Stage {
 
     fn publish(&mut self, text: &str, tell: bool) {
         let (name, publish) = self.message(text);
-        let (reply, step) = self.watch.apply(Command::Publish(publish));
+        let (reply, step) = self.ask(Command::Publish(publish));
         match reply {
             Err(refusal) => self.said.push(no(refusal)),
             Ok(Reply::Published(copies)) => {
@@ -458,7 +477,7 @@ impl Stage {
     }
 
     fn find(&self, name: &str) -> Option<MessageView> {
-        let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Published);
+        let all = browse(&self.watch.broker, self.asker.vhost, &self.queue, BrowseOrder::Published);
         all.into_iter().find(|view| self.places[&self.watch.first_place(view.place)] == name)
     }
 
@@ -497,12 +516,32 @@ impl Stage {
     }
 
     fn say_queues(&mut self) {
-        let names = self.watch.broker.views(self.watch.now, None).map(|view| view.name.to_string());
-        self.said.push(names.collect::<Vec<_>>().join(" "));
+        let views = self.watch.broker.views(self.watch.now, self.asker.vhost, None);
+        self.said.push(match views {
+            Err(refusal) => no(refusal),
+            Ok(views) => views.map(|view| view.name.to_string()).collect::<Vec<_>>().join(" "),
+        });
+    }
+
+    /// `/:1 v:2 about x, tag y, queues 5`.
+    fn say_vhosts(&mut self) {
+        let all = self.watch.broker.vhosts().map(|view| {
+            let VhostSettings { description, tags, max_queues, max_connections } = view.settings;
+            let words = [
+                (!description.is_empty()).then(|| format!("about {description}")),
+                (!tags.is_empty()).then(|| format!("tag {}", tags.join("+"))),
+                max_queues.map(|most| format!("queues {most}")),
+                max_connections.map(|most| format!("connections {most}")),
+            ];
+            let words: Vec<String> = words.into_iter().flatten().collect();
+            let space = if words.is_empty() { "" } else { " " };
+            format!("{}:{}{space}{}", view.name, view.queues, words.join(", "))
+        });
+        self.said.push(all.collect::<Vec<_>>().join(" "));
     }
 
     fn say_left(&mut self) {
-        let all = browse(&self.watch.broker, &self.queue, BrowseOrder::Dispatch);
+        let all = browse(&self.watch.broker, self.asker.vhost, &self.queue, BrowseOrder::Dispatch);
         let groups =
             [Status::Ready, Status::Delayed, Status::Leased, Status::Dead].into_iter().filter_map(|status| {
                 let names = all
@@ -518,7 +557,7 @@ impl Stage {
     }
 
     fn say_order(&mut self, order: BrowseOrder) {
-        let all = browse(&self.watch.broker, &self.queue, order);
+        let all = browse(&self.watch.broker, self.asker.vhost, &self.queue, order);
         self.said.push(
             all.iter()
                 .map(|view| self.places[&self.watch.first_place(view.place)].as_str())
@@ -528,7 +567,11 @@ impl Stage {
     }
 
     fn say_lanes(&mut self) {
-        let view = self.watch.broker.view(self.watch.now, &self.queue).expect("the queue is there");
+        let view = self
+            .watch
+            .broker
+            .view(self.watch.now, self.asker.vhost, &self.queue)
+            .expect("the queue is there");
         let lanes = view.lanes.iter().map(|lane| {
             let counts = [
                 ("ready", lane.ready),
@@ -557,7 +600,7 @@ impl Stage {
 
     fn say_position(&mut self, name: &str) {
         let id = self.find(name).map_or(name.to_owned(), |view| view.id);
-        let said = match self.watch.broker.message(&self.queue, &id) {
+        let said = match self.watch.broker.message(self.asker.vhost, &self.queue, &id) {
             Err(refusal) => no(refusal),
             Ok((_, position, in_priority)) => format!("{name}@{}/{}", number(position), number(in_priority)),
         };
@@ -650,6 +693,15 @@ fn window(number: &str) -> WindowId {
     WindowId { session: session("s"), number: number.parse().expect("the number of a window") }
 }
 
+fn vhost_settings(words: &Words<'_>) -> VhostSettings {
+    VhostSettings {
+        description: words.keys.get("about").map_or(String::new(), |word| text(word)),
+        tags: words.keys.get("tag").map_or(Vec::new(), |tags| tags.split('+').map(text).collect()),
+        max_queues: words.number("queues"),
+        max_connections: words.number("connections"),
+    }
+}
+
 fn status(word: &str) -> Status {
     match word {
         "ready" => Status::Ready,
@@ -695,12 +747,16 @@ fn binding(words: &Words<'_>) -> Binding {
     }
 }
 
-/// `key=value`, `-key`; `*9` for nine bytes.
-fn entry(word: &str) -> MetadataEntry {
-    let text = |word: &str| match word.strip_prefix('*') {
+/// `*9` for nine bytes.
+fn text(word: &str) -> String {
+    match word.strip_prefix('*') {
         Some(len) => "x".repeat(len.parse().expect("a length")),
         None => word.to_owned(),
-    };
+    }
+}
+
+/// `key=value`, `-key`.
+fn entry(word: &str) -> MetadataEntry {
     match (word.strip_prefix('-'), word.split_once('=')) {
         (Some(key), _) => MetadataEntry::remove(&text(key)),
         (None, Some((key, value))) => MetadataEntry::set(&text(key), text(value).as_bytes()),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Backlog, Broker, BrowseOrder, Command, ConsumerId, Destination, Effect, Fact, Message, MessageView,
-    Options, Place, Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time,
+    Options, Place, Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time, VhostId,
 };
 use post::Post;
 use shelf::{Shelf, run_of};
@@ -248,7 +248,7 @@ impl Watch {
         check_lanes(&self.broker, self.now);
         let outstanding = self
             .broker
-            .views(self.now, None)
+            .all_views(self.now)
             .flat_map(|view| view.lanes)
             .map(|lane| lane.leased + lane.delayed);
         assert_eq!(self.broker.outstanding(), outstanding.sum::<u64>(), "leased and delayed in all queues");
@@ -353,8 +353,8 @@ impl Watch {
             if view.status == Status::Leased && message.state == State::Ready {
                 assert!(again.count <= message.count, "a fold counts leases that were not given");
                 again.count = message.count;
-                let name = self.broker.name(at.0).expect("its queue is there");
-                let settings = self.broker.settings(name).expect("its queue is there");
+                let (vhost, name) = whereabouts(&self.broker, at.0);
+                let settings = self.broker.settings(vhost, name).expect("its queue is there");
                 may_change |= message.expires <= self.now || settings.last_value.is_some();
             }
             assert_eq!(&again, message, "live and folded");
@@ -365,18 +365,18 @@ impl Watch {
         let mut step = Step::default();
         self.folded.clone().wake(self.now, &mut step);
         // But what only a restart ends.
-        let is_passing = |to: &Destination| match to {
+        let is_passing = |vhost: VhostId, to: &Destination| match to {
             Destination::Queue(name) => {
-                self.broker.view(self.now, name).is_ok_and(|view| !view.identity.is_lasting())
+                self.broker.view(self.now, vhost, name).is_ok_and(|view| !view.identity.is_lasting())
             }
             Destination::Exchange(_) => false,
         };
         step.facts.retain(|fact| match fact {
             Fact::ExchangeDeleted { .. } => false,
-            Fact::Unbound(binding) => !is_passing(&binding.to),
+            Fact::Unbound { vhost, binding } => !is_passing(*vhost, &binding.to),
             _ => true,
         });
-        let passing = self.broker.views(self.now, None).filter(|view| !view.identity.is_lasting());
+        let passing = self.broker.all_views(self.now).filter(|view| !view.identity.is_lasting());
         let mut passing: Vec<Fact> = passing.map(|view| Fact::QueueDeleted { queue: view.queue }).collect();
         passing.sort_by_key(|fact| match fact {
             Fact::QueueDeleted { queue } => *queue,
@@ -392,8 +392,8 @@ impl Watch {
     fn check_ids(&self) {
         for ((queue, seq), message) in stored(&self.broker) {
             let Some(id) = message.id().filter(|_| message.state != State::Dead) else { continue };
-            let name = self.broker.name(queue).expect("its queue is there");
-            let (found, _, _) = self.broker.message(name, id).expect("a pending id is found");
+            let (vhost, name) = whereabouts(&self.broker, queue);
+            let (found, _, _) = self.broker.message(vhost, name, id).expect("a pending id is found");
             assert_eq!(found.seq, seq, "the pending message of {id}");
         }
     }
@@ -437,18 +437,26 @@ pub(crate) fn stored(broker: &Broker) -> BTreeMap<(QueueId, Seq), Message> {
     facts.collect()
 }
 
+/// In which virtual host a queue is, and by which name.
+fn whereabouts(broker: &Broker, queue: QueueId) -> (VhostId, &str) {
+    let vhost = broker.vhost_of(queue).expect("its queue is there");
+    (vhost, broker.name(queue).expect("its queue is there"))
+}
+
 /// Every message of a queue, in an order.
-pub(crate) fn browse(broker: &Broker, queue: &str, order: BrowseOrder) -> Vec<MessageView> {
+pub(crate) fn browse(broker: &Broker, vhost: VhostId, queue: &str, order: BrowseOrder) -> Vec<MessageView> {
     let query = Query { order, limit: usize::MAX, ..Query::default() };
-    broker.browse(queue, &query, &mut |_| true).expect("the queue is there").0
+    broker.browse(vhost, queue, &query, &mut |_| true).expect("the queue is there").0
 }
 
 /// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
 fn check_lanes(broker: &Broker, now: Time) {
-    for view in broker.views(now, None) {
-        let published = browse(broker, &view.name, BrowseOrder::Published);
-        let dispatch: BTreeSet<Seq> =
-            browse(broker, &view.name, BrowseOrder::Dispatch).iter().map(|message| message.seq).collect();
+    for view in broker.all_views(now) {
+        let published = browse(broker, view.vhost, &view.name, BrowseOrder::Published);
+        let dispatch: BTreeSet<Seq> = browse(broker, view.vhost, &view.name, BrowseOrder::Dispatch)
+            .iter()
+            .map(|message| message.seq)
+            .collect();
         assert_eq!(dispatch, published.iter().map(|message| message.seq).collect(), "both orders show all");
         for lane in &view.lanes {
             let count = |status| {

@@ -3,6 +3,7 @@
 use overtake_amqp::FrameWriter;
 use overtake_amqp::method::{basic, channel as wire_channel, confirm, connection, tx};
 use overtake_engine::NewMessage;
+use overtake_lane::VhostId;
 use overtake_properties::{Fields, Short, ShortText};
 
 use super::channel::{Channel, Expect, Mode, Queue, Sent};
@@ -169,7 +170,10 @@ impl World {
         let body_max = self.plan.body_max;
         if !self.names.exchanges.is_empty() && self.chance.amqp.once_in(8) {
             let exchange = self.chance.amqp.one_of(&self.names.exchanges);
-            let is_there = |life: &Life| life.core.broker().topology().exchange(&exchange).is_some();
+            let here = |life: &Life| {
+                life.core.broker().topology(VhostId::DEFAULT).map(|all| all.exchange(&exchange).is_some())
+            };
+            let is_there = |life: &Life| here(life) == Ok(true);
             // One that is not there costs the channel.
             if !self.life.as_ref().is_some_and(is_there) && !self.chance.amqp.once_in(10) {
                 return letters::draw(&mut self.chance.amqp, "", "a0", body_max);

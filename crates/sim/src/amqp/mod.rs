@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Event, Failure as Failed, NewMessage, Refused};
-use overtake_lane::{ConsumerId, Receipt, SessionId};
+use overtake_lane::{Asker, ConsumerId, Receipt, SessionId};
 
 use crate::book::asked_by;
 use crate::failure::{Checked, Failure};
@@ -120,7 +120,7 @@ impl Peers {
 impl World {
     /// A session that starts a consumer hears what it gets.
     pub(crate) fn learn_consumer(&mut self, life: &Life, request: &Request) {
-        if let (Some(session), Request::Consume { consumer, .. }) = asked_by(request)
+        if let (Asker { session: Some(session), .. }, Request::Consume { consumer, .. }) = asked_by(request)
             && self.peers.wires.contains_key(&session)
             && life.core.broker().has_consumer(*consumer)
         {

@@ -1,6 +1,7 @@
 //! Queues of clients that speak AMQP: what of one name is nearly always declared the same.
 
 use overtake_amqp::method::{basic, queue};
+use overtake_lane::VhostId;
 use overtake_properties::{Short, ShortText, Table, TableBuilder, Value};
 
 use super::channel::{Expect, Queue, Taking};
@@ -89,7 +90,7 @@ impl World {
     }
 
     fn known(&self, name: String) -> Queue {
-        let id = self.audit.queues.iter().find(|(_, seen)| *seen.name == *name).map(|(id, _)| *id);
+        let id = self.audit.named(VhostId::DEFAULT, &name).map(|(id, _)| id);
         Queue { name, id }
     }
 

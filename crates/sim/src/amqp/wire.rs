@@ -10,7 +10,7 @@ use overtake_amqp::method::Method;
 use overtake_amqp_session::{Conversation, Everything, Options, Wish};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask, Event};
-use overtake_lane::{Command, ConsumerId, SessionId};
+use overtake_lane::{Asker, Command, ConsumerId, SessionId};
 
 use super::side::Side;
 use super::{Habits, Peer};
@@ -228,7 +228,7 @@ impl World {
                 wire.heard.extend(token.map(|token| Event::Answer { token, result: Ok(made_up) }));
                 continue;
             }
-            let request = Request::By { session, request: Box::new(request) };
+            let request = Request::By { asker: Asker::connected(session), request: Box::new(request) };
             self.ask_as(Who::Session(session, token), request);
         }
     }

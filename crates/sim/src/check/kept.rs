@@ -42,7 +42,7 @@ impl Kept {
         let is_single = messages.len() == 1;
         let is_direct = messages.iter().all(|message| matches!(message.to, Target::Queue(_)));
         let named = copies.iter().enumerate().filter_map(|(at, copy): (usize, &PublishedCopy)| {
-            let queue = broker.id_of(&copy.queue).ok()?;
+            let queue = broker.id_of(step.vhost, &copy.queue).ok()?;
             let of = if is_single { 0 } else { at };
             let known = (is_single || is_direct) && !copy.duplicate;
             let mark = if known { mark_of(messages[of].content.content_type()) } else { None };
@@ -103,14 +103,18 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
     let ended = Ended::of(book, step);
     for (queue, seen) in &step.before.queues {
         let Some(after) = step.after.queues.get(queue) else {
-            let deleted = matches!(step.request, Some(Request::Do(Command::DeleteQueue { name, .. })) if *name == seen.name);
+            let deleted = match step.request {
+                Some(Request::Do(Command::DeleteQueue { name, .. })) => is_meant(step, name, seen),
+                Some(Request::Do(Command::DeleteVhost { name })) => step.before.vhosts[&seen.vhost] == *name,
+                _ => false,
+            };
             let ended = deleted || book.may_end(*queue, step.request);
             hold(ended, Promise::Kept, || format!("queue {} is gone and nobody deleted it", seen.name))?;
             continue;
         };
         let has_arrivals = after.next_seq > seen.next_seq;
         for message in seen.messages.iter().filter(|message| after.find(message.seq).is_none()) {
-            if !may_leave(book, step, &ended, (*queue, &seen.name), message, has_arrivals) {
+            if !may_leave(book, step, &ended, (*queue, seen), message, has_arrivals) {
                 return broken(
                     Promise::Kept,
                     format!("message {message:?} left {} for no reason", seen.name),
@@ -121,7 +125,7 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
             let settings = &book.settings[queue];
             let came_back =
-                matches!(step.request, Some(Request::Replay { queue, .. }) if **queue == *seen.name);
+                matches!(step.request, Some(Request::Replay { queue, .. }) if is_meant(step, queue, seen));
             hold(settings.dead_letter_evicted && (has_arrivals || came_back), Promise::Kept, || {
                 format!("message {message:?} of {} paid for nobody", seen.name)
             })?;
@@ -129,6 +133,11 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         }
     }
     Ok(())
+}
+
+/// Whether a name that was asked for is that of a queue.
+fn is_meant(step: &Step<'_>, name: &str, seen: &Seen) -> bool {
+    seen.vhost == step.vhost && *seen.name == *name
 }
 
 /// Whether a message is a dead letter since this step, because its queue was full.
@@ -196,19 +205,19 @@ fn may_leave(
     book: &Book,
     step: &Step<'_>,
     ended: &Ended,
-    queue: (QueueId, &str),
+    queue: (QueueId, &Seen),
     message: &Message,
     has_arrivals: bool,
 ) -> bool {
-    let named: BTreeSet<&str> = match step.request {
+    let is_named = match step.request {
         Some(
-            Request::Remove { queue, .. }
-            | Request::Replay { queue, .. }
-            | Request::Do(Command::Purge { queue, .. }),
-        ) => BTreeSet::from([&**queue]),
-        _ => BTreeSet::new(),
+            Request::Remove { queue: name, .. }
+            | Request::Replay { queue: name, .. }
+            | Request::Do(Command::Purge { queue: name, .. }),
+        ) => is_meant(step, name, queue.1),
+        _ => false,
     };
-    if named.contains(queue.1) || step.given.contains(&(queue.0, message.seq)) {
+    if is_named || step.given.contains(&(queue.0, message.seq)) {
         return true;
     }
     let settings = &book.settings[&queue.0];

@@ -14,20 +14,22 @@ pub(crate) mod order;
 pub(crate) mod pick;
 pub(crate) mod refold;
 pub(crate) mod route;
+pub(crate) mod vhosts;
 
 use std::collections::BTreeSet;
 
 use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Message, QueueId, Seq, Time};
+use overtake_lane::{Message, QueueId, Seq, Time, VhostId};
 
 use crate::audit::Audit;
 
 /// One step of an engine, as the checkers see it.
 pub(crate) struct Step<'a> {
     pub(crate) now: Time,
-    /// What was asked and answered at once; `None` when time passed.
-    /// Whoever asked.
+    /// Where it was asked.
+    pub(crate) vhost: VhostId,
+    /// What was asked and answered at once, by whomever; `None` when time passed.
     pub(crate) request: Option<&'a Request>,
     pub(crate) result: Option<&'a Result<Answer, Refused>>,
     pub(crate) before: &'a Audit,
@@ -39,10 +41,15 @@ pub(crate) struct Step<'a> {
 impl Step<'_> {
     /// Messages that came by being published, those given at once not among them.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = (QueueId, &Message)> {
+        self.newest().filter(|(_, message)| message.deaths().is_none())
+    }
+
+    /// Messages that came, by whichever way.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = (QueueId, &Message)> {
         self.after.queues.iter().flat_map(|(queue, seen)| {
             let next = self.before.queues.get(queue).map_or(Seq(0), |seen| seen.next_seq);
             let newest = seen.messages.iter().rev().take_while(move |message| message.seq >= next);
-            newest.filter(|message| message.deaths().is_none()).map(move |message| (*queue, message))
+            newest.map(move |message| (*queue, message))
         })
     }
 }
@@ -53,6 +60,7 @@ pub(crate) struct Checks {
     pub(crate) kept: kept::Kept,
     pub(crate) gone: gone::Gone,
     pub(crate) metadata: metadata::Remembered,
+    pub(crate) vhosts: vhosts::Declared,
     pub(crate) denied: denied::Denied,
     pub(crate) pick: pick::Pick,
     pub(crate) refold: refold::Snapshots,

@@ -5,6 +5,7 @@ use overtake_engine::{LeasedMessage, Refused};
 use overtake_lane::{Command, Receipt, Refusal};
 
 use crate::book::Book;
+use crate::check::Step;
 use crate::failure::{Checked, Promise, broken, hold};
 
 /// Before the book learns of a lease.
@@ -22,7 +23,12 @@ pub(crate) fn check_lent(book: &Book, message: &LeasedMessage) -> Checked {
 }
 
 /// Before the book learns of the settlements of a request.
-pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answer, Refused>) -> Checked {
+pub(crate) fn check_settled(
+    book: &Book,
+    step: &Step<'_>,
+    request: &Request,
+    result: &Result<Answer, Refused>,
+) -> Checked {
     let receipts: Vec<Receipt> = match request {
         Request::Do(Command::Settle { receipts, .. } | Command::Extend { receipts, .. }) => receipts.clone(),
         Request::Publish { settlements, .. } => settlements.iter().map(|(receipt, _)| *receipt).collect(),
@@ -31,7 +37,8 @@ pub(crate) fn check_settled(book: &Book, request: &Request, result: &Result<Answ
     let once = !matches!(request, Request::Do(Command::Extend { .. }));
     let holds = |at: usize| {
         let receipt = &receipts[at];
-        book.hold_of(receipt).is_some() && !(once && receipts[..at].contains(receipt))
+        let is_here = step.before.queues.get(&receipt.queue).is_some_and(|seen| seen.vhost == step.vhost);
+        is_here && book.hold_of(receipt).is_some() && !(once && receipts[..at].contains(receipt))
     };
     match result {
         Ok(Answer::Each(results)) => {

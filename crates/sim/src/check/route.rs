@@ -6,20 +6,27 @@ use std::sync::Arc;
 
 use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
-    Binding, Broker, Destination, Exchange, ExchangeKind, HeaderValue, HeadersMatch, topic_matches,
+    Binding, Broker, Destination, Exchange, ExchangeKind, HeaderValue, HeadersMatch, Topology, VhostId,
+    topic_matches,
 };
 
 use crate::failure::{Checked, Promise, hold};
 
 /// Of one message the copies that were answered. Publishing changes no exchange, so the broker may be asked afterwards.
-pub(crate) fn check(broker: &Broker, message: &NewMessage, copies: &[PublishedCopy]) -> Checked {
+pub(crate) fn check(
+    broker: &Broker,
+    vhost: VhostId,
+    message: &NewMessage,
+    copies: &[PublishedCopy],
+) -> Checked {
     let Target::Exchange { name, routing_key, more_keys, .. } = &message.to else { return Ok(()) };
-    if broker.topology().exchange(name).is_none() {
+    let Ok(topology) = broker.topology(vhost) else { return Ok(()) };
+    if topology.exchange(name).is_none() {
         return Ok(());
     }
     let keys: Vec<&str> = std::iter::once(routing_key).chain(more_keys).map(|key| &**key).collect();
-    let reached = reached(broker, name, &keys, message);
-    let known = |queue: &Arc<str>| broker.id_of(queue).is_ok();
+    let reached = reached(topology, name, &keys, message);
+    let known = |queue: &Arc<str>| broker.id_of(vhost, queue).is_ok();
     let seen: Vec<&str> = copies.iter().map(|copy| &*copy.queue).collect();
     let told =
         || format!("through {name} by {keys:?} a message went to {seen:?}, and {reached:?} are bound for it");
@@ -33,20 +40,21 @@ pub(crate) fn check(broker: &Broker, message: &NewMessage, copies: &[PublishedCo
 }
 
 /// As [`check`], where only the number of copies was told.
-pub(crate) fn check_count(broker: &Broker, message: &NewMessage, copies: u64) -> Checked {
+pub(crate) fn check_count(broker: &Broker, vhost: VhostId, message: &NewMessage, copies: u64) -> Checked {
     let Target::Exchange { name, routing_key, more_keys, .. } = &message.to else { return Ok(()) };
     let keys: Vec<&str> = std::iter::once(routing_key).chain(more_keys).map(|key| &**key).collect();
     if name.is_empty() {
-        let known = keys.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
+        let known = keys.iter().filter(|queue| broker.id_of(vhost, queue).is_ok()).count() as u64;
         return hold(copies == known, Promise::Routed, || {
             format!("{copies} copies of a message to {keys:?}")
         });
     }
-    let (is_all, queues) = match reached(broker, name, &keys, message) {
+    let topology = broker.topology(vhost).expect("it was published to");
+    let (is_all, queues) = match reached(topology, name, &keys, message) {
         Queues::All(queues) => (true, queues),
         Queues::Among(queues) => (false, queues),
     };
-    let known = queues.iter().filter(|queue| broker.id_of(queue).is_ok()).count() as u64;
+    let known = queues.iter().filter(|queue| broker.id_of(vhost, queue).is_ok()).count() as u64;
     hold(if is_all { copies == known } else { copies <= known }, Promise::Routed, || {
         format!(
             "through {name} by {keys:?} a message went to {copies} queues, and {queues:?} are bound for it"
@@ -67,14 +75,14 @@ enum Queues {
     Among(BTreeSet<Arc<str>>),
 }
 
-fn reached(broker: &Broker, from: &str, keys: &[&str], message: &NewMessage) -> Queues {
+fn reached(topology: &Topology, from: &str, keys: &[&str], message: &NewMessage) -> Queues {
     let mut exchanges = BTreeSet::from([Arc::<str>::from(from)]);
     let mut queues = BTreeSet::new();
     let (mut is_chosen, mut before) = (false, 0);
     while before < exchanges.len() {
         before = exchanges.len();
         for name in exchanges.clone() {
-            let Some(exchange) = broker.topology().exchange(&name) else { continue };
+            let Some(exchange) = topology.exchange(&name) else { continue };
             is_chosen |= exchange.settings.kind == ExchangeKind::ConsistentHash;
             for to in leads(exchange, keys, message) {
                 match to {

@@ -125,7 +125,7 @@ impl World {
     }
 
     fn some_seq(&mut self, queue: &str) -> Option<u64> {
-        let seen = self.audit.queues.values().find(|seen| &*seen.name == queue)?;
+        let (_, seen) = self.audit.named(self.here, queue)?;
         let count = seen.messages.len() as u64;
         let at = self.chance.workload.below(count.max(1)) as usize;
         seen.messages.get(at).map(|message| message.seq.0)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use overtake_engine::core::Request;
-use overtake_lane::{Command, Existing, Get, Identity, SessionId};
+use overtake_lane::{Asker, Command, Existing, Get, Identity, SessionId};
 
 use crate::draw;
 use crate::world::World;
@@ -41,7 +41,7 @@ impl World {
         let next = self.next_session + 1;
         let session = *self.clients[at].session.get_or_insert(SessionId(next));
         self.next_session = self.next_session.max(session.0);
-        Request::By { session, request: Box::new(request) }
+        Request::By { asker: Asker { session: Some(session), vhost: self.here }, request: Box::new(request) }
     }
 
     fn ends_session(&mut self, at: usize) {

@@ -4,6 +4,7 @@ mod admin;
 mod connected;
 mod publisher;
 mod taker;
+mod vhosts;
 mod wirer;
 
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, Refused};
 use overtake_lane::{
     Binding, Command, ConsumerId, Destination, ExchangeKind, ExchangeSettings, HeaderValue, Receipt,
-    SessionId, Settings,
+    SessionId, Settings, VhostId,
 };
 
+use crate::book::asked_by;
 use crate::draw;
 use crate::plan::Plan;
 use crate::rng::Rng;
@@ -58,6 +60,8 @@ pub(crate) struct Client {
     pub(crate) consumer: Option<ConsumerId>,
     /// Who it is, once it is connected.
     session: Option<SessionId>,
+    /// Where it asks.
+    vhost: VhostId,
     /// The lease it waits for.
     waits: Option<(u64, ConsumerId)>,
 }
@@ -80,6 +84,7 @@ impl Client {
             old: Vec::new(),
             consumer: None,
             session: None,
+            vhost: VhostId::DEFAULT,
             waits: None,
         };
         let mut all = Vec::new();
@@ -112,7 +117,7 @@ impl Client {
     /// The answer will never come.
     pub(crate) fn left_in_doubt(&mut self, ticket: u64, request: &Request) {
         self.no_longer_waits(ticket);
-        match request {
+        match asked_by(request).1 {
             Request::Publish { messages, settlements } if settlements.is_empty() => {
                 self.doubts.extend(messages.clone())
             }
@@ -160,6 +165,10 @@ impl World {
         self.acts += 1;
         let after = self.chance.schedule.heavy(self.plan.pace_us);
         self.at(after, Event::Act(at));
+        self.goes_somewhere(at);
+        if self.makes_vhosts(at) {
+            return;
+        }
         if self.makes_queue(at) || self.wires(at) || self.remembers(at) || self.connected(at) {
             return;
         }
@@ -173,6 +182,7 @@ impl World {
 
     fn asks(&mut self, at: usize, request: Request) -> u64 {
         self.clients[at].open += 1;
+        let request = self.said_here(request);
         self.ask(at, request)
     }
 
@@ -220,8 +230,8 @@ impl World {
     }
 
     pub(crate) fn settings_of(&self, name: &str) -> Option<&Settings> {
-        let (id, _) = self.audit.queues.iter().find(|(_, seen)| &*seen.name == name)?;
-        self.book.settings.get(id)
+        let (id, _) = self.audit.named(self.here, name)?;
+        self.book.settings.get(&id)
     }
 
     fn some_queue(&mut self) -> Arc<str> {

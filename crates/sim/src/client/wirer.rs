@@ -84,7 +84,8 @@ impl World {
 
     fn bound(&mut self, exchange: &str) -> Option<Binding> {
         let broker = self.life.as_ref()?.core.broker();
-        let bindings: Vec<Binding> = broker.topology().exchange(exchange)?.bindings().cloned().collect();
+        let there = broker.topology(self.here).ok()?.exchange(exchange)?;
+        let bindings: Vec<Binding> = there.bindings().cloned().collect();
         (!bindings.is_empty()).then(|| self.chance.wiring.one_of(&bindings))
     }
 

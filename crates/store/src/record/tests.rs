@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Binding, Death, DeathReason, Deaths, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
-    HeadersMatch, Message, Original, Place, Priority, Route, State,
+    HeadersMatch, Message, Original, Place, Priority, Route, State, VhostSettings,
 };
 use proptest::prelude::*;
 
@@ -154,15 +154,34 @@ fn facts() -> impl Strategy<Value = Fact> {
             Box::new(ExchangeSettings { alternate, hash_on, arguments, ..flags })
         },
     );
+    let vhost = || prop_oneof![Just(VhostId::DEFAULT), any::<u32>().prop_map(VhostId)];
+    let most = || prop::option::of(any::<u64>());
+    let said = (".{0,9}", prop::collection::vec(".{0,5}", 0..3), most(), most()).prop_map(
+        |(description, tags, max_queues, max_connections)| {
+            Box::new(VhostSettings { description, tags, max_queues, max_connections })
+        },
+    );
     prop_oneof![
-        (queue(), name(), seq(), identities()).prop_map(|(queue, name, next_seq, identity)| {
-            Fact::QueueStored { queue, name, settings: Box::default(), identity, next_seq }
+        (vhost(), name(), said).prop_map(|(vhost, name, settings)| Fact::VhostStored {
+            vhost,
+            name,
+            settings
         }),
+        vhost().prop_map(|vhost| Fact::VhostDeleted { vhost }),
+        (queue(), vhost(), name(), seq(), identities()).prop_map(
+            |(queue, vhost, name, next_seq, identity)| {
+                Fact::QueueStored { queue, vhost, name, settings: Box::default(), identity, next_seq }
+            }
+        ),
         queue().prop_map(|queue| Fact::QueueDeleted { queue }),
-        (name(), exchange).prop_map(|(name, settings)| Fact::ExchangeStored { name, settings }),
-        name().prop_map(|name| Fact::ExchangeDeleted { name }),
-        binding.clone().prop_map(Fact::Bound),
-        binding.prop_map(Fact::Unbound),
+        (vhost(), name(), exchange).prop_map(|(vhost, name, settings)| Fact::ExchangeStored {
+            vhost,
+            name,
+            settings
+        }),
+        (vhost(), name()).prop_map(|(vhost, name)| Fact::ExchangeDeleted { vhost, name }),
+        (vhost(), binding.clone()).prop_map(|(vhost, binding)| Fact::Bound { vhost, binding }),
+        (vhost(), binding).prop_map(|(vhost, binding)| Fact::Unbound { vhost, binding }),
         (name(), prop::collection::vec(any::<u8>(), 0..9))
             .prop_map(|(key, value)| Fact::MetadataStored { key, value: value.into() }),
         name().prop_map(|key| Fact::MetadataRemoved { key }),

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 pub(super) const QUEUES: [&str; 3] = ["a", "b", "c"];
+/// Some of which are there. Each may have queues of all those names.
+pub(super) const VHOSTS: [&str; 3] = ["/", "v", "w"];
 
 #[derive(Clone, Debug)]
 pub(super) enum Op {
@@ -115,6 +117,17 @@ pub(super) enum Op {
     EndRewrite {
         nth: Index,
         is_written: bool,
+    },
+    /// All that follows is asked in this virtual host.
+    At {
+        vhost: usize,
+    },
+    DeclareVhost {
+        vhost: usize,
+        max_queues: Option<u64>,
+    },
+    DeleteVhost {
+        vhost: usize,
     },
     Restart,
 }
@@ -359,7 +372,19 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         1 => any::<bool>().prop_map(Op::Hold),
         3 => (any::<Index>(), 1..6_usize).prop_map(|(at, many)| Op::PlanRewrite { at, many }),
         2 => (any::<Index>(), any::<bool>()).prop_map(|(nth, is_written)| Op::EndRewrite { nth, is_written }),
+        5 => vhost_op(),
         1 => Just(Op::Restart),
+    ]
+}
+
+/// What is done with virtual hosts.
+pub(super) fn vhost_op() -> impl Strategy<Value = Op> {
+    let vhost = || 0..VHOSTS.len();
+    let max_queues = prop::option::weighted(0.3, 0..4_u64);
+    prop_oneof![
+        8 => vhost().prop_map(|vhost| Op::At { vhost }),
+        4 => (vhost(), max_queues).prop_map(|(vhost, max_queues)| Op::DeclareVhost { vhost, max_queues }),
+        1 => vhost().prop_map(|vhost| Op::DeleteVhost { vhost }),
     ]
 }
 

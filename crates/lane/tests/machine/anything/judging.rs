@@ -36,7 +36,7 @@ impl World {
                 assert!(licence.removes || self.passing.contains(queue), "{queue:?} went without a reason");
             }
         }
-        let passing = self.watch.broker.views(self.watch.now, None).filter(|view| {
+        let passing = self.watch.broker.all_views(self.watch.now).filter(|view| {
             !view.identity.is_lasting() || view.identity.auto_delete || view.settings.expires_ms > 0
         });
         self.passing = passing.map(|view| view.queue).collect();
@@ -138,7 +138,7 @@ impl World {
     }
 
     pub(super) fn judge_leases(&self, after: &Snapshot, step: &Step, late: &BTreeSet<(QueueId, Seq)>) {
-        for queue in self.watch.broker.views(self.watch.now, None) {
+        for queue in self.watch.broker.all_views(self.watch.now) {
             let here = || after.iter().filter(|((id, _), _)| *id == queue.queue).map(|(_, view)| view);
             let leased = here().filter(|view| view.status == Status::Leased).count() as u64;
             let lane = |view: &MessageView| {
@@ -192,7 +192,7 @@ impl World {
                 let Some(got) = self.takers.get(&delivery.consumer) else { continue };
                 let better = self.takers.iter().find(|(id, taker)| {
                     taker.priority > got.priority
-                        && taker.queue == got.queue
+                        && (taker.vhost, &taker.queue) == (got.vhost, &got.queue)
                         && !queue.settings.single_active_consumer
                         && self.has_window(**id, taker, after, 0)
                 });
@@ -203,10 +203,8 @@ impl World {
             for view in
                 here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held)
             {
-                let wanted = self
-                    .takers
-                    .iter()
-                    .find(|(id, taker)| self.has_room(**id, taker, &queue.name, view, after));
+                let wanted =
+                    self.takers.iter().find(|(id, taker)| self.has_room(**id, taker, &queue, view, after));
                 assert!(wanted.is_none(), "{view:?} lies there and {wanted:?} waits");
             }
         }
@@ -216,16 +214,17 @@ impl World {
         &self,
         id: ConsumerId,
         taker: &Taker,
-        queue: &str,
+        queue: &QueueView,
         view: &MessageView,
         after: &Snapshot,
     ) -> bool {
-        if *taker.queue != *queue || !self.may_be_served(id, taker, after) {
+        if (taker.vhost, &taker.queue) != (queue.vhost, &queue.name) || !self.may_be_served(id, taker, after)
+        {
             return false;
         }
         self.has_window(id, taker, after, 0)
             || taker.urgent.filter(|_| !taker.terms.no_ack).is_some_and(|urgent| {
-                let level = match self.watch.broker.settings(queue).expect("there").order {
+                let level = match queue.settings.order {
                     Order::Priority => view.level,
                     _ => Priority(i32::MIN),
                 };
@@ -256,13 +255,17 @@ impl World {
 
     /// Where one is served alone: whether this is surely the one, the first in rank while no other holds anything.
     pub(super) fn may_be_served(&self, id: ConsumerId, taker: &Taker, after: &Snapshot) -> bool {
-        let is_single = self.watch.broker.settings(&taker.queue).is_ok_and(|is| is.single_active_consumer);
+        let there = self.watch.broker.settings(taker.vhost, &taker.queue);
+        let is_single = there.is_ok_and(|is| is.single_active_consumer);
         if !is_single || !taker.stays {
             return true;
         }
         let others = || {
             self.takers.iter().filter(|(other, there)| {
-                **other != id && there.stays && !there.is_stopped && there.queue == taker.queue
+                **other != id
+                    && there.stays
+                    && !there.is_stopped
+                    && (there.vhost, &there.queue) == (taker.vhost, &taker.queue)
             })
         };
         let rank = |taker: &Taker| (-taker.priority, taker.joined);

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Binding, BrowseOrder, Command, Consume, ConsumerId, Delivery, Destination, Existing, Get,
+    Address, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Delivery, Destination, Existing, Get,
     Headers, Identity, MessageView, Options, Outcome, Overflow, Place, Publish, Pull, QueueId, Receipt,
-    Refusal, Reply, Seq, SessionId, Status, Time, UrgentCredit, Which, WindowId,
+    Refusal, Reply, Seq, SessionId, Status, Time, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
 };
 use proptest::sample::Index;
 
@@ -16,6 +16,7 @@ use crate::watch::{Watch, browse};
 /// Who takes, as the test knows it from what it asked and what it was told.
 #[derive(Clone, Debug)]
 pub(super) struct Taker {
+    pub(super) vhost: VhostId,
     pub(super) queue: Arc<str>,
     pub(super) window: u32,
     pub(super) urgent: Option<UrgentCredit>,
@@ -39,6 +40,10 @@ pub(super) struct World {
     pub(super) left: BTreeMap<ConsumerId, Terms>,
     /// Shared windows that have a size.
     pub(super) windows: BTreeMap<WindowId, u32>,
+    /// Where everything is asked.
+    pub(super) vhost: VhostId,
+    /// The numbers that the virtual hosts had last.
+    pub(super) vhosts: [VhostId; VHOSTS.len()],
     /// Queues that may end by themselves, or with a restart or a session.
     pub(super) passing: BTreeSet<QueueId>,
     /// Given out and not seen to end.
@@ -75,6 +80,8 @@ impl World {
             takers: BTreeMap::new(),
             left: BTreeMap::new(),
             windows: BTreeMap::new(),
+            vhost: VhostId::DEFAULT,
+            vhosts: [VhostId::DEFAULT, VhostId(u32::MAX), VhostId(u32::MAX)],
             passing: BTreeSet::new(),
             deliveries: Vec::new(),
             next: 100,
@@ -84,10 +91,9 @@ impl World {
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let names: Vec<(QueueId, Arc<str>)> =
-            self.watch.broker.views(self.watch.now, None).map(|view| (view.queue, view.name)).collect();
-        let all = names.into_iter().flat_map(|(id, name)| {
-            let views = browse(&self.watch.broker, &name, BrowseOrder::Published);
+        let all = self.watch.broker.all_views(self.watch.now).flat_map(|view| {
+            let id = view.queue;
+            let views = browse(&self.watch.broker, view.vhost, &view.name, BrowseOrder::Published);
             views.into_iter().map(move |view| ((id, view.seq), view))
         });
         all.collect()
@@ -100,7 +106,7 @@ impl World {
             view.place = self.watch.first_place(view.place);
             picture.push(format!("{view:?}"));
         }
-        let lanes = self.watch.broker.views(self.watch.now, None).map(|view| format!("{:?}", view.lanes));
+        let lanes = self.watch.broker.all_views(self.watch.now).map(|view| format!("{:?}", view.lanes));
         picture.extend(lanes);
         let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
         picture.extend(leases.map(|lease| format!("{lease:?}")));
@@ -110,7 +116,7 @@ impl World {
     pub(super) fn ask(&mut self, command: Command, licence: &Licence) -> Result<Reply, Refusal> {
         let before = self.snapshot();
         let is_publish = matches!(command, Command::Publish(_));
-        let (reply, step) = self.watch.apply(command);
+        let (reply, step) = self.watch.apply(self.said_here(command));
         self.told = format!("{reply:?}");
         let may_die = is_publish && reply == Err(Refusal::QueueFull);
         if reply.is_err() && !(may_die && self.dead_letters_what_it_refuses()) {
@@ -123,8 +129,19 @@ impl World {
         reply
     }
 
+    /// As it is asked in the virtual host at hand.
+    fn said_here(&self, command: Command) -> Command {
+        match command {
+            Command::By { asker: Asker { session, .. }, command } => {
+                Command::By { asker: Asker { session, vhost: self.vhost }, command }
+            }
+            command if self.vhost == VhostId::DEFAULT => command,
+            command => Command::By { asker: Asker::in_vhost(self.vhost), command: Box::new(command) },
+        }
+    }
+
     pub(super) fn dead_letters_what_it_refuses(&self) -> bool {
-        let mut views = self.watch.broker.views(self.watch.now, None);
+        let mut views = self.watch.broker.all_views(self.watch.now);
         views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
     }
 
@@ -137,8 +154,8 @@ impl World {
         if session == 0 {
             return self.ask(command, licence);
         }
-        let (session, command) = (SessionId(session), Box::new(command));
-        self.ask(Command::By { session, command }, licence)
+        let (asker, command) = (Asker::connected(SessionId(session)), Box::new(command));
+        self.ask(Command::By { asker, command }, licence)
     }
 
     /// A new number.
@@ -150,9 +167,12 @@ impl World {
     pub(super) fn take(&mut self, consumer: ConsumerId, taker: Taker, command: Command) {
         let session = taker.terms.session;
         let (queue, is_exclusive) = (Arc::clone(&taker.queue), taker.terms.exclusive);
-        let others = self.takers.values().filter(|other| other.stays && other.queue == queue);
+        let others = self
+            .takers
+            .values()
+            .filter(|other| other.stays && (other.vhost, &other.queue) == (self.vhost, &queue));
         let is_alone = taker.stays && others.clone().any(|other| is_exclusive || other.terms.exclusive);
-        let view = self.watch.broker.view(self.watch.now, &queue);
+        let view = self.watch.broker.view(self.watch.now, self.vhost, &queue);
         let is_locked =
             view.as_ref().is_ok_and(|view| view.owner.is_some_and(|owner| owner != SessionId(session)));
         let expected = match view {
@@ -203,6 +223,7 @@ impl World {
                 }
                 let joined = self.number();
                 let taker = Taker {
+                    vhost: self.vhost,
                     queue,
                     window: *window,
                     urgent: *urgent,
@@ -226,7 +247,7 @@ impl World {
             Op::Make { queue, settings, identity, existing, session } => {
                 let (durable, exclusive, auto_delete) = *identity;
                 let identity = Identity { durable, exclusive, auto_delete, arguments: [7].into() };
-                let there = self.watch.broker.view(self.watch.now, QUEUES[*queue]).ok();
+                let there = self.watch.broker.view(self.watch.now, self.vhost, QUEUES[*queue]).ok();
                 let same = there.as_ref().map(|view| Box::new(view.settings.clone()));
                 let settings = settings.clone().or(same).unwrap_or_default();
                 let differs = there.as_ref().is_some_and(|view| {
@@ -277,6 +298,7 @@ impl World {
                 let consumer = ConsumerId(self.number());
                 let queue: Arc<str> = QUEUES[*queue].into();
                 let taker = Taker {
+                    vhost: self.vhost,
                     queue: Arc::clone(&queue),
                     window: *max,
                     urgent: None,
@@ -363,6 +385,9 @@ impl World {
             }
             Op::PlanRewrite { at, many } => self.watch.plan_rewrite(at.index(1 << 16), *many),
             Op::EndRewrite { nth, is_written } => self.watch.end_rewrite(nth.index(1 << 16), *is_written),
+            Op::At { vhost } => self.vhost = self.vhosts[*vhost],
+            Op::DeclareVhost { vhost, max_queues } => self.declare_vhost(*vhost, *max_queues),
+            Op::DeleteVhost { vhost } => self.delete_vhost(*vhost),
             Op::Restart => {
                 let before = self.snapshot();
                 self.takers.clear();
@@ -373,6 +398,36 @@ impl World {
                 self.judge(&before, &step, &Licence { restarts: true, ..Licence::default() });
             }
         }
+    }
+
+    fn declare_vhost(&mut self, at: usize, max_queues: Option<u64>) {
+        let settings = Box::new(VhostSettings { max_queues, ..VhostSettings::default() });
+        let declare = Command::DeclareVhost { name: VHOSTS[at].into(), settings };
+        let reply = self.ask(declare, &Licence::default());
+        let Ok(Reply::VhostDeclared(vhost)) = reply else { panic!("{reply:?}") };
+        self.vhosts[at] = vhost;
+    }
+
+    /// With all that is in it, and nothing else.
+    fn delete_vhost(&mut self, at: usize) {
+        let name = VHOSTS[at];
+        let there = self.watch.broker.vhost(name);
+        let before: BTreeSet<QueueId> = self.queues().collect();
+        let licence = Licence { removes: true, ..Licence::default() };
+        let reply = self.ask(Command::DeleteVhost { name: name.into() }, &licence);
+        match there {
+            Err(refusal) => assert_eq!(reply, Err(refusal)),
+            Ok(_) if at == 0 => assert_eq!(reply, Err(Refusal::VhostReserved)),
+            Ok(there) => {
+                assert_eq!(reply, Ok(Reply::Done));
+                let gone = before.len() - self.queues().count();
+                assert_eq!(gone as u64, there.queues, "its queues are gone, and no others");
+            }
+        }
+    }
+
+    fn queues(&self) -> impl Iterator<Item = QueueId> {
+        self.watch.broker.all_views(self.watch.now).map(|view| view.queue)
     }
 
     pub(super) fn transact(&mut self, publishes: &[Message], settles: &[(Index, Outcome)]) {
@@ -425,11 +480,12 @@ impl World {
             (delivery.receipt.queue, delivery.receipt.seq) != (receipt.queue, receipt.seq)
                 || delivery.receipt.lease <= receipt.lease
         });
-        leased && last.is_some() && newest
+        let is_here = self.watch.broker.vhost_of(receipt.queue) == Some(self.vhost);
+        leased && last.is_some() && newest && is_here
     }
 
     pub(super) fn which(&self, queue: usize, chosen: &Chosen) -> Which {
-        let Ok(id) = self.watch.broker.id_of(QUEUES[queue]) else { return Which::All };
+        let Ok(id) = self.watch.broker.id_of(self.vhost, QUEUES[queue]) else { return Which::All };
         let all: Vec<MessageView> =
             self.snapshot().into_iter().filter(|((at, _), _)| *at == id).map(|(_, view)| view).collect();
         match chosen {
