@@ -339,7 +339,7 @@ async fn virtual_hosts_are_apart_and_entered_by_right() {
     );
     // Whoever makes one has all rights in it; nobody else has any.
     world.put("/v1/queues/q?vhost=a%2Fb", r#"{"scheme":"named"}"#).await.expect(201);
-    assert_eq!(world.get("/v1/queues/q").await.json["settings"]["scheme"], "ten_level");
+    assert_eq!(world.get("/v1/queues/q").await.json["settings"]["scheme"], "ten-level");
     assert_eq!(world.get("/v1/queues/q?vhost=a%2Fb").await.json["settings"]["scheme"], "named");
     assert_eq!(world.put("/v1/queues/r?vhost=a%2Fb", "{}").await.code(), "409 vhost-queues-max");
     world.post("/v1/queues/q/messages?vhost=a%2Fb", r#"{"body":"there"}"#).await.expect(201);
