@@ -3,16 +3,17 @@
 //! Front ends of requests (HTTP, the page) have this and no engine, so none of their routes can forget to ask. What changes what
 //! there is, and not only messages on their way, is written down.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, LeaseRequest,
-    LeasedMessage, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Select, Snapshot,
+    LeasedMessage, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Refused, Select, Snapshot,
 };
 use overtake_lane::{
-    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, QueueView, Receipt, Refusal,
+    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, QueueView, Receipt, Refusal,
     Settings, Status,
 };
 use serde_json::{Value, json};
@@ -64,9 +65,6 @@ impl From<Failure> for NotDone {
 }
 
 type Done<T> = Result<T, NotDone>;
-
-/// Each settlement of a transaction with the queue that its receipt is of.
-pub type Settlement<'a> = (&'a str, Receipt, Outcome);
 
 impl Desk {
     /// For somebody who logged in, in a virtual host that this engine is asked in.
@@ -235,16 +233,32 @@ impl Desk {
     pub async fn transact(
         &self,
         messages: Vec<NewMessage>,
-        settlements: Vec<Settlement<'_>>,
+        settlements: Vec<(Receipt, Outcome)>,
     ) -> Done<Vec<PublishedCopy>> {
         for message in &messages {
             self.must(&message.to)?;
         }
-        for (queue, _, _) in &settlements {
-            self.must_have(Right::Read, Named::Queue(queue))?;
-        }
-        let settlements = settlements.into_iter().map(|(_, receipt, outcome)| (receipt, outcome)).collect();
+        self.must_settle(&settlements).await?;
         Ok(self.engine.transact(messages, settlements).await?)
+    }
+
+    /// Whether one may settle these: a receipt names its queue by a number, which anybody could make up.
+    async fn must_settle(&self, settlements: &[(Receipt, Outcome)]) -> Done<()> {
+        let queues: BTreeSet<_> = settlements.iter().map(|(receipt, _)| receipt.queue).collect();
+        if queues.is_empty() {
+            return Ok(());
+        }
+        let numbers: Vec<_> = queues.into_iter().collect();
+        let names = self.engine.queue_names(numbers.clone()).await?;
+        for (number, name) in numbers.into_iter().zip(names) {
+            let Some(name) = name else {
+                let at = settlements.iter().position(|(receipt, _)| receipt.queue == number);
+                let part = at.map(Part::Settlement);
+                return Err(Failure::Refused(Refused { refusal: Refusal::StaleReceipt, part }).into());
+            };
+            self.must_have(Right::Read, Named::Queue(&name))?;
+        }
+        Ok(())
     }
 
     /// Leases. Read.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use overtake_engine::Engine;
+use overtake_engine::{Engine, Failure, Health};
+use overtake_lane::{QueueView, VhostView};
 
 use crate::desk::{Desk, NotDone};
-use crate::gate::{Gate, LoginRefused};
+use crate::gate::{DEFAULT_VHOST, Gate, LoginRefused};
 use crate::identity::{Denied, Identity};
+use crate::office::Office;
 use crate::right::Tag;
 
 /// Where a request comes from, as the server says with it.
@@ -66,6 +68,12 @@ impl Desks {
         &self.gate
     }
 
+    /// Whether the engine can serve. Everybody may ask.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.engine.health()
+    }
+
     /// Who shows this.
     ///
     /// # Errors
@@ -86,13 +94,65 @@ impl Desks {
         Ok(&self.engine)
     }
 
+    /// Every queue, by the name of its virtual host and its own.
+    ///
+    /// # Errors
+    /// [`NotDone`] without the tag `monitoring`.
+    pub async fn every_queue(&self, who: &Identity) -> Result<Vec<(Arc<str>, QueueView)>, NotDone> {
+        who.must_have(Tag::Monitoring)?;
+        let mut all = Vec::new();
+        for vhost in self.engine.vhosts().await? {
+            match self.engine.in_vhost(vhost.vhost).queues(None, usize::MAX).await {
+                Ok(page) => all.extend(page.queues.into_iter().map(|queue| (Arc::clone(&vhost.name), queue))),
+                // It went a moment ago.
+                Err(Failure::Refused(_)) => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The virtual hosts that somebody may enter; with the tag `monitoring` all.
+    ///
+    /// # Errors
+    /// [`NotDone`].
+    pub async fn vhosts(&self, who: &Identity) -> Result<Vec<VhostView>, NotDone> {
+        let sees_all = who.must_have(Tag::Monitoring).is_ok();
+        let mut all = self.engine.vhosts().await?;
+        all.retain(|vhost| sees_all || who.must_enter(&vhost.name).is_ok());
+        Ok(all)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// [`NotDone`].
+    pub async fn vhost(&self, who: &Identity, name: &str) -> Result<VhostView, NotDone> {
+        who.must_enter(name).or_else(|denied| who.must_have(Tag::Monitoring).map_err(|_| denied))?;
+        Ok(self.engine.vhost(name).await?)
+    }
+
+    /// Where administrators change who there is.
+    ///
+    /// # Errors
+    /// [`Denied`] for others.
+    pub fn office(&self, who: Identity) -> Result<Office, Denied> {
+        who.must_have(Tag::Administrator)?;
+        Ok(Office::new(who, Arc::clone(&self.engine), Arc::clone(&self.gate)))
+    }
+
     /// The desk of somebody in a virtual host.
     ///
     /// # Errors
     /// [`NotDone`] when there is no such virtual host. What may be done there is asked with each request.
     pub async fn desk(&self, who: Identity, vhost: &str) -> Result<Desk, NotDone> {
-        let vhost = self.engine.vhost(vhost).await?;
-        Ok(Desk::new(self.engine.in_vhost(vhost.vhost), vhost.name, who, Arc::clone(&self.gate)))
+        if vhost == DEFAULT_VHOST {
+            return Ok(Desk::new(Arc::clone(&self.engine), vhost.into(), who, Arc::clone(&self.gate)));
+        }
+        // Whether there is one is nobody's business who may not enter it.
+        let there = self.vhost(&who, vhost).await?;
+        let engine = self.engine.in_vhost(there.vhost);
+        Ok(Desk::new(engine, there.name, who, Arc::clone(&self.gate)))
     }
 }
 

@@ -17,7 +17,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use serde::{Deserialize, Serialize};
 
 use crate::password::PasswordHash;
-use crate::right::{Permission, Tags};
+use crate::right::{Permission, Tag, Tags};
 use crate::token::{Digested, Token};
 
 /// What every key of ours begins with.
@@ -156,6 +156,8 @@ pub enum Unchangeable {
     BadName,
     /// The user has too many tokens.
     TooManyTokens,
+    /// Nobody would be left who can change anything.
+    LastAdministrator,
 }
 
 impl fmt::Display for Unchangeable {
@@ -167,6 +169,7 @@ impl fmt::Display for Unchangeable {
             Self::BadName => {
                 write!(f, "a name is 1 to {NAME_LEN_MAX} bytes without control characters")
             }
+            Self::LastAdministrator => f.write_str("nobody would be left with the tag `administrator`"),
             Self::TooManyTokens => write!(f, "a user has at most {TOKENS_MAX} tokens"),
         }
     }
@@ -247,6 +250,9 @@ impl Directory {
             }
             entries.extend(more);
         }
+        if self.has_administrator() && !then.has_administrator() {
+            return Err(Unchangeable::LastAdministrator);
+        }
         Ok(entries)
     }
 
@@ -293,6 +299,10 @@ impl Directory {
                 Ok(vec![MetadataEntry::remove(&key(&["token", id]))])
             }
         }
+    }
+
+    fn has_administrator(&self) -> bool {
+        self.users().any(|(_, user)| user.account.tags.cover(Tag::Administrator))
     }
 
     fn must(&self, name: &Arc<str>) -> Result<&User, Unchangeable> {

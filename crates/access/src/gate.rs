@@ -295,6 +295,20 @@ impl Gate {
         Ok((id, secret))
     }
 
+    /// Revokes a token.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub async fn revoke_token(&self, by: &Identity, id: &str) -> Result<(), NotChanged> {
+        self.change(Some(by), vec![Change::DeleteToken { id: id.into() }]).await
+    }
+
+    /// What time it is here.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        (self.clock)()
+    }
+
     /// Whether there is an administrator who may come from elsewhere.
     #[must_use]
     pub fn has_administrator_from_elsewhere(&self) -> bool {

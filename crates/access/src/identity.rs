@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use overtake_engine::rights::{Need, Right};
 use overtake_lane::Time;
+use tokio::sync::watch;
 
 use crate::directory::{Directory, User, UserLimits};
 use crate::right::{Permission, Tag};
@@ -19,6 +20,7 @@ pub struct Roll(Arc<Current>);
 struct Current {
     version: AtomicU64,
     directory: RwLock<Arc<Directory>>,
+    changes: watch::Sender<()>,
 }
 
 impl Roll {
@@ -37,6 +39,13 @@ impl Roll {
     pub(crate) fn replace(&self, directory: Directory) {
         *self.0.directory.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(directory);
         self.0.version.fetch_add(1, Ordering::Release);
+        self.0.changes.send_replace(());
+    }
+
+    /// Hears of every change.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changes.subscribe()
     }
 }
 

@@ -12,12 +12,13 @@ mod directory;
 mod gate;
 mod identity;
 mod known;
+mod office;
 mod password;
 mod right;
 mod token;
 
 pub use audit::{Audit, Deed, REMEMBERED_MAX};
-pub use desk::{Desk, NotDone, Settlement};
+pub use desk::{Desk, NotDone};
 pub use desks::{Credentials, Desks, Peer};
 pub use directory::{
     Account, Change, Directory, LABEL_LEN_MAX, TOKENS_MAX, TokenDigest, Unchangeable, Unreadable, User,
@@ -25,6 +26,7 @@ pub use directory::{
 };
 pub use gate::{DEFAULT_VHOST, GUEST, Gate, LoginRefused, NoGate, NotChanged};
 pub use identity::{Denied, Identity, Roll};
+pub use office::{NewPassword, Office, UserPut};
 pub use overtake_engine::rights::Right;
 pub use password::{BadPassword, Hashing, PASSWORD_LEN_MAX, PasswordHash};
 pub use right::{DEFAULT_EXCHANGE, Patterns, Permission, Tag, Tags};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{
-    Account, Change, Denied, GUEST, Gate, Hashing, Identity, LoginRefused, PasswordHash, Permission, Right,
-    Scope, Tag,
+    Account, Change, Denied, GUEST, Gate, Hashing, Identity, LoginRefused, NotChanged, PasswordHash,
+    Permission, Right, Scope, Tag, Unchangeable,
 };
 use overtake_engine::rights::{Named, Need};
 use overtake_engine::{Engine, LocalEngine, Options, SystemClock};
@@ -69,9 +69,12 @@ async fn who_was_made_is_there_after_a_restart_and_guest_is_not_made_again() {
     {
         let engine = engine(&disk);
         let gate = over(Arc::clone(&engine)).await;
-        make(&gate, "ann", "secret", "").await;
+        let delete = || vec![Change::DeleteUser { name: GUEST.into() }];
+        let last = NotChanged::Unchangeable(Unchangeable::LastAdministrator);
+        assert_eq!(gate.change(None, delete()).await, Err(last));
+        make(&gate, "ann", "secret", "administrator").await;
         allow(&gate, "ann", "/", ["", "^out$", ""]).await;
-        gate.change(None, vec![Change::DeleteUser { name: GUEST.into() }]).await.expect("deleted");
+        gate.change(None, delete()).await.expect("deleted");
         engine.close();
     }
     let gate = over(engine(&disk)).await;

@@ -17,12 +17,14 @@ pub mod differs;
 mod message;
 mod names;
 mod pending;
+mod rights;
 
 use overtake_amqp::connection::{Publish, Refused};
 use overtake_engine::NewMessage;
 
 pub use control::EXCHANGE as CONTROL_EXCHANGE;
-pub use conversation::{Conversation, Options};
+pub use conversation::{Conversation, Options, Wish};
+pub use rights::{Everything, Rights};
 
 /// A message that somebody publishes without a connection, understood as one that came over AMQP.
 ///

@@ -1,5 +1,7 @@
 //! Where the broker is, and how its paths are written.
 
+use std::net::IpAddr;
+
 use crate::failure::Failure;
 
 /// The address of a broker: `http://host:port` or `https://host:port`, perhaps with a path before the API.
@@ -17,7 +19,11 @@ impl Base {
                 .hint("use one such as http://127.0.0.1:15672 with --url or OVERTAKE_URL")
         };
         let (scheme, rest) = match url.split_once("://") {
-            Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
+            Some((scheme @ ("http" | "https"), rest)) if !rest.contains('@') => (scheme, rest),
+            _ if url.contains('@') => {
+                return Err(bad("it says who asks, where everybody on the machine can read it")
+                    .hint("say who asks with --user and OVERTAKE_PASSWORD, or with OVERTAKE_TOKEN"));
+            }
             Some(_) => return Err(bad("it must begin with http:// or https://")),
             None => ("http", url),
         };
@@ -32,6 +38,14 @@ impl Base {
     /// Whether what is said there is to be under TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.0.starts_with("https:")
+    }
+
+    /// Whether it is this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let uri: Option<hyper::Uri> = self.0.parse().ok();
+        let host = uri.as_ref().and_then(hyper::Uri::host).unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
     /// As text.
@@ -87,6 +101,20 @@ mod tests {
         ] {
             assert_eq!(Base::parse(url).ok().as_ref().map(Base::as_str), expect, "{url}");
         }
+    }
+
+    #[test]
+    fn guest_is_for_brokers_on_this_machine() {
+        for (url, expect) in [
+            ("http://127.0.0.1:15672", true),
+            ("localhost:1", true),
+            ("http://[::1]:1/broker/", true),
+            ("https://broker", false),
+            ("http://10.0.0.1", false),
+        ] {
+            assert_eq!(Base::parse(url).expect(url).is_loopback(), expect, "{url}");
+        }
+        assert!(Base::parse("http://ann:secret@127.0.0.1").is_err());
     }
 
     #[test]

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, consume, drain, exchange, health, peek, publish, purge, queue, remove, replay,
-    reprioritise, serve, store,
+    audit, completions, config, consume, drain, exchange, health, peek, publish, purge, queue, remove,
+    replay, reprioritise, serve, store, token, user, vhost,
 };
 use crate::failure::EXIT_CODES;
+use crate::login::Login;
 
 /// A durable message broker in which urgent work overtakes bulk work.
 #[derive(Debug, Parser)]
@@ -38,6 +39,18 @@ pub(crate) struct Global {
     /// For https: a PEM file with the authorities that may sign the broker's certificate, in place of the system's.
     #[arg(long, global = true, env = "OVERTAKE_CA_FILE", hide_env_values = true, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) login: Login,
+    /// The virtual host in which queues and exchanges are meant.
+    #[arg(
+        long,
+        global = true,
+        env = "OVERTAKE_VHOST",
+        hide_env_values = true,
+        default_value = "/",
+        value_name = "NAME"
+    )]
+    pub(crate) vhost: String,
     /// Give up on an answer after so long: 30s, 5m; a bare number is milliseconds.
     #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::duration_ms)]
     pub(crate) timeout: u64,
@@ -72,6 +85,17 @@ pub(crate) enum Command {
     /// Look at a store on disk, copy it and restore it.
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Make, list, change and delete users, and give them rights.
+    #[command(subcommand)]
+    User(user::UserCommand),
+    /// Make, list, change and delete virtual hosts.
+    #[command(subcommand)]
+    Vhost(vhost::VhostCommand),
+    /// Make, list and revoke tokens.
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    Whoami(audit::WhoamiArgs),
+    Audit(audit::AuditArgs),
     Health(health::HealthArgs),
     Drain(drain::DrainArgs),
     /// Print the completions of a shell.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
+use hyper::http::request;
 use hyper::{Method, Request, StatusCode, header};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -14,7 +16,7 @@ use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::address::Base;
+use crate::address::{Base, query};
 use crate::args::Global;
 use crate::failure::{Exit, Failure};
 use crate::tls;
@@ -24,10 +26,16 @@ const DAY: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// What is asked for a virtual host.
+const PLACED: [&str; 3] = ["/v1/queues", "/v1/exchanges", "/v1/transactions"];
+
 /// A client of one broker. Clones share its connections.
 #[derive(Clone)]
 pub(crate) struct Client {
     base: Base,
+    login: Option<HeaderValue>,
+    /// In which queues and exchanges are meant; `None`: the default one.
+    vhost: Option<String>,
     timeout: Duration,
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
@@ -67,7 +75,9 @@ impl Client {
             .enable_http1()
             .wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { base, timeout: Duration::from_millis(global.timeout), http })
+        let login = global.login.header(&base)?;
+        let vhost = Some(global.vhost.clone()).filter(|vhost| vhost != "/");
+        Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), http })
     }
 
     /// Asks; a refusal is a failure.
@@ -120,7 +130,7 @@ impl Client {
 
     /// `GET` of something long, piece by piece. A refusal is a failure.
     pub(crate) async fn download(&self, path: &str) -> Result<Download<'_>, Failure> {
-        let request = Request::get(format!("{}{path}", self.base.as_str())).body(Full::default());
+        let request = self.request(Method::GET, path).body(Full::default());
         let request =
             request.map_err(|error| Failure::usage(format!("no request can be made of this: {error}")))?;
         let answered = async { self.http.request(request).await.map_err(|error| self.unreachable(&error)) };
@@ -132,6 +142,21 @@ impl Client {
         let collected = async { body.collect().await.map_err(|error| self.unreachable(&error)) };
         let bytes = self.within(self.timeout, collected).await?.to_bytes();
         Err(refused(status, &bytes).declined())
+    }
+
+    /// By whoever asks, in the virtual host that is meant.
+    fn request(&self, method: Method, path: &str) -> request::Builder {
+        let vhost = self.vhost.as_ref().filter(|_| PLACED.iter().any(|placed| path.starts_with(placed)));
+        let place = vhost.map_or_else(String::new, |vhost| {
+            let first = if path.contains('?') { '&' } else { '?' };
+            format!("{first}{}", &query(&[("vhost".to_owned(), vhost.clone())])[1..])
+        });
+        let mut request =
+            Request::builder().method(method).uri(format!("{}{path}{place}", self.base.as_str()));
+        if let (Some(headers), Some(login)) = (request.headers_mut(), &self.login) {
+            headers.insert(header::AUTHORIZATION, login.clone());
+        }
+        request
     }
 
     async fn ask_within(
@@ -168,8 +193,7 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Bytes), Failure> {
-        let request = Request::builder().method(method).uri(format!("{}{path}", self.base.as_str()));
-        let request = request.header(header::ACCEPT, "application/json");
+        let request = self.request(method, path).header(header::ACCEPT, "application/json");
         let request = match body {
             Some(body) => request
                 .header(header::CONTENT_TYPE, "application/json")

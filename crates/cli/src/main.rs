@@ -8,6 +8,7 @@ mod commands;
 mod confirm;
 mod failure;
 mod flags;
+mod login;
 mod out;
 mod selection;
 mod table;

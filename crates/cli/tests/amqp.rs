@@ -165,6 +165,10 @@ fn under_tls_a_certificate_says_who_somebody_is() {
     let (_dir, broker) = broker(&flags);
 
     let ann = authority.sign("ann");
+    let unknown = Client::refused(secure(&broker.amqps, &authority, Some(&ann)), "EXTERNAL", b"");
+    assert!(unknown.contains("ACCESS_REFUSED - login refused (EXTERNAL)"), "she is no user yet: {unknown}");
+    broker.run(&["user", "put", "ann", "--no-password"]).ok();
+    broker.run(&["user", "allow", "ann", "--all"]).ok();
     let mut client = Client::open(secure(&broker.amqps, &authority, Some(&ann)), "EXTERNAL", b"");
     client.say(1, channel::Open { out_of_band: text("") });
     assert!(client.hear().starts_with("ChannelOpenOk"));

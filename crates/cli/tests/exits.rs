@@ -224,10 +224,9 @@ fn a_configuration_that_cannot_be_used_is_78() {
     check(
         &["config", "check", "--http", "0.0.0.0:0", "--data-dir", "d"],
         expect![[r#"
-        exit 78
-        error: flag --http: `http.listen`: 0.0.0.0:0 can be reached from other machines, and there is no login yet
-         hint: listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust
-    "#]],
+            exit 0
+            the configuration is good (0 queues declared at start)
+        "#]],
     );
     check(
         &["config", "check", "--config", "/nowhere/overtake.toml"],
@@ -262,7 +261,6 @@ fn a_configuration_that_can_be_used_is_0() {
             [http]
             listen = "127.0.0.1:15672"                 # default
             tls_listen = "off"                         # default
-            allow_remote = false                       # default
             max_request_bytes = "64MiB"                # default
             max_connections = 10000                    # default
             header_timeout_ms = 30000                  # default
@@ -270,7 +268,6 @@ fn a_configuration_that_can_be_used_is_0() {
             [amqp]
             listen = "127.0.0.1:5672"                  # default
             tls_listen = "off"                         # default
-            allow_remote = false                       # default
             max_connections = 20000                    # default
             max_channels = 2047                        # default
             heartbeat_ms = 60000                       # default
@@ -279,6 +276,11 @@ fn a_configuration_that_can_be_used_is_0() {
             cert_file = ""                             # default
             key_file = ""                              # default
             client_ca_file = ""                        # default
+
+            [access]
+            admin_user = ""                            # default
+            admin_password_file = ""                   # default
+            audit_file = ""                            # default
 
             [store]
             data_dir = "d"                             # flag --data-dir
@@ -304,10 +306,23 @@ fn a_configuration_that_can_be_used_is_0() {
             scheme = "named"
         "#]],
     );
-    let json = support::run(&["config", "show", "--json", "--origin", "--http-allow-remote"], b"").json();
+    let json = support::run(
+        &[
+            "config",
+            "show",
+            "--json",
+            "--origin",
+            "--admin-user",
+            "ann",
+            "--admin-password-file",
+            "/run/admin",
+        ],
+        b"",
+    )
+    .json();
     assert_eq!(
-        json["http.allow_remote"],
-        serde_json::json!({ "value": true, "origin": "flag --http-allow-remote" })
+        json["access.admin_user"],
+        serde_json::json!({ "value": "ann", "origin": "flag --admin-user" })
     );
 }
 

@@ -19,7 +19,7 @@ fn dir() -> TempDir {
 fn unfinished_request(broker: &Broker) -> TcpStream {
     let address = broker.url.strip_prefix("http://").expect("a url");
     let mut stream = TcpStream::connect(address).expect("it accepts");
-    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\nContent-Type: application/json\r\n\
         Content-Length: 100\r\nExpect: 100-continue\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it reads");
     let mut line = String::new();

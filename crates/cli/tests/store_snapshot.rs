@@ -12,6 +12,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use support::http::GUEST;
 use support::http::ask;
 use support::small_disk::SmallDisk;
 use support::{Broker, Run, run};
@@ -215,7 +216,8 @@ fn wire(dir: &Path) -> Vec<u8> {
     broker.run(&["publish", "q", "one"]).ok();
     let address = broker.url.strip_prefix("http://").expect("a url");
     let mut stream = std::net::TcpStream::connect(address).expect("it accepts");
-    let request = format!("GET /v1/store/snapshot HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET /v1/store/snapshot HTTP/1.1\r\nHost: {address}\r\n{GUEST}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("it answers and closes");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
-    MetadataEntry, Outcome, Part, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time,
+    MetadataEntry, Outcome, Part, QueueId, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time,
     UrgentCredit, VhostId, VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
@@ -57,6 +57,9 @@ pub trait Engine: Send + Sync + 'static {
     fn queues(&self, after: Option<&str>, limit: usize) -> Pending<QueuePage>;
     /// One queue.
     fn queue(&self, name: &str) -> Pending<QueueView>;
+
+    /// The name of each of these queues; `None`: it is not there, or in another virtual host.
+    fn queue_names(&self, queues: Vec<QueueId>) -> Pending<Vec<Option<Arc<str>>>>;
 
     /// Makes an exchange, or finds the one that is there, and is the same but for its arguments.
     fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()>;

@@ -57,6 +57,20 @@ pub struct Need<'a> {
     pub to: Named<'a>,
 }
 
+impl<'a> Need<'a> {
+    /// A right to a queue.
+    #[must_use]
+    pub fn queue(right: Right, name: &'a str) -> Self {
+        Self { right, to: Named::Queue(name) }
+    }
+
+    /// A right to an exchange.
+    #[must_use]
+    pub fn exchange(right: Right, name: &'a str) -> Self {
+        Self { right, to: Named::Exchange(name) }
+    }
+}
+
 /// A queue or an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named<'a> {
@@ -165,13 +179,13 @@ impl Takes for Command {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))
             }
-            // What asks for no name, or only whether it is there, or means nothing to the broker. Publishes of the model are made by the
+            // Virtual hosts are for administrators. What asks for no name, or only whether it is there, or means nothing to the broker. Publishes of the model are made by the
             // engine of what was asked of it.
-            Self::CheckQueue { .. }
+            Self::DeclareVhost { .. }
+            | Self::DeleteVhost { .. }
+            | Self::CheckQueue { .. }
             | Self::EndSession { .. }
             | Self::SetMetadata { .. }
-            | Self::DeclareVhost { .. }
-            | Self::DeleteVhost { .. }
             | Self::Publish(_)
             | Self::PublishUntold(_)
             | Self::Transact { .. }
@@ -211,6 +225,7 @@ impl Takes for Request {
             | Self::SetWindow { .. }
             | Self::Queues { .. }
             | Self::Queue(_)
+            | Self::QueueNames(_)
             | Self::Exchanges
             | Self::Exchange(_)
             | Self::Bindings(_)

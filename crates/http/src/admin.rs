@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use overtake_engine::{Engine, Failure, Health};
+use axum::response::IntoResponse;
+use overtake_access::NotDone;
+use overtake_engine::Health;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
+use crate::login::Who;
 use crate::metrics;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
@@ -61,7 +63,7 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
     )
 )]
 async fn readyz(State(app): State<Arc<App>>) -> Answer {
-    let health = app.engine.health();
+    let health = app.desks.health();
     let warning = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
     match why_not_ready(&app.options, health) {
         None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version, warning }),
@@ -87,32 +89,21 @@ fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
 
 /// Gauges and counters in the text format of Prometheus.
 ///
-/// Without an engine that answers, those of the server alone, and `overtake_engine_up 0`.
+/// For users with the tag `monitoring`. Without an engine that answers, those of the server alone, and `overtake_engine_up 0`.
 #[utoipa::path(
     get, path = "/metrics", tag = "admin",
     responses((status = 200, description = "Text format 0.0.4", body = String, content_type = "text/plain"))
 )]
-async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let queues = queues_of_all(&*app.engine).await.ok();
-    let text = metrics::render(&app.options.version, &app.engine.health(), queues.as_deref(), &app.requests);
+async fn metrics(State(app): State<Arc<App>>, Who(who): Who) -> Answer {
+    let queues = match app.desks.every_queue(&who).await {
+        Err(NotDone::Denied(denied)) => return Err(denied.into()),
+        queues => queues.ok(),
+    };
+    let text = metrics::render(&app.options.version, &app.desks.health(), queues.as_deref(), &app.requests);
     let mut response = text.into_response();
     let text_format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, text_format);
-    response
-}
-
-/// Every queue, by the name of its virtual host and its own.
-async fn queues_of_all(engine: &dyn Engine) -> Result<Vec<metrics::Placed>, Failure> {
-    let mut all = Vec::new();
-    for vhost in engine.vhosts().await? {
-        match engine.in_vhost(vhost.vhost).queues(None, usize::MAX).await {
-            Ok(page) => all.extend(page.queues.into_iter().map(|queue| (Arc::clone(&vhost.name), queue))),
-            // It went a moment ago.
-            Err(Failure::Refused(_)) => {}
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(all)
+    Ok(response)
 }
 
 /// This document.

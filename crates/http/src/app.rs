@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use overtake_engine::Engine;
+use overtake_access::{Desk, Desks};
 use overtake_lane::{QueueId, Receipt};
 use serde::Serialize;
 
@@ -21,29 +21,34 @@ pub(crate) type Answer = Result<Response, Problem>;
 
 /// What all handlers share.
 pub(crate) struct App {
-    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) desks: Desks,
     pub(crate) options: HttpOptions,
     pub(crate) requests: Requests,
     pub(crate) queue_ids: QueueIds,
 }
 
 impl App {
-    pub(crate) fn new(engine: Arc<dyn Engine>, options: HttpOptions) -> Self {
-        Self { engine, options, requests: Requests::default(), queue_ids: QueueIds::default() }
+    pub(crate) fn new(desks: Desks, options: HttpOptions) -> Self {
+        Self { desks, options, requests: Requests::default(), queue_ids: QueueIds::default() }
     }
 
     /// The receipts as the model has them, all of this queue.
     ///
     /// # Errors
     /// 422 for the first that is malformed or of another queue, 404 when there is no such queue.
-    pub(crate) async fn receipts(&self, queue: &str, texts: &[String]) -> Result<Vec<Receipt>, Problem> {
+    pub(crate) async fn receipts(
+        &self,
+        desk: &Desk,
+        queue: &str,
+        texts: &[String],
+    ) -> Result<Vec<Receipt>, Problem> {
         let receipts = crate::wire::receipts(texts)?;
         let belong = |id: QueueId| receipts.iter().all(|receipt| receipt.queue == id);
-        if self.queue_ids.get(queue).is_some_and(belong) {
+        if self.queue_ids.get(desk, queue).is_some_and(belong) {
             return Ok(receipts);
         }
-        let id = self.engine.queue(queue).await?.queue;
-        self.queue_ids.remember(queue, id);
+        let id = desk.queue(queue).await?.queue;
+        self.queue_ids.remember(desk, queue, id);
         match receipts.iter().position(|receipt| receipt.queue != id) {
             None => Ok(receipts),
             Some(at) => Err(Problem::bad_value(
@@ -57,29 +62,36 @@ impl App {
 /// Which number a queue has, for receipts. Only a hint: one that does not match is looked up again, and an old number
 /// that does match is judged by the broker, for which the receipt is stale.
 #[derive(Default)]
-pub(crate) struct QueueIds(Mutex<HashMap<Arc<str>, QueueId>>);
+pub(crate) struct QueueIds(Mutex<HashMap<Place, QueueId>>);
+
+/// A virtual host and a name in it.
+type Place = (Arc<str>, Arc<str>);
+
+fn place(desk: &Desk, queue: &str) -> Place {
+    (Arc::clone(desk.vhost()), Arc::from(queue))
+}
 
 impl QueueIds {
-    fn get(&self, queue: &str) -> Option<QueueId> {
-        self.known().get(queue).copied()
+    fn get(&self, desk: &Desk, queue: &str) -> Option<QueueId> {
+        self.known().get(&place(desk, queue)).copied()
     }
 
-    pub(crate) fn remember(&self, queue: &str, id: QueueId) {
-        let mut known = self.known();
-        if known.get(queue) == Some(&id) {
+    pub(crate) fn remember(&self, desk: &Desk, queue: &str, id: QueueId) {
+        let (mut known, place) = (self.known(), place(desk, queue));
+        if known.get(&place) == Some(&id) {
             return;
         }
         if known.len() >= REMEMBERED_MAX {
             known.clear();
         }
-        known.insert(Arc::from(queue), id);
+        known.insert(place, id);
     }
 
-    pub(crate) fn forget(&self, queue: &str) {
-        self.known().remove(queue);
+    pub(crate) fn forget(&self, desk: &Desk, queue: &str) {
+        self.known().remove(&place(desk, queue));
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, QueueId>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Place, QueueId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The part is named as decoding names it: `key` is its place in the body, and `detail` says it in words.
 
-use overtake_engine::{Engine, Failure, Health, NewMessage, PublishedCopy, Refused};
+use overtake_access::{Desk, NotDone};
+use overtake_engine::{Failure, Health, NewMessage, PublishedCopy, Refused};
 use overtake_lane::{Outcome, Part, Receipt, Refusal};
 
 use crate::problem::Problem;
@@ -11,17 +12,16 @@ use crate::problem::Problem;
 ///
 /// # Errors
 /// What the engine refuses; with more than one message, of which.
-pub(crate) async fn publish(
-    engine: &dyn Engine,
-    messages: Vec<NewMessage>,
-) -> Result<Vec<PublishedCopy>, Problem> {
+pub(crate) async fn publish(desk: &Desk, messages: Vec<NewMessage>) -> Result<Vec<PublishedCopy>, Problem> {
     let count = messages.len();
-    let published = engine.publish(messages).await;
-    published.map_err(|failure| match failure {
-        Failure::Refused(Refused { refusal, .. }) if count == 1 && refusal != Refusal::StoreFull => {
+    let published = desk.publish(messages).await;
+    published.map_err(|not| match not {
+        NotDone::Failed(Failure::Refused(Refused { refusal, .. }))
+            if count == 1 && refusal != Refusal::StoreFull =>
+        {
             refusal.into()
         }
-        failure => problem(engine, failure, "messages", count, &[]),
+        not => problem(desk, not, "messages", count, &[]),
     })
 }
 
@@ -30,28 +30,22 @@ pub(crate) async fn publish(
 /// # Errors
 /// What the engine refuses, and of which part.
 pub(crate) async fn transact(
-    engine: &dyn Engine,
+    desk: &Desk,
     messages: Vec<NewMessage>,
     settlements: Vec<(Receipt, Outcome)>,
     receipts: &[usize],
 ) -> Result<Vec<PublishedCopy>, Problem> {
     let count = messages.len();
-    let done = engine.transact(messages, settlements).await;
-    done.map_err(|failure| problem(engine, failure, "publish", count, receipts))
+    let done = desk.transact(messages, settlements).await;
+    done.map_err(|not| problem(desk, not, "publish", count, receipts))
 }
 
-fn problem(
-    engine: &dyn Engine,
-    failure: Failure,
-    list: &str,
-    messages: usize,
-    receipts: &[usize],
-) -> Problem {
-    let Failure::Refused(Refused { refusal, part }) = failure else { return failure.into() };
+fn problem(desk: &Desk, not: NotDone, list: &str, messages: usize, receipts: &[usize]) -> Problem {
+    let NotDone::Failed(Failure::Refused(Refused { refusal, part })) = not else { return not.into() };
     let (place, what) = match part {
         Some(Part::Publish(at)) => (format!("{list}[{at}]"), format!("message {} of {messages}", at + 1)),
         Some(Part::Settlement(at)) => settlement(at, receipts),
-        None if refusal == Refusal::StoreFull => return store_full(&engine.health()),
+        None if refusal == Refusal::StoreFull => return store_full(&desk.health()),
         None => return of_all(refusal, messages),
     };
     Problem::from(refusal).inside(&place).detail(format!("{what} is refused: {refusal}; nothing was done"))

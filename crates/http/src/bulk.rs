@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -10,6 +9,7 @@ use utoipa_axum::routes;
 use crate::answer::CountOut;
 use crate::app::{Answer, App, json};
 use crate::decode::Json;
+use crate::login::At;
 use crate::path::QueueName;
 use crate::wire::{PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
 
@@ -29,13 +29,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     request_body = ReprioritiseIn,
     responses((status = 200, description = "Done", body = CountOut))
 )]
-async fn reprioritise(
-    State(app): State<Arc<App>>,
-    QueueName(queue): QueueName,
-    Json(ask): Json<ReprioritiseIn>,
-) -> Answer {
+async fn reprioritise(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<ReprioritiseIn>) -> Answer {
     let (select, priority) = ask.into_parts()?;
-    json(StatusCode::OK, &CountOut { count: app.engine.reprioritise(&queue, select, priority).await? })
+    json(StatusCode::OK, &CountOut { count: desk.reprioritise(&queue, select, priority).await? })
 }
 
 /// Removes messages: ready, delayed, leased and dead ones.
@@ -45,12 +41,8 @@ async fn reprioritise(
     request_body = SelectIn,
     responses((status = 200, description = "Done", body = CountOut))
 )]
-async fn remove(
-    State(app): State<Arc<App>>,
-    QueueName(queue): QueueName,
-    Json(ask): Json<SelectIn>,
-) -> Answer {
-    json(StatusCode::OK, &CountOut { count: app.engine.remove(&queue, ask.into_select()?).await? })
+async fn remove(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<SelectIn>) -> Answer {
+    json(StatusCode::OK, &CountOut { count: desk.remove(&queue, ask.into_select()?).await? })
 }
 
 /// Removes everything that stands so; without `status` what is ready or delayed.
@@ -60,8 +52,8 @@ async fn remove(
     request_body = PurgeIn,
     responses((status = 200, description = "Done", body = CountOut))
 )]
-async fn purge(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(ask): Json<PurgeIn>) -> Answer {
-    json(StatusCode::OK, &CountOut { count: app.engine.purge(&queue, ask.checked()?).await? })
+async fn purge(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<PurgeIn>) -> Answer {
+    json(StatusCode::OK, &CountOut { count: desk.purge(&queue, ask.checked()?).await? })
 }
 
 /// Puts dead letters back into their lanes, with another priority if the request has one.
@@ -71,11 +63,7 @@ async fn purge(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(as
     request_body = ReplayIn,
     responses((status = 200, description = "Done", body = CountOut))
 )]
-async fn replay(
-    State(app): State<Arc<App>>,
-    QueueName(queue): QueueName,
-    Json(ask): Json<ReplayIn>,
-) -> Answer {
+async fn replay(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<ReplayIn>) -> Answer {
     let (select, promote) = ask.into_parts()?;
-    json(StatusCode::OK, &CountOut { count: app.engine.replay(&queue, select, promote).await? })
+    json(StatusCode::OK, &CountOut { count: desk.replay(&queue, select, promote).await? })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use overtake_access::{Deed, Tag};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
@@ -12,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
+use crate::login::Who;
 use crate::params::Params;
 use crate::problem::Problem;
 
@@ -77,7 +79,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 /// Prepares the server for its end: it is no longer ready, accepts no AMQP connections, cancels consumers, gives out no more
 /// messages, and closes AMQP connections that hold nothing any more.
 ///
-/// Answers once every lease is settled, or when the time is over; then AMQP connections are closed, and what they hold is put back.
+/// For administrators. Answers once every lease is settled, or when the time is over; then AMQP connections are closed, and what they hold is put back.
 /// The server still runs, and takes settlements and publishes over HTTP: end it with SIGTERM. There is no way back but another
 /// start. Asked again it waits for the drain that has begun, whose time stays as it was.
 #[utoipa::path(
@@ -85,8 +87,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     params(("timeout_ms" = Option<u64>, Query, description = "How long what is leased may take, else `server.drain_timeout_ms`; at most 86,400,000")),
     responses((status = 200, description = "It is over", body = Drained))
 )]
-async fn drain(State(app): State<Arc<App>>, params: Params) -> Answer {
+async fn drain(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
     let (options, timeout) = (&app.options, params.into_timeout()?);
+    who.must_have(Tag::Administrator)?;
+    app.desks.gate().record(Deed::of(Some(&who), "server.drain", ""));
     options.drain.begin(timeout.unwrap_or(options.drain_timeout));
     tokio::select! {
         biased;

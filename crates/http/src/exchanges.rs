@@ -12,6 +12,7 @@ use crate::app::{Answer, App, done, json};
 use crate::batch;
 use crate::decode::{self, Json};
 use crate::exchange_answer::{BindingList, BindingOut, ExchangeList, ExchangeOut};
+use crate::login::At;
 use crate::messages::limits;
 use crate::params::Params;
 use crate::path::ExchangeName;
@@ -33,8 +34,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     get, path = "/v1/exchanges", tag = "exchanges",
     responses((status = 200, description = "All", body = ExchangeList))
 )]
-async fn list_exchanges(State(app): State<Arc<App>>) -> Answer {
-    let all = app.engine.exchanges().await?;
+async fn list_exchanges(At(desk): At) -> Answer {
+    let all = desk.exchanges().await?;
     let exchanges = all.iter().map(ExchangeOut::of);
     json(StatusCode::OK, &ExchangeList { exchanges: exchanges.collect() })
 }
@@ -47,12 +48,12 @@ async fn list_exchanges(State(app): State<Arc<App>>) -> Answer {
     responses((status = 200, description = "It is there", body = ExchangeOut))
 )]
 async fn declare_exchange(
-    State(app): State<Arc<App>>,
+    At(desk): At,
     ExchangeName(name): ExchangeName,
     Json(ask): Json<ExchangeIn>,
 ) -> Answer {
-    app.engine.declare_exchange(&name, ask.into_settings()?).await?;
-    json(StatusCode::OK, &ExchangeOut::of(&app.engine.exchange(&name).await?))
+    desk.declare_exchange(&name, ask.into_settings()?).await?;
+    json(StatusCode::OK, &ExchangeOut::of(&desk.exchange(&name).await?))
 }
 
 /// One exchange.
@@ -61,8 +62,8 @@ async fn declare_exchange(
     params(("exchange" = String, Path, description = "Name, percent-encoded")),
     responses((status = 200, description = "The exchange", body = ExchangeOut))
 )]
-async fn show_exchange(State(app): State<Arc<App>>, ExchangeName(name): ExchangeName) -> Answer {
-    json(StatusCode::OK, &ExchangeOut::of(&app.engine.exchange(&name).await?))
+async fn show_exchange(At(desk): At, ExchangeName(name): ExchangeName) -> Answer {
+    json(StatusCode::OK, &ExchangeOut::of(&desk.exchange(&name).await?))
 }
 
 /// Deletes an exchange with the bindings of it and to it. Queues and messages stay.
@@ -74,12 +75,8 @@ async fn show_exchange(State(app): State<Arc<App>>, ExchangeName(name): Exchange
     ),
     responses((status = 204, description = "Gone"))
 )]
-async fn delete_exchange(
-    State(app): State<Arc<App>>,
-    ExchangeName(name): ExchangeName,
-    params: Params,
-) -> Answer {
-    app.engine.delete_exchange(&name, params.into_if_unused()?).await?;
+async fn delete_exchange(At(desk): At, ExchangeName(name): ExchangeName, params: Params) -> Answer {
+    desk.delete_exchange(&name, params.into_if_unused()?).await?;
     done()
 }
 
@@ -89,8 +86,8 @@ async fn delete_exchange(
     params(("exchange" = String, Path, description = "Name, percent-encoded")),
     responses((status = 200, description = "All", body = BindingList))
 )]
-async fn list_bindings(State(app): State<Arc<App>>, ExchangeName(name): ExchangeName) -> Answer {
-    let bindings = app.engine.bindings(&name).await?;
+async fn list_bindings(At(desk): At, ExchangeName(name): ExchangeName) -> Answer {
+    let bindings = desk.bindings(&name).await?;
     json(StatusCode::OK, &BindingList { bindings: bindings.iter().map(BindingOut::of).collect() })
 }
 
@@ -101,13 +98,9 @@ async fn list_bindings(State(app): State<Arc<App>>, ExchangeName(name): Exchange
     request_body = BindingIn,
     responses((status = 201, description = "Bound", body = BindingOut))
 )]
-async fn bind(
-    State(app): State<Arc<App>>,
-    ExchangeName(name): ExchangeName,
-    Json(ask): Json<BindingIn>,
-) -> Answer {
+async fn bind(At(desk): At, ExchangeName(name): ExchangeName, Json(ask): Json<BindingIn>) -> Answer {
     let binding = ask.into_binding(name)?;
-    app.engine.bind(binding.clone()).await?;
+    desk.bind(binding.clone()).await?;
     json(StatusCode::CREATED, &BindingOut::of(&binding))
 }
 
@@ -118,12 +111,8 @@ async fn bind(
     request_body = BindingIn,
     responses((status = 204, description = "Gone"))
 )]
-async fn unbind(
-    State(app): State<Arc<App>>,
-    ExchangeName(name): ExchangeName,
-    Json(ask): Json<BindingIn>,
-) -> Answer {
-    app.engine.unbind(ask.into_binding(name)?).await?;
+async fn unbind(At(desk): At, ExchangeName(name): ExchangeName, Json(ask): Json<BindingIn>) -> Answer {
+    desk.unbind(ask.into_binding(name)?).await?;
     done()
 }
 
@@ -139,6 +128,7 @@ async fn unbind(
     responses((status = 201, description = "Durable: one entry per copy", body = PublishedList))
 )]
 async fn publish_to_exchange(
+    At(desk): At,
     State(app): State<Arc<App>>,
     ExchangeName(name): ExchangeName,
     request: Request,
@@ -153,5 +143,5 @@ async fn publish_to_exchange(
         message.to = to_exchange(name, &routing.routing_key, None, routing.mandatory)?;
         vec![message]
     };
-    json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&*app.engine, messages).await?))
+    json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&desk, messages).await?))
 }

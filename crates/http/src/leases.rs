@@ -13,6 +13,7 @@ use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
 use crate::app::{Answer, App, json};
 use crate::batch;
 use crate::decode::Json;
+use crate::login::At;
 use crate::messages::limits;
 use crate::path::QueueName;
 use crate::problem::Problem;
@@ -37,7 +38,12 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     request_body = LeaseIn,
     responses((status = 200, description = "The messages; none when the wait was over first", body = LeasedList))
 )]
-async fn lease(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(ask): Json<LeaseIn>) -> Answer {
+async fn lease(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    Json(ask): Json<LeaseIn>,
+) -> Answer {
     let drain_begun = app.options.drain.begun();
     if drain_begun.is_cancelled() {
         return Err(draining());
@@ -51,11 +57,11 @@ async fn lease(State(app): State<Arc<App>>, QueueName(queue): QueueName, Json(as
     // Biased: what is leased already goes out also when the drain begins in the same moment.
     let leased = tokio::select! {
         biased;
-        leased = app.engine.lease(request) => leased?,
+        leased = desk.lease(request) => leased?,
         () = drain_begun.cancelled() => Vec::new(),
     };
     if let Some(first) = leased.first() {
-        app.queue_ids.remember(&queue, first.receipt.queue);
+        app.queue_ids.remember(&desk, &queue, first.receipt.queue);
     }
     json(StatusCode::OK, &LeasedList::of(&leased))
 }
@@ -79,13 +85,14 @@ fn draining() -> Problem {
     responses((status = 200, description = "A result per receipt", body = ResultList))
 )]
 async fn settle(
+    At(desk): At,
     State(app): State<Arc<App>>,
     QueueName(queue): QueueName,
     Json(ask): Json<SettleIn>,
 ) -> Answer {
     let outcome = ask.outcome()?;
-    let receipts = app.receipts(&queue, &ask.receipts.0).await?;
-    each(&ask.receipts.0, app.engine.settle(receipts, outcome).await?)
+    let receipts = app.receipts(&desk, &queue, &ask.receipts.0).await?;
+    each(&ask.receipts.0, desk.settle(&queue, receipts, outcome).await?)
 }
 
 /// Lengthens leases, each for itself.
@@ -96,12 +103,13 @@ async fn settle(
     responses((status = 200, description = "A result per receipt", body = ResultList))
 )]
 async fn extend(
+    At(desk): At,
     State(app): State<Arc<App>>,
     QueueName(queue): QueueName,
     Json(ask): Json<ExtendIn>,
 ) -> Answer {
-    let receipts = app.receipts(&queue, &ask.receipts.0).await?;
-    each(&ask.receipts.0, app.engine.extend(receipts, ask.visibility_timeout_ms.0).await?)
+    let receipts = app.receipts(&desk, &queue, &ask.receipts.0).await?;
+    each(&ask.receipts.0, desk.extend(&queue, receipts, ask.visibility_timeout_ms.0).await?)
 }
 
 fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
@@ -120,9 +128,9 @@ fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
     request_body = TransactionIn,
     responses((status = 200, description = "Durable: what was published", body = PublishedList))
 )]
-async fn transact(State(app): State<Arc<App>>, Json(ask): Json<TransactionIn>) -> Answer {
+async fn transact(At(desk): At, State(app): State<Arc<App>>, Json(ask): Json<TransactionIn>) -> Answer {
     let receipts = ask.receipt_counts();
     let (messages, settlements) = ask.into_parts(limits(&app))?;
-    let copies = batch::transact(&*app.engine, messages, settlements, &receipts).await?;
+    let copies = batch::transact(&desk, messages, settlements, &receipts).await?;
     json(StatusCode::OK, &PublishedList::with_queues(copies))
 }

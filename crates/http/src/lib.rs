@@ -22,6 +22,7 @@ mod exchanges;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod leases;
+mod login;
 mod messages;
 mod metrics;
 mod openapi;
@@ -33,6 +34,9 @@ mod queues;
 mod raw;
 mod schema;
 mod snapshot;
+mod tokens;
+mod users;
+mod vhosts;
 mod wire;
 
 use std::sync::Arc;
@@ -42,7 +46,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use overtake_engine::Engine;
+use overtake_access::Desks;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use drain::{Drain, Drained};
@@ -51,15 +55,16 @@ pub use options::{HttpOptions, Readiness};
 use app::App;
 use problem::Problem;
 
-/// Every path, over this engine.
+/// Every path, for those who log in. The server says with each request where it comes from ([`Peer`](overtake_access::Peer)).
 ///
-/// Login, rights, TLS and time limits are layers of the server; none may cut a lease request shorter than its `wait_ms`.
-pub fn router(engine: Arc<dyn Engine>, options: HttpOptions) -> Router {
-    let app = Arc::new(App::new(engine, options));
+/// TLS and time limits are the server's; none may cut a lease request shorter than its `wait_ms`.
+pub fn router(desks: Desks, options: HttpOptions) -> Router {
+    let app = Arc::new(App::new(desks, options));
     let (routes, _) = api().split_for_parts();
     routes
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), login::login))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), browser::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))
         .with_state(app)
@@ -79,6 +84,9 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(leases::routes())
         .merge(exchanges::routes())
         .merge(snapshot::routes())
+        .merge(users::routes())
+        .merge(tokens::routes())
+        .merge(vhosts::routes())
         .merge(admin::routes())
         .merge(drain::routes())
 }

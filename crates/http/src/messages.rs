@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 
-use overtake_engine::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Engine, Failure, Page, Select, Target};
+use overtake_access::{Desk, NotDone};
+use overtake_engine::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, Select, Target};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -13,6 +14,7 @@ use crate::answer::{BrowsedOut, CountOut, PageOut, PublishedList};
 use crate::app::{Answer, App, done, json};
 use crate::batch;
 use crate::decode::{self, Json};
+use crate::login::At;
 use crate::params::Params;
 use crate::path::{MessageId, QueueName};
 use crate::raw;
@@ -44,7 +46,12 @@ pub(crate) fn limits(app: &App) -> Limits {
     request_body(content((PublishIn = "application/json"), (RawBodySchema = "application/octet-stream"))),
     responses((status = 201, description = "Durable", body = PublishedList))
 )]
-async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, request: Request) -> Answer {
+async fn publish(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    QueueName(queue): QueueName,
+    request: Request,
+) -> Answer {
     decode::refuse_query(request.uri().query())?;
     let headers = request.headers().clone();
     let body = decode::read(request, app.options.max_request_bytes).await?;
@@ -53,7 +60,7 @@ async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, reque
     } else {
         vec![raw::for_queue(&headers, body, Target::Queue(queue), limits(&app))?]
     };
-    json(StatusCode::CREATED, &PublishedList::in_one_queue(batch::publish(&*app.engine, messages).await?))
+    json(StatusCode::CREATED, &PublishedList::in_one_queue(batch::publish(&desk, messages).await?))
 }
 
 /// A page of messages, left where they are.
@@ -75,22 +82,22 @@ async fn publish(State(app): State<Arc<App>>, QueueName(queue): QueueName, reque
     ),
     responses((status = 200, description = "A page", body = PageOut))
 )]
-async fn browse(State(app): State<Arc<App>>, QueueName(queue): QueueName, params: Params) -> Answer {
+async fn browse(At(desk): At, QueueName(queue): QueueName, params: Params) -> Answer {
     let (browse, with_bodies) = params.into_browse()?;
     let order = browse.order;
     let page = if with_bodies {
-        app.engine.browse(&queue, browse).await?
+        desk.browse(&queue, browse).await?
     } else {
-        bare_page(&*app.engine, &queue, browse).await?
+        bare_page(&desk, &queue, browse).await?
     };
     json(StatusCode::OK, &PageOut::of(&page, order, with_bodies))
 }
 
 /// A page whose bodies are not shown. The engine counts them, so it takes as many of its pages as make one.
-async fn bare_page(engine: &dyn Engine, queue: &str, mut browse: Browse) -> Result<Page, Failure> {
+async fn bare_page(desk: &Desk, queue: &str, mut browse: Browse) -> Result<Page, NotDone> {
     let (mut all, mut bytes) = (Page::default(), 0);
     loop {
-        let page = engine.browse(queue, browse.clone()).await?;
+        let page = desk.browse(queue, browse.clone()).await?;
         let bare = |message: &BrowsedMessage| message.content.size() - message.content.body.len();
         bytes += page.messages.iter().map(bare).sum::<usize>() as u64;
         if bytes > ANSWER_BYTES_MAX && !all.messages.is_empty() {
@@ -117,13 +124,13 @@ async fn bare_page(engine: &dyn Engine, queue: &str, mut browse: Browse) -> Resu
     responses((status = 200, description = "The message", body = BrowsedOut))
 )]
 async fn show_message(
-    State(app): State<Arc<App>>,
+    At(desk): At,
     QueueName(queue): QueueName,
     MessageId(id): MessageId,
     params: Params,
 ) -> Answer {
     let with_body = params.into_with_body()?;
-    json(StatusCode::OK, &BrowsedOut::of(&app.engine.message(&queue, &id).await?, with_body))
+    json(StatusCode::OK, &BrowsedOut::of(&desk.message(&queue, &id).await?, with_body))
 }
 
 /// Removes one message, wherever in its life it stands.
@@ -135,12 +142,8 @@ async fn show_message(
     ),
     responses((status = 204, description = "Gone"))
 )]
-async fn remove_message(
-    State(app): State<Arc<App>>,
-    QueueName(queue): QueueName,
-    MessageId(id): MessageId,
-) -> Answer {
-    app.engine.remove(&queue, Select::Id(id)).await?;
+async fn remove_message(At(desk): At, QueueName(queue): QueueName, MessageId(id): MessageId) -> Answer {
+    desk.remove(&queue, Select::Id(id)).await?;
     done()
 }
 
@@ -155,11 +158,11 @@ async fn remove_message(
     responses((status = 200, description = "Done", body = CountOut))
 )]
 async fn reprioritise_message(
-    State(app): State<Arc<App>>,
+    At(desk): At,
     QueueName(queue): QueueName,
     MessageId(id): MessageId,
     Json(PriorityIn { priority }): Json<PriorityIn>,
 ) -> Answer {
-    let count = app.engine.reprioritise(&queue, Select::Id(id), priority.0).await?;
+    let count = desk.reprioritise(&queue, Select::Id(id), priority.0).await?;
     json(StatusCode::OK, &CountOut { count })
 }

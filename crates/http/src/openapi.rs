@@ -3,9 +3,15 @@
 use std::sync::OnceLock;
 
 use utoipa::PartialSchema;
-use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::{Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Response};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    Content, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required,
+    Response,
+};
 
+use crate::login;
 use crate::problem::{At, ProblemBody};
 
 /// The document: the same for every router.
@@ -34,11 +40,37 @@ fn finished(mut document: OpenApi) -> OpenApi {
     components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
     components.schemas.insert("At".to_owned(), At::schema());
     components.responses.insert("Problem".to_owned(), RefOr::T(problem()));
+    components.add_security_scheme("basic", SecurityScheme::Http(Http::new(HttpAuthScheme::Basic)));
+    components.add_security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    for (path, item) in &mut document.paths.paths {
+        let security = if login::is_open(path) { Vec::new() } else { logins() };
+        for operation in operations(item) {
+            operation.security = Some(security.clone());
+            if login::is_placed(path) {
+                operation.parameters.get_or_insert_default().push(RefOr::T(vhost()));
+            }
+        }
+    }
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         let refer = RefOr::Ref(Ref::new("#/components/responses/Problem"));
         operation.responses.responses.insert("default".to_owned(), refer);
     }
     document
+}
+
+/// Either of them.
+fn logins() -> Vec<SecurityRequirement> {
+    ["basic", "token"].map(|name| SecurityRequirement::new(name, [] as [&str; 0])).into()
+}
+
+fn vhost() -> Parameter {
+    ParameterBuilder::new()
+        .name("vhost")
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some("The virtual host, percent-encoded, else `/`"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
 }
 
 fn problem() -> Response {

@@ -15,6 +15,15 @@ pub(crate) struct QueueName(pub(crate) Arc<str>);
 /// The exchange in the path.
 pub(crate) struct ExchangeName(pub(crate) Arc<str>);
 
+/// The user in the path.
+pub(crate) struct UserName(pub(crate) Arc<str>);
+
+/// The virtual host in the path.
+pub(crate) struct VhostName(pub(crate) Arc<str>);
+
+/// The token in the path.
+pub(crate) struct TokenId(pub(crate) String);
+
 /// The message in the path.
 pub(crate) struct MessageId(pub(crate) String);
 
@@ -33,6 +42,32 @@ impl<S: Send + Sync> FromRequestParts<S> for ExchangeName {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = param(parts, state, "exchange").await?;
         Ok(Self(Arc::from(checked(&name, "exchange")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for UserName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "user").await?;
+        Ok(Self(Arc::from(checked(&name, "user")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for VhostName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "vhost").await?;
+        Ok(Self(Arc::from(checked(&name, "vhost")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TokenId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(param(parts, state, "token").await?))
     }
 }
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use overtake_access::{Denied, NotDone};
 use overtake_engine::Failure;
 use overtake_lane::Refusal;
 use serde::Serialize;
@@ -255,6 +256,27 @@ impl From<Failure> for Problem {
     }
 }
 
+impl From<Denied> for Problem {
+    fn from(denied: Denied) -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "access-refused",
+            "the user may not do this",
+            "ask an administrator for the right or the tag (`overtake user --help`)",
+        )
+        .detail(denied.to_string())
+    }
+}
+
+impl From<NotDone> for Problem {
+    fn from(not: NotDone) -> Self {
+        match not {
+            NotDone::Denied(denied) => denied.into(),
+            NotDone::Failed(failure) => failure.into(),
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.0.status();
@@ -264,6 +286,11 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::UNAUTHORIZED {
+            let basic = HeaderValue::from_static("Basic realm=\"Overtake\", charset=\"UTF-8\"");
+            headers.insert(header::WWW_AUTHENTICATE, basic);
+            headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }

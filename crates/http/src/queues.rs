@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 
 use crate::app::{Answer, App, done, json};
 use crate::decode::Json;
+use crate::login::At;
 use crate::params::Params;
 use crate::path::QueueName;
 use crate::problem::Problem;
@@ -163,15 +164,11 @@ impl<'a> QueueOut<'a> {
         (status = 200, description = "It was there; the same settings, or changed", body = QueueOut),
     )
 )]
-async fn declare_queue(
-    State(app): State<Arc<App>>,
-    QueueName(name): QueueName,
-    Json(settings): Json<Settings>,
-) -> Answer {
+async fn declare_queue(At(desk): At, QueueName(name): QueueName, Json(settings): Json<Settings>) -> Answer {
     settings.validate().map_err(|bad| Problem::bad_value(bad.key.clone(), bad.to_string()))?;
-    let declared = app.engine.declare_queue(&name, settings).await?;
+    let declared = desk.declare_queue(&name, settings).await?;
     let status = if declared.made { StatusCode::CREATED } else { StatusCode::OK };
-    json(status, &QueueOut::of(&app.engine.queue(&name).await?))
+    json(status, &QueueOut::of(&desk.queue(&name).await?))
 }
 
 /// A page of queues, by name.
@@ -185,9 +182,9 @@ async fn declare_queue(
     ),
     responses((status = 200, description = "A page", body = QueueList))
 )]
-async fn list_queues(State(app): State<Arc<App>>, params: Params) -> Answer {
+async fn list_queues(At(desk): At, params: Params) -> Answer {
     let (after, limit) = params.into_queue_page()?;
-    let page = app.engine.queues(after.as_deref(), limit).await?;
+    let page = desk.queues(after.as_deref(), limit).await?;
     let next_cursor = page.next.as_deref().map(crate::params::queue_cursor_text);
     json(StatusCode::OK, &QueueList { queues: page.queues.iter().map(QueueOut::of).collect(), next_cursor })
 }
@@ -198,8 +195,8 @@ async fn list_queues(State(app): State<Arc<App>>, params: Params) -> Answer {
     params(("queue" = String, Path, description = "Name, percent-encoded")),
     responses((status = 200, description = "The queue", body = QueueOut))
 )]
-async fn show_queue(State(app): State<Arc<App>>, QueueName(name): QueueName) -> Answer {
-    json(StatusCode::OK, &QueueOut::of(&app.engine.queue(&name).await?))
+async fn show_queue(At(desk): At, QueueName(name): QueueName) -> Answer {
+    json(StatusCode::OK, &QueueOut::of(&desk.queue(&name).await?))
 }
 
 /// Deletes a queue with what is in it.
@@ -211,8 +208,13 @@ async fn show_queue(State(app): State<Arc<App>>, QueueName(name): QueueName) -> 
     ),
     responses((status = 204, description = "Gone"))
 )]
-async fn delete_queue(State(app): State<Arc<App>>, QueueName(name): QueueName, params: Params) -> Answer {
-    app.engine.delete_queue(&name, params.into_delete_only()?).await?;
-    app.queue_ids.forget(&name);
+async fn delete_queue(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    QueueName(name): QueueName,
+    params: Params,
+) -> Answer {
+    desk.delete_queue(&name, params.into_delete_only()?).await?;
+    app.queue_ids.forget(&desk, &name);
     done()
 }

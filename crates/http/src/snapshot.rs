@@ -21,6 +21,7 @@ use utoipa_axum::routes;
 
 use crate::app::{Answer, App};
 use crate::browser;
+use crate::login::At;
 use crate::problem::Problem;
 use crate::schema::TarSchema;
 
@@ -46,11 +47,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     get, path = "/v1/store/snapshot", tag = "admin",
     responses((status = 200, description = "The files, then `snapshot.json`", body = TarSchema, content_type = "application/x-tar"))
 )]
-async fn snapshot(State(app): State<Arc<App>>, headers: HeaderMap) -> Answer {
+async fn snapshot(At(desk): At, State(app): State<Arc<App>>, headers: HeaderMap) -> Answer {
     browser::refuse_pages_of_others(&headers)?;
-    let engine = Arc::clone(&app.engine);
-    let taken = tokio::task::spawn_blocking(move || engine.snapshot()).await;
-    let snapshot = taken.unwrap_or_else(|error| Err(NoSnapshot::Unavailable(error.to_string().into())))?;
+    let taken = tokio::task::spawn_blocking(move || desk.snapshot()).await;
+    let snapshot =
+        taken.unwrap_or_else(|error| Ok(Err(NoSnapshot::Unavailable(error.to_string().into()))))??;
     let (sender, body) = Channel::<Bytes, io::Error>::new(CHUNKS_MAX);
     let mut to = Chunks {
         sender,

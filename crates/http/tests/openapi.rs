@@ -27,11 +27,16 @@ const EVERY: &str = "
     DELETE /v1/exchanges/{exchange}/bindings
     DELETE /v1/queues/{queue}
     DELETE /v1/queues/{queue}/messages/{id}
+    DELETE /v1/tokens/{token}
+    DELETE /v1/users/{user}
+    DELETE /v1/users/{user}/permissions/{vhost}
+    DELETE /v1/vhosts/{vhost}
     GET /healthz
     GET /livez
     GET /metrics
     GET /openapi.json
     GET /readyz
+    GET /v1/audit
     GET /v1/exchanges
     GET /v1/exchanges/{exchange}
     GET /v1/exchanges/{exchange}/bindings
@@ -40,6 +45,12 @@ const EVERY: &str = "
     GET /v1/queues/{queue}/messages
     GET /v1/queues/{queue}/messages/{id}
     GET /v1/store/snapshot
+    GET /v1/tokens
+    GET /v1/users
+    GET /v1/users/{user}
+    GET /v1/vhosts
+    GET /v1/vhosts/{vhost}
+    GET /v1/whoami
     POST /v1/drain
     POST /v1/exchanges/{exchange}/bindings
     POST /v1/exchanges/{exchange}/messages
@@ -51,10 +62,14 @@ const EVERY: &str = "
     POST /v1/queues/{queue}/replay
     POST /v1/queues/{queue}/reprioritise
     POST /v1/queues/{queue}/settle
+    POST /v1/tokens
     POST /v1/transactions
     PUT /v1/exchanges/{exchange}
     PUT /v1/queues/{queue}
-    PUT /v1/queues/{queue}/messages/{id}/priority";
+    PUT /v1/queues/{queue}/messages/{id}/priority
+    PUT /v1/users/{user}
+    PUT /v1/users/{user}/permissions/{vhost}
+    PUT /v1/vhosts/{vhost}";
 
 #[test]
 fn the_document_lists_every_route() {

@@ -9,7 +9,6 @@ use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use overtake_engine::{Engine, LocalEngine};
 use overtake_store::{Intake, Manifest, MemoryDisk};
-use tower::ServiceExt;
 use world::World;
 
 const PATH: &str = "/v1/store/snapshot";
@@ -27,7 +26,7 @@ async fn large() -> World {
 /// The answer, as far as its head.
 async fn begin(world: &World) -> axum::response::Response {
     let request = Request::get(PATH).body(Body::empty()).expect("a request");
-    world.router.clone().oneshot(request).await.expect("a router does not fail")
+    world.begin(request).await
 }
 
 /// A disk with what is in a tar.
@@ -120,7 +119,7 @@ async fn pages_of_others_get_none() {
     for (site, status) in [("cross-site", 403), ("same-site", 403), ("none", 200), ("same-origin", 200)] {
         let request =
             Request::get(PATH).header("sec-fetch-site", site).body(Body::empty()).expect("a request");
-        let response = world.router.clone().oneshot(request).await.expect("a router does not fail");
+        let response = world.begin(request).await;
         assert_eq!(response.status(), status, "{site}");
         response.into_body().collect().await.expect("whole");
         // The last chunk is read a moment before it is over.

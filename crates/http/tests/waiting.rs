@@ -4,11 +4,12 @@ mod world;
 
 use std::time::{Duration, Instant};
 
+use axum::Extension;
 use overtake_engine::Engine;
 use overtake_http::Drained;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use world::World;
+use world::{GUEST, HERE, World};
 
 const WAIT: &str = r#"{"wait_ms":60000}"#;
 
@@ -79,11 +80,12 @@ async fn a_client_that_goes_away_while_it_waits_takes_no_message_with_it() {
     let world = World::with_queue("").await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let server = tokio::spawn(axum::serve(listener, world.router.clone()).into_future());
+    let server =
+        tokio::spawn(axum::serve(listener, world.router.clone().layer(Extension(HERE))).into_future());
 
     let mut gone = TcpStream::connect(address).await.expect("a connection");
     let request = format!(
-        "POST /v1/queues/q/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{WAIT}",
+        "POST /v1/queues/q/leases HTTP/1.1\r\nHost: x\r\nAuthorization: {GUEST}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{WAIT}",
         WAIT.len()
     );
     gone.write_all(request.as_bytes()).await.expect("sent");

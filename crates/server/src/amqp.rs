@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
+pub(crate) use crate::door::{Door, Doors};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
@@ -48,8 +49,8 @@ pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
     tls: Option<Presented>,
     options: amqp::Options,
-    allow_remote: bool,
     connections: Connections,
+    doors: Doors,
     draining: CancellationToken,
     accepted: AtomicU64,
 }
@@ -61,6 +62,7 @@ impl Amqp {
         tls: Option<Presented>,
         engine: &Arc<LocalEngine>,
         connections: Connections,
+        doors: Doors,
         draining: CancellationToken,
     ) -> Self {
         let amqp = &config.amqp;
@@ -71,9 +73,8 @@ impl Amqp {
             body_max: config.max_message_bytes(),
             ..amqp::Options::default()
         };
-        let allow_remote = amqp.allow_remote.value;
         let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
-        Self { engine, tls, options, allow_remote, connections, draining, accepted }
+        Self { engine, tls, options, doors, connections, draining, accepted }
     }
 }
 
@@ -88,13 +89,13 @@ impl Protocol for Amqp {
         let random = RandomState::new();
         let options = Options {
             connection: amqp::Options { number, ..self.options.clone() },
-            is_guest_welcome: self.allow_remote || peer.ip().to_canonical().is_loopback(),
             seed: [random.hash_one(number), random.hash_one(!number)],
             certificate: None,
         };
         let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
         let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
+        let door = Door::new(self.doors.clone(), peer.ip());
         async move {
             let (socket, said) = match tls {
                 None => (Socket::plain(stream), BytesMut::new()),
@@ -107,7 +108,7 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options, seen?).run(draining, stop).await
+            Wire::new(socket, said, &engine, options, door, seen?).run(draining, stop).await
         }
     }
 }
@@ -117,6 +118,7 @@ struct Wire {
     socket: Socket,
     conversation: Conversation,
     seen: Seen,
+    door: Door,
     asks: Asks,
     events: Events,
     full: watch::Receiver<Option<Full>>,
@@ -146,6 +148,7 @@ enum Happened {
     Time,
     Full,
     Asked(Question),
+    Rights,
     Drain,
     Stop,
 }
@@ -167,12 +170,20 @@ async fn cancelled(token: Option<&CancellationToken>) {
 }
 
 impl Wire {
-    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options, seen: Seen) -> Self {
+    fn new(
+        socket: Socket,
+        input: BytesMut,
+        engine: &LocalEngine,
+        options: Options,
+        door: Door,
+        seen: Seen,
+    ) -> Self {
         let Session { asks, events } = engine.session();
         Self {
             socket,
             conversation: Conversation::new(now(), options),
             seen,
+            door,
             asks,
             events,
             full: engine.full(),
@@ -193,6 +204,16 @@ impl Wire {
         self.look_at_room();
         loop {
             self.take_in();
+            while let Some(wish) = self.conversation.take_wish() {
+                let granted = self.door.grant(&mut self.conversation, wish);
+                if stop.run_until_cancelled(granted).await.is_none() {
+                    return Ok(());
+                }
+                if let Some(Session { asks, events }) = self.door.take_session() {
+                    (self.asks, self.events) = (asks, events);
+                }
+                self.take_in();
+            }
             self.write()?;
             if self.is_over() {
                 if !self.is_deaf {
@@ -221,6 +242,7 @@ impl Wire {
                 }
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
+                Happened::Rights => self.door.look(self.conversation.connection()),
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
@@ -263,6 +285,7 @@ impl Wire {
             self.conversation.connection().drain();
         }
         self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
+        self.door.count(self.conversation.connection());
     }
 
     fn is_over(&mut self) -> bool {
@@ -304,6 +327,7 @@ impl Wire {
             () = cancelled(draining) => Happened::Drain,
             Ok(()) = self.full.changed() => Happened::Full,
             question = self.seen.question() => Happened::Asked(question),
+            () = self.door.changed() => Happened::Rights,
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
                 room.ask(std::mem::replace(&mut self.requests, rest));

@@ -60,6 +60,30 @@ pub enum ServeError {
         /// Why not.
         why: String,
     },
+    /// What the store says of users cannot be read.
+    Users {
+        /// What.
+        why: String,
+    },
+    /// The password of the first administrator cannot be used.
+    AdminPassword {
+        /// The file it is to be in.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// It would be reached from other machines, and nobody could log in from there.
+    NoAdministrator {
+        /// Where it would be reached.
+        address: SocketAddr,
+    },
+    /// The audit file cannot be written.
+    AuditFile {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A queue of the configuration cannot be as it says.
     Queue {
         /// Its name.
@@ -68,11 +92,6 @@ pub enum ServeError {
         place: Origin,
         /// Why not.
         refusal: Refusal,
-    },
-    /// What the store says of users cannot be read.
-    Users {
-        /// What.
-        why: String,
     },
     /// The ports file cannot be written.
     PortsFile {
@@ -106,9 +125,7 @@ impl ServeError {
             }
             Self::Store { dir, error } => return store_hint(dir, error),
             Self::Segment { dir, .. } => damaged_hint(&dir.display()),
-            Self::Record { .. } | Self::Users { .. } => {
-                "start the version of overtake that wrote it, or a later one".to_owned()
-            }
+            Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
             Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::AddrInUse => {
                 let other =
                     if *flag == "--amqp" { "RabbitMQ or another overtake" } else { "another overtake" };
@@ -123,6 +140,14 @@ impl ServeError {
             Self::Tls { .. } => {
                 "use PEM files that this user may read: a certificate chain, its key, and perhaps authorities of clients".to_owned()
             }
+            Self::Users { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
+            Self::AdminPassword { .. } => {
+                "write the password into the file, alone, and let the user the server runs as read it".to_owned()
+            }
+            Self::NoAdministrator { .. } => {
+                "name one with --admin-user and --admin-password-file, or listen on 127.0.0.1 and make one: overtake user put NAME --tag administrator".to_owned()
+            }
+            Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Stopped { .. } => {
@@ -174,10 +199,24 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot listen on {address} ({place}): {error}")
             }
             Self::Tls { path, why } => write!(f, "cannot use {} for TLS: {why}", path.display()),
+            Self::Users { why } => write!(f, "cannot read who may come in: {why}"),
+            Self::AdminPassword { path, why } => {
+                write!(
+                    f,
+                    "cannot take the password of the first administrator from {}: {why}",
+                    path.display()
+                )
+            }
+            Self::NoAdministrator { address } => write!(
+                f,
+                "{address} can be reached from other machines, and the only administrator, guest, comes from this one only"
+            ),
+            Self::AuditFile { path, error } => {
+                write!(f, "cannot write the audit file {}: {error}", path.display())
+            }
             Self::Queue { queue, place, refusal } => {
                 write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
             }
-            Self::Users { why } => write!(f, "cannot read who may come in: {why}"),
             Self::PortsFile { path, error } => {
                 write!(f, "cannot write the ports file {}: {error}", path.display())
             }

@@ -4,9 +4,11 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Extension;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use overtake_access::Peer;
@@ -41,8 +43,8 @@ impl Protocol for Http {
         peer: SocketAddr,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
-        let (http, routes) = (self.http.clone(), self.routes.clone());
-        let routes = routes.layer(Extension(Peer(peer.ip())));
+        let http = self.http.clone();
+        let routes = From { routes: TowerToHyperService::new(self.routes.clone()), peer: Peer(peer.ip()) };
         let tls = self.tls.as_ref().map(Presented::now);
         async move {
             let Some(tls) = tls else { return converse(http, TokioIo::new(stream), routes, stop).await };
@@ -54,14 +56,31 @@ impl Protocol for Http {
     }
 }
 
+/// The routes for requests from one address.
+struct From {
+    routes: TowerToHyperService<axum::Router>,
+    peer: Peer,
+}
+
+impl Service<Request<Incoming>> for From {
+    type Response = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
+        self.routes.call(request)
+    }
+}
+
 /// Answers what is asked on one connection; once it is to stop, what was asked before.
 async fn converse(
     http: http1::Builder,
     stream: impl Read + Write + Unpin,
-    routes: axum::Router,
+    routes: From,
     stop: CancellationToken,
 ) -> Result<(), Ended> {
-    let mut connection = std::pin::pin!(http.serve_connection(stream, TowerToHyperService::new(routes)));
+    let mut connection = std::pin::pin!(http.serve_connection(stream, routes));
     tokio::select! {
         ended = connection.as_mut() => return Ok(ended?),
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),

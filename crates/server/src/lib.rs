@@ -9,8 +9,11 @@
 //! ```
 
 mod accept;
+mod access;
 mod amqp;
 pub mod config;
+mod crowd;
+mod door;
 mod drain;
 mod error;
 mod http;

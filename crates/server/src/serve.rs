@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
-use overtake_engine::{Clock, Engine, LocalEngine, SystemClock};
+use overtake_engine::{Engine, LocalEngine};
 use overtake_http::{Drain, HttpOptions, Readiness};
 use overtake_management::Connections;
 use tokio::net::TcpListener;
@@ -14,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accept::{Term, accept};
-use crate::amqp::Amqp;
+use crate::amqp::{Amqp, Doors};
 use crate::config::{Config, Listen, Listener, Origin, Sourced};
+use crate::crowd::Crowd;
 use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
 use crate::tls::Presented;
-use crate::{ServeError, drain, logs, management, open, queues, room, supervisor};
+use crate::{ServeError, access, drain, logs, management, open, queues, room, supervisor};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,13 +103,13 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let opened_in = started.elapsed();
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
+    let gate = Arc::new(access::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?);
+    access::check_reach(&addresses, &gate)?;
 
-    let gate = Gate::open(Arc::clone(&engine) as Arc<dyn Engine>, || SystemClock.now()).await;
-    let gate = gate.map_err(|why| ServeError::Users { why: why.to_string() })?;
-    let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(gate));
+    let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
     let connections = Connections::default();
     let management = management::router(config, desks, connections.clone(), &addresses);
-    let serving = Serving::start(config, listening, tls.as_ref(), &engine, management, connections);
+    let serving = Serving::start(config, listening, tls.as_ref(), &engine, &gate, management, connections);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
@@ -133,7 +134,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
                 }
                 Asked::Reload => {
                     supervisor::reloading();
-                    reload(tls.as_ref());
+                    reload(config, tls.as_ref(), &gate);
                     supervisor::ready(&status);
                 }
             },
@@ -170,7 +171,11 @@ fn status(addresses: &Addresses) -> String {
 }
 
 /// Reads again what may have changed. What is wrong is told, and stays as it was.
-fn reload(tls: Option<&Presented>) {
+fn reload(config: &Config, tls: Option<&Presented>, gate: &Gate) {
+    match access::audit_file(config) {
+        Ok(file) => gate.audit().write_to(file),
+        Err(error) => tracing::error!("SIGHUP: {error}; it is written where it was before"),
+    }
     match tls.map(Presented::reload) {
         None => tracing::info!("SIGHUP: no listener is under TLS, so there is nothing to read again"),
         Some(Ok(())) => tracing::info!("SIGHUP: the certificate is read again, for connections to come"),
@@ -270,6 +275,7 @@ impl Serving {
         listening: Listening,
         tls: Option<&Presented>,
         engine: &Arc<LocalEngine>,
+        gate: &Arc<Gate>,
         management: axum::Router,
         connections: Connections,
     ) -> Self {
@@ -284,7 +290,8 @@ impl Serving {
             loopback_only: config.http.listen.value.0.ip().is_loopback(),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        let routes = overtake_http::router(Arc::clone(engine) as Arc<dyn Engine>, options).merge(management);
+        let desks = Desks::new(Arc::clone(engine) as Arc<dyn Engine>, Arc::clone(gate));
+        let routes = overtake_http::router(desks, options).merge(management);
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
@@ -299,10 +306,19 @@ impl Serving {
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
             term.open.spawn(accept(listener, http, most, term.clone()));
         }
+        let all = Arc::clone(engine) as Arc<dyn Engine>;
+        let doors = Doors { engine: all, gate: Arc::clone(gate), crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
-            let amqp = Amqp::new(config, tls.cloned(), engine, connections.clone(), serving.drain.begun());
+            let amqp = Amqp::new(
+                config,
+                tls.cloned(),
+                engine,
+                connections.clone(),
+                doors.clone(),
+                serving.drain.begun(),
+            );
             term.open.spawn(accept(listener, amqp, most, term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;

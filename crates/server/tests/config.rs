@@ -73,7 +73,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlistn = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `allow_remote`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
+            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
               2 | listn = "127.0.0.1:0"
                 | ^^^^^
         "#]],
@@ -81,7 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `store`, `limits`, `log`, `server`, `queues`
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `limits`, `log`, `server`, `queues`
               1 | [htp]
                 |  ^^^
         "#]],
@@ -109,14 +109,6 @@ fn a_file_is_refused_with_its_line_and_column() {
           2 | listen = 
             |          ^
     "#]],
-    );
-    file(
-        "[http]\nallow_remote = \"yes\"\n",
-        expect![[r#"
-            overtake.toml:2:16: `http.allow_remote`: invalid type: string "yes", expected a boolean
-              2 | allow_remote = "yes"
-                |                ^^^^^
-        "#]],
     );
     file(
         "[http]\nmax_connections = -1\n",
@@ -169,9 +161,8 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlisten = \"0.0.0.0:15672\"\n",
         expect![[r#"
-        overtake.toml:2:1: `http.listen`: 0.0.0.0:15672 can be reached from other machines, and there is no login yet
-        hint: listen on 127.0.0.1 behind a proxy that checks who calls, or set http.allow_remote = true (--http-allow-remote) in a network you trust
-    "#]],
+            fine
+        "#]],
     );
     file(
         "[store]\nsegment_bytes = \"64 apples\"\n",
@@ -317,6 +308,15 @@ fn a_variable_is_refused_with_its_name() {
             hint: the sections are http, amqp, tls, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
+    variable("OVERTAKE__ACCESS__ADMIN_USER", "ann", expect![[""]]);
+    variable(
+        "OVERTAKE__HTTP__LISTEN",
+        "here",
+        expect![[r#"
+        environment OVERTAKE__HTTP__LISTEN: `http.listen`: `here` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+    "#]],
+    );
+    variable("OVERTAKE__ACCESS__ADMIN_USER", "ann", expect![[""]]);
     variable(
         "OVERTAKE__HTTP__LISTEN",
         "here",
@@ -331,6 +331,7 @@ fn a_variable_is_refused_with_its_name() {
         environment OVERTAKE__HTTP__ALLOW_REMOTE: `http.allow_remote`: `yes` is neither true nor false
     "#]],
     );
+    variable("OVERTAKE__ACCESS__ADMIN_USER", "ann", expect![[""]]);
     variable(
         "OVERTAKE__HTTP__LISTEN",
         "0.0.0.0:0",

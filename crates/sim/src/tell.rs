@@ -38,6 +38,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Vhost(_)
         | Request::Queues { .. }
         | Request::Queue(_)
+        | Request::QueueNames(_)
         | Request::Exchanges
         | Request::Exchange(_)
         | Request::Bindings(_)

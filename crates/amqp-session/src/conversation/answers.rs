@@ -6,7 +6,7 @@ use overtake_engine::core::{Answer as Told, Request};
 use overtake_engine::{Ask as Asked, Failure};
 use overtake_lane::{ConsumerId, Refusal};
 
-use super::{Conversation, VHOST};
+use super::Conversation;
 use crate::control::Reply;
 use crate::pending::{Answered, Pending};
 use crate::{arguments, delivery, differs};
@@ -94,7 +94,9 @@ impl Conversation {
                         let mut request = arguments::consume(&consume, &consume.queue);
                         request.urgent = Some(credit);
                         let request = Request::Consume { consumer, consume: request };
-                        self.request(Pending::Consumer(token, consumer), request);
+                        if let Err(refused) = self.request(Pending::Consumer(token, consumer), request) {
+                            self.connection.answer(token, Err(refused));
+                        }
                     }
                     Err(refused) => self.connection.answer(token, Err(refused)),
                 }
@@ -115,7 +117,7 @@ impl Conversation {
         match (pending, result) {
             (Pending::Queue(token, declare), Err(Refused::Declined(Refusal::QueueDiffers))) => {
                 let request = Request::Queue(declare.name.as_str().into());
-                self.request(Pending::OtherQueue(token, declare), request);
+                self.ask_for(Pending::OtherQueue(token, declare), request);
             }
             (Pending::Queue(token, declare), result) => self.queue_there(token, declare.name, result),
             (Pending::QueueThere(token, name), result) => self.queue_there(token, name, result),
@@ -124,14 +126,14 @@ impl Conversation {
             }
             (Pending::Exchange(token, declare), Err(Refused::Declined(Refusal::ExchangeDiffers(key)))) => {
                 let request = Request::Exchange(declare.name.as_str().into());
-                self.request(Pending::OtherExchange(token, declare, key), request);
+                self.ask_for(Pending::OtherExchange(token, declare, key), request);
             }
             (Pending::Exchange(token, _), result) => {
                 self.connection.answer(token, result.map(|_| Answer::Done));
             }
             (Pending::OtherQueue(token, declare), result) => {
                 let refused = match result {
-                    Ok(Told::Queue(is)) => differs::queue(&declare, &is, VHOST),
+                    Ok(Told::Queue(is)) => differs::queue(&declare, &is, &self.here.vhost),
                     Ok(told) => misunderstood(&told),
                     Err(refused) => refused,
                 };
@@ -139,7 +141,7 @@ impl Conversation {
             }
             (Pending::OtherExchange(token, declare, key), result) => {
                 let refused = match result {
-                    Ok(Told::Exchange(is)) => differs::exchange(key, &declare, &is, VHOST),
+                    Ok(Told::Exchange(is)) => differs::exchange(key, &declare, &is, &self.here.vhost),
                     Ok(told) => misunderstood(&told),
                     Err(refused) => refused,
                 };

@@ -1,12 +1,12 @@
 //! What a client asks: each of its wishes as a request.
 
 use overtake_amqp::ReplyCode;
-use overtake_amqp::connection::{self as amqp, Answer, Ask, Credentials, NoVhost, Operation, Refused, Token};
-use overtake_engine::Ask as Asked;
+use overtake_amqp::connection::{self as amqp, Answer, Ask, Credentials, Operation, Refused, Token};
 use overtake_engine::core::Request;
+use overtake_engine::{Ask as Asked, NewMessage, Target};
 use overtake_lane::{Command, ConsumerId, Existing, Get, Refusal};
 
-use super::{Conversation, GUEST, PUBLISH, REPLIES, RESERVED, VHOST};
+use super::{Conversation, PUBLISH, REPLIES, RESERVED, Wish};
 use crate::arguments;
 use crate::control::{self, Reply};
 use crate::message::{self, Publisher, REPLY_TO};
@@ -16,9 +16,7 @@ impl Conversation {
     pub(super) fn ask(&mut self, ask: Ask, next_consumer: &mut dyn FnMut() -> ConsumerId) {
         match ask {
             Ask::Login(credentials) => self.log_in(credentials),
-            Ask::Open { vhost } => {
-                self.connection.opened(if vhost == VHOST { Ok(()) } else { Err(NoVhost::Unknown) });
-            }
+            Ask::Open { vhost } => self.wish = Some(Wish::Enter { vhost }),
             Ask::Publish { token, channel, publish } => self.publish(token, channel, publish),
             Ask::Settle { receipts, outcome } => self.tell(Command::Settle { receipts, outcome }),
             Ask::Leave { consumer } => {
@@ -38,31 +36,23 @@ impl Conversation {
         }
     }
 
-    /// Users come with the next version: until then there is the one whom clients expect.
-    pub(super) fn log_in(&mut self, credentials: Credentials) {
-        let is_right = match credentials {
-            Credentials::Password { user, password } => {
-                let is_guest = self.is_guest_welcome && user == GUEST && password == GUEST;
-                self.user = user;
-                is_guest
-            }
+    fn log_in(&mut self, credentials: Credentials) {
+        self.wish = match credentials {
+            Credentials::Password { user, password } => Some(Wish::LogIn { user, password }),
             // Whoever signs certificates of clients has said who that is.
-            Credentials::Certificate => match self.certificate.take() {
-                Some(name) => {
-                    self.user = name;
-                    true
-                }
-                None => false,
-            },
+            Credentials::Certificate => self.certificate.take().map(|user| Wish::Certificate { user }),
         };
-        self.connection.logged_in(is_right);
+        if self.wish.is_none() {
+            self.connection.logged_in(false);
+        }
     }
 
     pub(super) fn publish(&mut self, token: Token, channel: u16, publish: amqp::Publish) {
         let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
         if *publish.exchange == *control::EXCHANGE.as_bytes() {
             let reply = Reply::of(&publish, replies);
-            match control::order(&publish) {
+            let order = control::order(&publish);
+            match order.and_then(|request| self.here.judge(&request).map(|()| request)) {
                 Ok(request) => {
                     self.publishes.order(token, reply);
                     self.requests.push(Asked { token: Some(PUBLISH), request });
@@ -71,14 +61,22 @@ impl Conversation {
             }
             return;
         }
-        let publisher = Publisher { user: &self.user, replies };
-        match message::message(publish, &publisher, &mut self.ways) {
+        let publisher = Publisher { user: self.here.user(), replies };
+        let message = message::message(publish, &publisher, &mut self.ways);
+        match message.and_then(|message| self.judge_publish(&message).map(|()| message)) {
             Ok(message) => {
                 self.publishes.message(token);
                 let request = Request::PublishOne(message);
                 self.requests.push(Asked { token: Some(PUBLISH), request });
             }
             Err(refused) => self.refuse(token, refused),
+        }
+    }
+
+    fn judge_publish(&mut self, message: &NewMessage) -> Result<(), Refused> {
+        match &message.to {
+            Target::Exchange { name, .. } => self.here.judge_publish(name),
+            to @ Target::Queue(_) => self.here.judge(to),
         }
     }
 
@@ -103,48 +101,49 @@ impl Conversation {
         match operation {
             Operation::DeclareExchange(declare) => self.declare_exchange(token, declare)?,
             Operation::DeleteExchange { name, .. } if name.starts_with(RESERVED) => {
-                let text = format!("deletion of system exchange '{name}' in vhost '{VHOST}' not allowed");
+                let vhost = &self.here.vhost;
+                let text = format!("deletion of system exchange '{name}' in vhost '{vhost}' not allowed");
                 return Err(Refused::because(ReplyCode::AccessRefused, text));
             }
             Operation::DeleteExchange { name, if_unused } => {
                 let command = Command::DeleteExchange { name: name.into(), if_unused };
-                self.request(Pending::DoneOrGone(token), Request::Do(command));
+                self.request(Pending::DoneOrGone(token), Request::Do(command))?;
             }
             Operation::DeclareQueue(declare) => self.declare_queue(token, declare)?,
             Operation::DeleteQueue { name, if_unused, if_empty } => {
                 let command = Command::DeleteQueue { name: name.into(), if_empty, if_unused };
-                self.request(Pending::CountOrGone(token), Request::Do(command));
+                self.request(Pending::CountOrGone(token), Request::Do(command))?;
             }
             Operation::PurgeQueue { name } => {
                 let command = Command::Purge { queue: name.into(), status: None };
-                self.request(Pending::Count(token), Request::Do(command));
+                self.request(Pending::Count(token), Request::Do(command))?;
             }
             Operation::Bind(link) => {
-                let binding = Box::new(arguments::binding(&link, VHOST)?);
-                self.request(Pending::Done(token), Request::Do(Command::Bind(binding)));
+                let binding = Box::new(arguments::binding(&link, &self.here.vhost)?);
+                self.request(Pending::Done(token), Request::Do(Command::Bind(binding)))?;
             }
             Operation::Unbind(link) => {
-                let binding = Box::new(arguments::binding(&link, VHOST)?);
-                self.request(Pending::DoneOrGone(token), Request::Do(Command::Unbind(binding)));
+                let binding = Box::new(arguments::binding(&link, &self.here.vhost)?);
+                self.request(Pending::DoneOrGone(token), Request::Do(Command::Unbind(binding)))?;
             }
             Operation::Consume(consume) => self.consume(token, channel, consume, next_consumer)?,
             Operation::Cancel { consumer } => {
                 self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
                 // One whose queue went at the same moment is gone already.
-                self.request(Pending::DoneOrGone(token), Request::Do(Command::Leave { consumer }));
+                self.request(Pending::DoneOrGone(token), Request::Do(Command::Leave { consumer }))?;
             }
             Operation::Get { queue, no_ack } => {
                 let get = Get { consumer: next_consumer(), queue: queue.into(), no_ack };
-                self.request(Pending::Got(token), Request::Get(get));
+                self.request(Pending::Got(token), Request::Get(get))?;
             }
             Operation::Transact { publishes, settlements } => {
                 let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
-                let publisher = Publisher { user: &self.user, replies };
+                let publisher = Publisher { user: self.here.user(), replies };
                 let ways = &mut self.ways;
                 let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;
                 let pending = Pending::Committed(token, messages.len());
-                self.request(pending, Request::Publish { messages, settlements });
+                self.request(pending, Request::Publish { messages, settlements })?;
             }
         }
         Ok(())
@@ -170,12 +169,12 @@ impl Conversation {
         }
         if declare.passive {
             let request = Request::Exchange(declare.name.as_str().into());
-            self.request(Pending::Done(token), request);
+            self.request(Pending::Done(token), request)?;
             return Ok(());
         }
-        let settings = Box::new(arguments::exchange(&declare, VHOST)?);
+        let settings = Box::new(arguments::exchange(&declare, &self.here.vhost)?);
         let command = Command::DeclareExchange { name: declare.name.as_str().into(), settings };
-        self.request(Pending::Exchange(token, Box::new(declare)), Request::Do(command));
+        self.request(Pending::Exchange(token, Box::new(declare)), Request::Do(command))?;
         Ok(())
     }
 
@@ -190,12 +189,12 @@ impl Conversation {
         }
         if declare.name.starts_with(REPLIES) {
             let command = Command::CheckQueue { name: declare.name.as_str().into() };
-            self.request(Pending::RepliesThere(token, declare.name), Request::Do(command));
+            self.request(Pending::RepliesThere(token, declare.name), Request::Do(command))?;
             return Ok(());
         }
         if declare.passive {
             let command = Command::CheckQueue { name: declare.name.as_str().into() };
-            self.request(Pending::QueueThere(token, declare.name), Request::Do(command));
+            self.request(Pending::QueueThere(token, declare.name), Request::Do(command))?;
             return Ok(());
         }
         if declare.name.is_empty() {
@@ -204,8 +203,8 @@ impl Conversation {
             let text = format!("queue name '{}' contains reserved prefix '{RESERVED}*'", declare.name);
             return Err(Refused::because(ReplyCode::AccessRefused, text));
         }
-        let command = declaration(&declare)?;
-        self.request(Pending::Queue(token, Box::new(declare)), command);
+        let command = declaration(&declare, &self.here.vhost)?;
+        self.request(Pending::Queue(token, Box::new(declare)), command)?;
         Ok(())
     }
 
@@ -221,14 +220,14 @@ impl Conversation {
         if consume.queue == REPLY_TO {
             return self.consume_replies(token, channel, consume);
         }
-        if let Some(urgent) = arguments::urgent(&consume, VHOST)? {
+        if let Some(urgent) = arguments::urgent(&consume, &self.here.vhost)? {
             let request = Request::Queue(consume.queue.as_str().into());
-            self.request(Pending::Scheme(token, Box::new(consume), urgent), request);
+            self.request(Pending::Scheme(token, Box::new(consume), urgent), request)?;
             return Ok(());
         }
         let consumer = next_consumer();
         let request = Request::Consume { consumer, consume: arguments::consume(&consume, &consume.queue) };
-        self.request(Pending::Consumer(token, consumer), request);
+        self.request(Pending::Consumer(token, consumer), request)?;
         Ok(())
     }
 
@@ -256,7 +255,8 @@ impl Conversation {
             arguments: overtake_properties::Table::default(),
         };
         self.replies.insert(channel, (None, name.clone()));
-        self.request(Pending::Replies(token, Box::new(consume), name), declaration(&declare)?);
+        let declaration = declaration(&declare, &self.here.vhost)?;
+        self.ask_for(Pending::Replies(token, Box::new(consume), name), declaration);
         Ok(())
     }
 
@@ -272,12 +272,13 @@ impl Conversation {
             replies.0 = Some(consumer);
         }
         let request = Request::Consume { consumer, consume: arguments::consume(consume, queue) };
-        self.request(Pending::Consumer(token, consumer), request);
+        // Nobody else's, so it takes no right.
+        self.ask_for(Pending::Consumer(token, consumer), request);
     }
 }
 
-fn declaration(declare: &amqp::DeclareQueue) -> Result<Request, Refused> {
-    let queue = arguments::queue(declare, VHOST)?;
+fn declaration(declare: &amqp::DeclareQueue, vhost: &str) -> Result<Request, Refused> {
+    let queue = arguments::queue(declare, vhost)?;
     Ok(Request::Do(Command::DeclareQueue {
         name: declare.name.as_str().into(),
         settings: Box::new(queue.settings),

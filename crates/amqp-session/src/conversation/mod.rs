@@ -4,10 +4,11 @@ mod answers;
 mod asks;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use overtake_amqp::ReplyCode;
-use overtake_amqp::connection::{self as amqp, Connection, Refused};
+use overtake_amqp::connection::{self as amqp, Connection, NoVhost, Refused};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask as Asked, Event, Failure};
 use overtake_lane::{Command, ConsumerId, Time};
@@ -16,11 +17,8 @@ use crate::delivery;
 use crate::message::Ways;
 use crate::names::Names;
 use crate::pending::{Pending, Publishes};
+use crate::rights::{Here, Nobody, Rights};
 
-/// The only virtual host.
-const VHOST: &str = "/";
-/// What clients log in with where nobody was set up.
-const GUEST: &str = "guest";
 /// What names that belong to the broker begin with.
 const RESERVED: &str = "amq.";
 /// What the names of the queues of replies begin with.
@@ -33,21 +31,41 @@ const PUBLISH: u64 = 0;
 pub struct Options {
     /// What the connection may do.
     pub connection: amqp::Options,
-    /// The client may be the user guest.
-    pub is_guest_welcome: bool,
     /// Whom the certificate names that the client showed.
     pub certificate: Option<String>,
     /// At random, so that nobody guesses the names made up for it.
     pub seed: [u64; 2],
 }
 
+/// What is decided outside, before anything else is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Who is this? For [`Conversation::logged_in`].
+    LogIn {
+        /// The name.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// The same, by a certificate that was checked.
+    Certificate {
+        /// Whom it names.
+        user: String,
+    },
+    /// May the user enter this virtual host? For [`Conversation::entered`].
+    Enter {
+        /// Its name.
+        vhost: String,
+    },
+}
+
 /// A client, from its first byte to its last.
 #[derive(Debug)]
 pub struct Conversation {
     connection: Connection,
-    is_guest_welcome: bool,
     certificate: Option<String>,
-    user: String,
+    wish: Option<Wish>,
+    here: Here,
     names: Names,
     ways: Ways,
     pending: BTreeMap<u64, Pending>,
@@ -75,9 +93,9 @@ impl Conversation {
     pub fn new(now: Time, options: Options) -> Self {
         Self {
             connection: Connection::new(now, options.connection),
-            is_guest_welcome: options.is_guest_welcome,
             certificate: options.certificate,
-            user: String::new(),
+            wish: None,
+            here: Here::new(Arc::new(Nobody)),
             names: Names::new(options.seed),
             ways: Ways::default(),
             pending: BTreeMap::new(),
@@ -97,12 +115,37 @@ impl Conversation {
     /// The name that the client logged in with; empty: it has not.
     #[must_use]
     pub fn user(&self) -> &str {
-        &self.user
+        self.here.user()
     }
 
     /// Takes what can be taken of these bytes, as [`Connection::receive`].
     pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
         self.connection.receive(now, bytes);
+    }
+
+    /// What is to be decided, once. Until then the client is told nothing, and nothing is asked of the session.
+    pub fn take_wish(&mut self) -> Option<Wish> {
+        self.wish.take()
+    }
+
+    /// Who the client is; `None`: not who it says to be.
+    pub fn logged_in(&mut self, who: Option<Arc<dyn Rights>>) {
+        let is_right = who.is_some();
+        if let Some(rights) = who {
+            self.here = Here::new(rights);
+        }
+        self.connection.logged_in(is_right);
+    }
+
+    /// Where the client is; an error says why not.
+    pub fn entered(&mut self, vhost: Result<String, NoVhost>) {
+        match vhost {
+            Ok(vhost) => {
+                self.here.vhost = vhost;
+                self.connection.opened(Ok(()));
+            }
+            Err(why) => self.connection.opened(Err(why)),
+        }
     }
 
     /// What is to be asked of the session, in order. Numbers for consumers come from there ([`overtake_engine::Asks::next_consumer`]).
@@ -153,7 +196,15 @@ impl Conversation {
 
     // ---- asking ----
 
-    fn request(&mut self, pending: Pending, request: Request) {
+    /// Asks what the client wants, if it may.
+    fn request(&mut self, pending: Pending, request: Request) -> Result<(), Refused> {
+        self.here.judge(&request)?;
+        self.ask_for(pending, request);
+        Ok(())
+    }
+
+    /// Asks what must be known or done for what the client wants.
+    fn ask_for(&mut self, pending: Pending, request: Request) {
         self.next_token += 1;
         self.pending.insert(self.next_token, pending);
         self.requests.push(Asked { token: Some(self.next_token), request });

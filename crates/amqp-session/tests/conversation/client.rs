@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use overtake_amqp::connection::NoVhost;
 use overtake_amqp::method::{channel, connection, exchange};
 use overtake_amqp::{ContentHeader, Frame, FrameKind, FrameWriter, Method, PROTOCOL_HEADER};
-use overtake_amqp_session::{Conversation, Options};
+use overtake_amqp_session::{Conversation, Everything, Options, Rights, Wish};
 use overtake_engine::{Clock, ManualClock, Session};
 use overtake_properties::{Limits, Value};
 
@@ -27,6 +28,8 @@ pub(crate) type Full = Box<dyn Fn() -> Option<String>>;
 /// One who talks with a broker.
 pub(crate) struct Client {
     conversation: Conversation,
+    /// What it may do.
+    rights: Arc<dyn Rights>,
     session: Session,
     /// Why the broker takes no messages.
     full: Full,
@@ -81,9 +84,10 @@ impl Client {
             body_max: 100_000,
             ..overtake_amqp::connection::Options::default()
         };
-        let options = Options { connection, is_guest_welcome: true, certificate: None, seed: [number, 7] };
+        let options = Options { connection, certificate: None, seed: [number, 7] };
         Self {
             conversation: Conversation::new(clock.now(), options),
+            rights: Arc::new(Everything("guest".to_owned())),
             session,
             full,
             clock,
@@ -101,9 +105,15 @@ impl Client {
         }
     }
 
+    /// Somebody else, who may do this.
+    pub(crate) fn with_rights(self, rights: Arc<dyn Rights>) -> Self {
+        Self { rights, ..self }
+    }
+
     /// From the first byte to the first channel.
     pub(crate) fn log_in(&mut self, vhost: &str, capabilities: &[&str]) {
-        self.greet("PLAIN", b"\0guest\0guest", capabilities);
+        let response = format!("\0{0}\0{0}", self.rights.user());
+        self.greet("PLAIN", response.as_bytes(), capabilities);
         assert_eq!(self.answer(0), "connection.tune");
         self.tell_on(0, connection::TuneOk { channel_max: 0, frame_max: 131_072, heartbeat: 0 });
         let open = connection::Open { virtual_host: text(vhost), capabilities: text(""), insist: false };
@@ -295,6 +305,21 @@ impl Client {
 
     // ---- the driver ----
 
+    /// The user has its name for a password, and there is one virtual host.
+    fn grant(&mut self, wish: Wish) {
+        let conversation = &mut self.conversation;
+        match wish {
+            Wish::LogIn { user, password } if user != password || user != self.rights.user() => {
+                conversation.logged_in(None);
+            }
+            Wish::LogIn { .. } | Wish::Certificate { .. } => {
+                conversation.logged_in(Some(Arc::clone(&self.rights)));
+            }
+            Wish::Enter { vhost } if vhost == "/" => conversation.entered(Ok(vhost)),
+            Wish::Enter { .. } => conversation.entered(Err(NoVhost::Unknown)),
+        }
+    }
+
     /// Hands on what there is, both ways.
     pub(crate) fn turn(&mut self) {
         while !self.holds_back {
@@ -305,7 +330,11 @@ impl Client {
                 self.conversation.receive(now, &mut self.input);
             }
             let requests = self.conversation.take_requests(|| self.session.asks.next_consumer());
-            let is_quiet = requests.is_empty();
+            let wish = self.conversation.take_wish();
+            let is_quiet = requests.is_empty() && wish.is_none();
+            if let Some(wish) = wish {
+                self.grant(wish);
+            }
             wait(self.session.asks.ask(requests));
             let out = std::mem::take(self.conversation.connection().output());
             if out.is_empty() && is_quiet {

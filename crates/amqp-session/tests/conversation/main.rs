@@ -15,6 +15,7 @@ mod lives;
 mod messages;
 mod refusals;
 mod replies;
+mod rights;
 mod saying;
 mod strictness;
 mod transactions;

@@ -171,7 +171,7 @@ impl Connection {
             Err(why) => {
                 let text = match why {
                     NoVhost::Unknown => format!("vhost '{}' not found", self.vhost),
-                    NoVhost::Refused => format!("access to vhost '{}' refused", self.vhost),
+                    NoVhost::Because(text) => text,
                 };
                 self.end(Violation::of(ReplyCode::NotAllowed, text).by(Open::ID));
             }
@@ -184,10 +184,10 @@ impl Connection {
 }
 
 /// Why a virtual host cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoVhost {
     /// There is none.
     Unknown,
-    /// The user has no right to it.
-    Refused,
+    /// The user may not, or not now: why, for the client.
+    Because(String),
 }

@@ -373,6 +373,19 @@ impl Connection {
         }
     }
 
+    /// It has more of something than its user may have.
+    pub fn exceed(&mut self, why: &str) {
+        if self.stage == Stage::Running {
+            self.end(Violation::of(ReplyCode::NotAllowed, why));
+        }
+    }
+
+    /// How many channels are open.
+    #[must_use]
+    pub fn open_channels(&self) -> usize {
+        self.channels.len()
+    }
+
     /// The broker wants to be left, in peace: consumers are cancelled and keep what they hold, nobody may begin to consume, and
     /// once nothing is out and everything is answered the connection is closed. To be called again after whatever has happened.
     pub fn drain(&mut self) {

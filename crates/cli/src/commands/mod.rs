@@ -1,5 +1,6 @@
 //! One file per command: its arguments, its examples, and what it does.
 
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod consume;
@@ -21,6 +22,9 @@ mod store_restore;
 mod store_snapshot;
 mod store_stats;
 mod store_target;
+pub(crate) mod token;
+pub(crate) mod user;
+pub(crate) mod vhost;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
@@ -55,6 +59,11 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
+        Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
+        Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),
+        Command::Token(command) => ask(&global, async |session| token::run(&command, session).await),
+        Command::Whoami(args) => ask(&global, async |session| audit::whoami(&args, session).await),
+        Command::Audit(args) => ask(&global, async |session| audit::run(&args, session).await),
         Command::Health(args) => ask(&global, async |session| health::run(&args, session).await),
     }
 }

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_overtake_global_optspecs
-    string join \n url= ca-file= timeout= json q/quiet h/help V/version
+    string join \n url= ca-file= user= password-file= token-file= vhost= timeout= json q/quiet h/help V/version
 end
 
 function __fish_overtake_needs_command
@@ -26,6 +26,10 @@ end
 
 complete -c overtake -n "__fish_overtake_needs_command" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_needs_command" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_needs_command" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_needs_command" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_needs_command" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -44,25 +48,30 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "token" -d 'Make, list and revoke tokens'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "whoami" -d 'Show who the broker takes you for'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "audit" -d 'Show what administrators did last: who, what, when, and how it was before'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "drain" -d 'Prepare the broker for its end: it gives out nothing more, and waits for what is leased'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqps -d 'Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l tls-cert -d 'A PEM file with the broker\'s certificate and those between it and the authority.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l tls-client-ca -d 'A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l admin-user -d 'An administrator who is made at start unless there is a user of this name. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -78,12 +87,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ports-file -
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -93,19 +110,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqps -d 'Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l tls-cert -d 'A PEM file with the broker\'s certificate and those between it and the authority.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l tls-client-ca -d 'A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l admin-user -d 'An administrator who is made at start unless there is a user of this name. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -121,6 +139,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -128,19 +150,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-allow-remote -d 'Listen beyond this machine although there is no login yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqps -d 'Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look. [default: off]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-allow-remote -d 'Listen beyond this machine, where anybody may be the user guest: there are no other users yet. [default: false]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-cert -d 'A PEM file with the broker\'s certificate and those between it and the authority.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-client-ca -d 'A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l admin-user -d 'An administrator who is made at start unless there is a user of this name. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -156,6 +179,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
@@ -163,6 +190,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -174,24 +205,40 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l from -d 'Settings from a file, TOML or JSON; those given as KEY=VALUE win' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-empty -d 'Only when it holds no message'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no consumer'
@@ -211,6 +258,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand publish" -l batch -d '
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l in-flight -d 'Requests under way at once. With more than 1 batches may overtake each other, so lines of one priority are no longer in the order of the file' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json-lines -d 'Each line is a message as the HTTP API takes it: {"body":…,"priority":…,…}. Flags fill in what it lacks'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json -d 'Print JSON for programs'
@@ -223,6 +274,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ack -d 'Acknowledge after printing. This is the default'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l no-ack -d 'Leave the messages leased: they come back when their leases end'
@@ -245,6 +300,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand peek" -l key -d 'Only 
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -259,6 +318,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l key -
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
@@ -274,6 +337,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l key -
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
@@ -288,6 +355,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand remove" -l key -d 'Onl
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l header -d 'Only messages with this header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d 'Do not ask'
@@ -300,6 +371,10 @@ leased\t'Lent to a consumer'
 dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l json -d 'Print JSON for programs'
@@ -315,6 +390,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l header -d '
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l promote -d 'With this priority instead of the one they had' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
@@ -322,6 +401,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet 
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -337,6 +420,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l hash-property -d 'Share out by this property: message_id, correlation_id or timestamp' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l transient -d 'It is gone after a restart'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l auto-delete -d 'It goes with its last binding'
@@ -347,12 +434,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no bindings of its own'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
@@ -367,6 +462,10 @@ all-with-x\t'All of them, whatever their name'
 any-with-x\t'One of them, whatever its name'"
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l any -d 'For a headers exchange: one of the headers is enough'
@@ -381,6 +480,10 @@ all-with-x\t'All of them, whatever their name'
 any-with-x\t'One of them, whatever its name'"
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l any -d 'For a headers exchange: one of the headers is enough'
@@ -397,6 +500,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l mandatory -d 'Refuse it when no queue gets it'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
@@ -404,6 +511,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -414,12 +525,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -f -a "restore" -d 'Copy a snapshot to where a broker can be started on it'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -427,18 +546,187 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l data-dir -d 'Copy this data directory, which no broker has open, and ask no broker' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "put" -d 'Make a user, or change one. What is not said stays as it is'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "list" -d 'List all users'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "show" -d 'Show a user with tags, limits and rights'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "delete" -d 'Delete a user with all rights and tokens; AMQP connections of the user are closed'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "allow" -d 'Give a user rights in a virtual host, in place of those that were'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "deny" -d 'Take all rights of a user in a virtual host away'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l tag -d 'administrator, monitoring, policymaker or management; again for more. All tags: those that were and are not said are gone' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l max-connections -d 'Most AMQP connections at once; sets both limits' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l max-channels -d 'Most channels of all AMQP connections; sets both limits' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l new-password -d 'A new password: it is asked for, or is the first line of what is piped in'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l no-password -d 'No password: the user comes in by a certificate or a token'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l no-tags -d 'No tags'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l no-limits -d 'No limits'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l in -d 'The virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l configure -d 'What may be declared and deleted' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l write -d 'What may be published to and bound' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l read -d 'What may be consumed, browsed, purged' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l all -d 'All rights to everything'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l in -d 'The virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -f -a "make" -d 'Make a token, and print it: this once, and never again'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -f -a "list" -d 'List tokens: your own, and for administrators all. What they say is not shown'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -f -a "revoke" -d 'Revoke a token: nobody may do anything with it any more'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l label -d 'What it is for' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l for -d 'Whose it is, if not your own; administrators make others\'' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l expires-in -d 'It ends after so long: 30d, 12h; else never' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l in -d 'Only in this virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l configure -d 'Only what this matches may be declared and deleted' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l write -d 'Only what this matches may be published to and bound' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l read -d 'Only what this matches may be consumed, browsed, purged' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l tag -d 'Of the user\'s tags this one; again for more. None unless it is said' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
@@ -447,12 +735,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l within -d 'How long what is leased may take: 30s, 5m; else the broker\'s server.drain_timeout_ms' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -s q -l quiet -d 'Print nothing but what was asked for'

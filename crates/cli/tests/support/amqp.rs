@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use overtake_amqp::method::connection as wire;
 use overtake_amqp::{Frame, FrameKind, FrameWriter, Method, PROTOCOL_HEADER};
-use overtake_properties::{Limits, ShortText, TableBuilder};
+use overtake_properties::{Limits, Short, ShortText, TableBuilder, Value};
 
 /// A client on a stream.
 pub struct Client<S> {
@@ -36,8 +36,29 @@ impl<S: Read + Write> Client<S> {
         client
     }
 
+    /// What one is told that logs in and is not let in.
+    pub fn turned_away(stream: S, mechanism: &'static str, response: &'static [u8]) -> String {
+        let mut client = Self::greet(stream);
+        client.hear();
+        client.log_in(mechanism, response);
+        client.hear();
+        client.say(0, wire::TuneOk { channel_max: 0, frame_max: 0, heartbeat: 0 });
+        client.say(0, wire::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
+        client.hear()
+    }
+
+    /// What one is told that cannot log in so.
+    pub fn refused(stream: S, mechanism: &'static str, response: &'static [u8]) -> String {
+        let mut client = Self::greet(stream);
+        client.hear();
+        client.log_in(mechanism, response);
+        client.hear()
+    }
+
     pub fn log_in(&mut self, mechanism: &'static str, response: &'static [u8]) {
-        let client = TableBuilder::new();
+        let closes =
+            TableBuilder::new().entry(Short::literal("authentication_failure_close"), Value::Bool(true));
+        let client = TableBuilder::new().entry(Short::literal("capabilities"), Value::Table(closes.view()));
         let start_ok = wire::StartOk {
             client_properties: client.view(),
             mechanism: text(mechanism),

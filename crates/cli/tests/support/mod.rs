@@ -141,9 +141,11 @@ impl Broker {
     pub fn start_as(mut command: Command, dir: &Path, flags: &[&str]) -> Self {
         let ports = dir.with_extension("ports.json");
         // Small journal files: there are hundreds of brokers in a test run.
-        command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
-        if !flags.contains(&"--amqp") {
-            command.args(["--amqp", "127.0.0.1:0"]);
+        command.args(["serve", "--segment-bytes", "4MiB"]);
+        for listener in ["--http", "--amqp"] {
+            if !flags.contains(&listener) {
+                command.args([listener, "127.0.0.1:0"]);
+            }
         }
         command.arg("--data-dir").arg(dir).arg("--ports-file").arg(&ports).args(flags);
         let mut broker = Self::spawn(command);

@@ -40,7 +40,7 @@ use crate::contents::Contents;
 use crate::options::Options;
 use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
-use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueView, VhostId, VhostView};
+use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueId, QueueView, VhostId, VhostView};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -129,6 +129,8 @@ pub enum Request {
     },
     /// Shows one queue.
     Queue(Arc<str>),
+    /// Tells the names of queues.
+    QueueNames(Vec<QueueId>),
     /// Shows every exchange.
     Exchanges,
     /// Shows one exchange.
@@ -180,6 +182,8 @@ pub enum Answer {
     Queues(QueuePage),
     /// A queue.
     Queue(Box<QueueView>),
+    /// The name of each queue that is there.
+    QueueNames(Vec<Option<Arc<str>>>),
     /// Exchanges.
     Exchanges(Vec<ExchangeView>),
     /// An exchange.

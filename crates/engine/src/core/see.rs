@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time, Topology};
+use overtake_lane::{
+    Binding, Cursor, Marks, MessageView, Query, QueueId, QueueView, Refusal, Time, Topology,
+};
 
 use super::{Answer, Core, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, Page, QueuePage};
@@ -14,6 +16,11 @@ impl<T> Core<T> {
             Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)?),
             Request::Queue(name) => {
                 Answer::Queue(Box::new(self.broker.view(now, self.asking.vhost, &name)?))
+            }
+            Request::QueueNames(queues) => {
+                let here = |id: &QueueId| self.broker.vhost_of(*id) == Some(self.asking.vhost);
+                let name = |id: QueueId| self.broker.name(id).filter(|_| here(&id)).cloned();
+                Answer::QueueNames(queues.into_iter().map(name).collect())
             }
             Request::Exchanges => Answer::Exchanges(self.topology()?.views().collect()),
             Request::Exchange(name) => Answer::Exchange(Box::new(self.topology()?.view(&name)?)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
-    QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
+    QueueId, QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
 };
 use tokio::sync::oneshot;
 
@@ -121,6 +121,12 @@ impl Engine for LocalEngine {
     fn queue(&self, name: &str) -> Pending<QueueView> {
         self.ask(Request::Queue(name.into()), |answer| {
             if let Answer::Queue(queue) = answer { Some(*queue) } else { None }
+        })
+    }
+
+    fn queue_names(&self, queues: Vec<QueueId>) -> Pending<Vec<Option<Arc<str>>>> {
+        self.ask(Request::QueueNames(queues), |answer| {
+            if let Answer::QueueNames(names) = answer { Some(names) } else { None }
         })
     }
 

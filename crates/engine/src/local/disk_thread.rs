@@ -93,6 +93,10 @@ pub(super) fn run<D: Disk>(
                 look(&committer);
             }
             let poison: Option<Arc<str>> = done.err().map(|error| Arc::from(error.to_string().as_str()));
+            if let Some(why) = &poison {
+                // Before anybody hears of it: nothing that is asked then is served.
+                tell(News::Poisoned(Arc::clone(why)));
+            }
             for (caller, result) in answers {
                 // Whoever no longer waits need not be told.
                 let _ = caller.send(poison.clone().map_or(result, |why| Err(Failure::Unavailable(why))));

@@ -2,13 +2,16 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
 use http_body_util::BodyExt;
-use overtake_engine::{LocalEngine, Options, SystemClock};
+use overtake_access::{Desks, Gate, Peer};
+use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
 use overtake_http::HttpOptions;
 use overtake_store::MemoryDisk;
 use serde_json::Value;
@@ -19,7 +22,20 @@ pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) options: HttpOptions,
     pub(crate) engine: Arc<LocalEngine>,
+    pub(crate) desks: Desks,
     pub(crate) dir: Option<TempDir>,
+}
+
+/// The gate is opened on a thread of its own: worlds are made where nobody waits.
+fn desks(engine: &Arc<LocalEngine>) -> Desks {
+    let engine: Arc<dyn Engine> = Arc::clone(engine) as _;
+    let opening = Arc::clone(&engine);
+    let opened = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(Gate::open(opening, || SystemClock.now()))
+    });
+    let gate = opened.join().expect("it does not panic").expect("it opens");
+    Desks::new(engine, Arc::new(gate))
 }
 
 /// What came back.
@@ -56,8 +72,9 @@ impl World {
 
     fn over(engine: LocalEngine, dir: Option<TempDir>, options: HttpOptions) -> Self {
         let engine = Arc::new(engine);
-        let router = overtake_http::router(engine.clone(), options.clone());
-        Self { router, options, engine, dir }
+        let desks = desks(&engine);
+        let router = overtake_http::router(desks.clone(), options.clone());
+        Self { router, options, engine, desks, dir }
     }
 
     /// A world with a queue `q` of these settings.
@@ -67,23 +84,59 @@ impl World {
         world
     }
 
+    /// As the user guest, from this machine, unless the request says otherwise.
+    pub(crate) async fn begin(&self, mut request: Request<Body>) -> Response {
+        let guest = || HeaderValue::from_static(GUEST);
+        request.headers_mut().entry(header::AUTHORIZATION).or_insert_with(guest);
+        self.begin_as_it_is(request).await
+    }
+
+    /// From this machine, unless the request says otherwise.
+    pub(crate) async fn begin_as_it_is(&self, mut request: Request<Body>) -> Response {
+        request.extensions_mut().get_or_insert(HERE);
+        self.router.clone().oneshot(request).await.expect("a router does not fail")
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
-        let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
+        Reply::of(self.begin(request).await).await
+    }
+
+    /// With this header `Authorization`, or none.
+    pub(crate) async fn ask_as(&self, who: Option<&str>, method: &str, path: &str, body: &str) -> Reply {
+        let mut request = Self::request(method, path, body);
+        request.headers_mut().extend(who.map(|who| (header::AUTHORIZATION, who.parse().expect("a header"))));
+        Reply::of(self.begin_as_it_is(request).await).await
+    }
+
+    fn request(method: &str, path: &str, body: &str) -> Request<Body> {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let mut request = Request::builder().method(method).uri(path);
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        request.body(Body::from(body.to_owned())).expect("a request")
+    }
+}
+
+/// As the user guest.
+pub(crate) const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
+/// From this machine.
+pub(crate) const HERE: Peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
+impl Reply {
+    async fn of(response: Response) -> Self {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
         let text = String::from_utf8(bytes.to_vec()).expect("text");
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Reply { status: parts.status, headers: parts.headers, text, json }
+        Self { status: parts.status, headers: parts.headers, text, json }
     }
+}
 
+impl World {
     /// `body`: JSON, or empty for none.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> Reply {
-        let mut request =
-            Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(path);
-        if !body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
-        }
-        self.send(request.body(Body::from(body.to_owned())).expect("a request")).await
+        self.send(Self::request(method, path, body)).await
     }
 
     pub(crate) async fn raw(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {

@@ -3,7 +3,7 @@
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::file::File;
-use super::{Config, ConfigError, Listen, Origin, Sourced};
+use super::{Config, ConfigError, Origin, Sourced};
 
 /// Journal files are whole pages.
 const SEGMENT_PAGE: u64 = 4096;
@@ -23,6 +23,7 @@ impl Config {
 /// Checks a merged configuration. `file` is where to look for the line of a queue's setting.
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
     check_listener(config)?;
+    check_admin(config)?;
     check_sizes(config)?;
     check_watermarks(config)?;
     if config.store.data_dir.value.as_os_str().is_empty() {
@@ -40,10 +41,6 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
 
 fn check_listener(config: &Config) -> Result<(), ConfigError> {
     let (http, amqp) = (&config.http, &config.amqp);
-    check_reach("http", Some(http.listen.value), &http.listen, http.allow_remote.value)?;
-    check_reach("http", http.tls_listen.value.0, &http.tls_listen, http.allow_remote.value)?;
-    check_reach("amqp", amqp.listen.value.0, &amqp.listen, amqp.allow_remote.value)?;
-    check_reach("amqp", amqp.tls_listen.value.0, &amqp.tls_listen, amqp.allow_remote.value)?;
     check_tls(config)?;
     check_some("http.max_connections", &http.max_connections, http.max_connections.value.0.into())?;
     check_some("http.header_timeout_ms", &http.header_timeout_ms, http.header_timeout_ms.value.0)?;
@@ -73,21 +70,20 @@ fn check_some<T>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), Con
     if number == 0 { Err(wrong(key, setting, "must be 1 or more")) } else { Ok(()) }
 }
 
-/// Beyond this machine nobody is served by mistake.
-fn check_reach<T>(
-    section: &str,
-    listen: Option<Listen>,
-    setting: &Sourced<T>,
-    allow_remote: bool,
-) -> Result<(), ConfigError> {
-    let Some(address) = listen.filter(|address| !address.is_loopback() && !allow_remote) else {
-        return Ok(());
-    };
-    let what = format!("{} can be reached from other machines, and there is no login yet", address.0);
-    let hint = format!(
-        "listen on 127.0.0.1 behind a proxy that checks who calls, or set {section}.allow_remote = true (--{section}-allow-remote) in a network you trust"
-    );
-    Err(wrong(&format!("{section}.listen"), setting, &what).hint(&hint))
+/// The first administrator has a name and a password.
+fn check_admin(config: &Config) -> Result<(), ConfigError> {
+    let (user, file) = (&config.access.admin_user, &config.access.admin_password_file);
+    match (user.value.is_empty(), file.value.as_os_str().is_empty()) {
+        (false, true) => Err(wrong("access.admin_user", user, "access.admin_password_file is not set").hint(
+            "name a file with the password (--admin-password-file); it is never given on the command line",
+        )),
+        (true, false) => Err(wrong("access.admin_password_file", file, "access.admin_user is not set")
+            .hint("name the administrator whose password it is (--admin-user)")),
+        (false, false) if overtake_lane::check_name(&user.value).is_err() => {
+            Err(wrong("access.admin_user", user, "must be 1 to 200 bytes without control characters"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_watermarks(config: &Config) -> Result<(), ConfigError> {

@@ -121,8 +121,6 @@ settings! {
         listen ("http"): Listen = Listen::LOOPBACK;
         #[doc = "Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served."]
         tls_listen ("https"): Listener = Listener(None);
-        #[doc = "Listen beyond this machine although there is no login yet."]
-        allow_remote ("http-allow-remote"): bool = false;
         #[doc = "Largest body of one request; a larger one is refused with 413."]
         max_request_bytes ("max-request-bytes"): ByteSize = ByteSize(64 << 20);
         #[doc = "Most connections at once; further ones wait."]
@@ -136,8 +134,6 @@ settings! {
         listen ("amqp"): Listener = Listener::AMQP;
         #[doc = "Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look."]
         tls_listen ("amqps"): Listener = Listener(None);
-        #[doc = "Listen beyond this machine, where anybody may be the user guest: there are no other users yet."]
-        allow_remote ("amqp-allow-remote"): bool = false;
         #[doc = "Most connections at once; further ones wait."]
         max_connections ("amqp-max-connections"): Count = Count(20_000);
         #[doc = "Most channels of one connection."]
@@ -153,6 +149,15 @@ settings! {
         key_file ("tls-key"): PathBuf = PathBuf::new();
         #[doc = "A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none."]
         client_ca_file ("tls-client-ca"): PathBuf = PathBuf::new();
+    }
+    /// Who may come in first, and where it is written what administrators do.
+    access: Access / AccessLayer {
+        #[doc = "An administrator who is made at start unless there is a user of this name. Empty: none."]
+        admin_user ("admin-user"): String = String::new();
+        #[doc = "The file with the password of that administrator; a line break at its end does not count."]
+        admin_password_file ("admin-password-file"): PathBuf = PathBuf::new();
+        #[doc = "A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only."]
+        audit_file ("audit-file"): PathBuf = PathBuf::new();
     }
     /// The store on disk.
     store: Store / StoreLayer {

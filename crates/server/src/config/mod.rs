@@ -23,7 +23,7 @@ mod value;
 
 pub use around::Around;
 pub use error::ConfigError;
-pub use keys::{Amqp, Config, Http, KEYS, Limits, Log, Server, Store, Tls};
+pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Server, Store, Tls};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};

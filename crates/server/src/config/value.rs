@@ -309,6 +309,18 @@ impl Value for PathBuf {
     }
 }
 
+impl Value for String {
+    const KIND: &'static str = "NAME";
+
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+
+    fn show(&self) -> String {
+        quoted(self)
+    }
+}
+
 /// Text as TOML quotes it.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");

@@ -1,12 +1,13 @@
 //! One connection: bytes on their way in both directions, and the broker's end of it, driven as a socket drives it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use overtake_amqp::FrameWriter;
 use overtake_amqp::connection as machine;
 use overtake_amqp::method::Method;
-use overtake_amqp_session::{Conversation, Options};
+use overtake_amqp_session::{Conversation, Everything, Options, Wish};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask, Event};
 use overtake_lane::{Asker, Command, ConsumerId, SessionId};
@@ -92,6 +93,16 @@ fn piece(rng: &mut Rng, dribbles: bool, len: usize) -> usize {
     len.min(most as usize)
 }
 
+/// Everybody may do everything.
+fn grant(conversation: &mut Conversation, wish: Wish) {
+    match wish {
+        Wish::LogIn { user, .. } | Wish::Certificate { user } => {
+            conversation.logged_in(Some(Arc::new(Everything(user))));
+        }
+        Wish::Enter { vhost } => conversation.entered(Ok(vhost)),
+    }
+}
+
 impl World {
     pub(super) fn connect(&mut self, at: usize) {
         let habits = self.peers.all[at].habits;
@@ -105,7 +116,6 @@ impl World {
                 number: session.0,
                 ..machine::Options::default()
             },
-            is_guest_welcome: true,
             certificate: None,
             seed: [self.options.seed, session.0],
         };
@@ -207,7 +217,12 @@ impl World {
     /// Asks what the client wants.
     fn pass_on(&mut self, wire: &mut Wire) {
         let next = &mut self.next_consumer;
-        for Ask { token, request } in wire.conversation.take_requests(|| next_of(next)) {
+        let mut asked = wire.conversation.take_requests(|| next_of(next));
+        while let Some(wish) = wire.conversation.take_wish() {
+            grant(&mut wire.conversation, wish);
+            asked.extend(wire.conversation.take_requests(|| next_of(next)));
+        }
+        for Ask { token, request } in asked {
             let session = wire.session;
             if let Some(made_up) = self.swallowed(&request) {
                 wire.heard.extend(token.map(|token| Event::Answer { token, result: Ok(made_up) }));

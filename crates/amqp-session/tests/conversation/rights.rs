@@ -1,0 +1,166 @@
+//! Rights: what is done takes which, asked for each thing that is done, in RabbitMQ's words when it is refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use overtake_amqp_session::Rights;
+use overtake_engine::rights::Need;
+use overtake_properties::Value;
+
+use crate::broker::{Broker, MODERN};
+use crate::client::Client;
+
+/// The user ann, and what she may do: `configure queue q`, one a line.
+#[derive(Debug, Default)]
+struct Ann {
+    version: AtomicU64,
+    may: Mutex<Vec<String>>,
+    asked: AtomicU64,
+}
+
+impl Ann {
+    fn may(&self, rights: &str) {
+        *self.may.lock().expect("nobody panics") = rights.split(", ").map(str::to_owned).collect();
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Rights for Ann {
+    fn user(&self) -> &str {
+        "ann"
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    fn check(&self, vhost: &str, Need { right, to }: Need<'_>) -> Result<(), String> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let need = format!("{right} {} {}", to.kind(), to.name());
+        // What tests ask to know that nothing more comes.
+        let is_known =
+            need == "configure exchange none" || self.may.lock().expect("nobody panics").contains(&need);
+        is_known.then_some(()).ok_or_else(|| format!("{need} in '{vhost}' refused"))
+    }
+}
+
+/// A broker where guest made `q`, `x` and `y`, and ann on a connection.
+fn world() -> (Broker, Client, Client, Arc<Ann>) {
+    let mut broker = Broker::new();
+    let mut guest = broker.connect();
+    guest.declare("q", &[]);
+    guest.exchange("x", "fanout", &[]);
+    guest.exchange("y", "fanout", &[]);
+    let rights = Arc::new(Ann::default());
+    let mut ann = broker.accept().with_rights(Arc::clone(&rights) as _);
+    ann.log_in("/", MODERN);
+    (broker, guest, ann, rights)
+}
+
+/// What ann does takes these rights and no others: without each of them it is refused.
+fn check(takes: &str, does: impl Fn(&mut Client)) {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may(takes);
+    does(&mut ann);
+    assert_eq!(ann.hears(), "", "{takes}");
+    for missing in takes.split(", ") {
+        let (_broker, _guest, mut ann, rights) = world();
+        rights.may(&takes.split(", ").filter(|right| *right != missing).collect::<Vec<_>>().join(", "));
+        assert_eq!(ann.refused(&does), format!("403 ACCESS_REFUSED - {missing} in '/' refused"));
+    }
+}
+
+#[test]
+fn to_declare_and_to_delete_takes_configure() {
+    check("configure queue own", |ann| drop(ann.declare("own", &[])));
+    check("configure queue q", |ann| drop(ann.delete("q", "")));
+    check("configure exchange own", |ann| ann.exchange("own", "topic", &[]));
+    check("configure exchange x", |ann| ann.delete_exchange("x", ""));
+}
+
+#[test]
+fn a_queue_with_a_dead_letter_exchange_also_takes_read_and_write_that() {
+    let takes = "configure queue own, read queue own, write exchange x";
+    check(takes, |ann| drop(ann.declare("own", &[("x-dead-letter-exchange", Value::String(b"x"))])));
+}
+
+#[test]
+fn an_exchange_with_an_alternate_also_takes_read_and_write_that() {
+    let takes = "configure exchange own, read exchange own, write exchange x";
+    check(takes, |ann| ann.exchange("own", "fanout", &[("alternate-exchange", Value::String(b"x"))]));
+}
+
+#[test]
+fn to_bind_takes_write_where_it_leads_and_read_where_it_comes_from() {
+    check("write queue q, read exchange x", |ann| ann.bind("q", "x", "", &[]));
+    check("write queue q, read exchange x", |ann| ann.unbind("q", "x", "", &[]));
+    check("write exchange y, read exchange x", |ann| ann.bind_exchange("y", "x", ""));
+}
+
+#[test]
+fn to_publish_takes_write_the_exchange() {
+    check("write exchange x", |ann| ann.route("x", "", "a"));
+    check("write exchange ", |ann| ann.publish("q", "a"));
+}
+
+#[test]
+fn to_take_messages_takes_read() {
+    check("read queue q", |ann| ann.consume("q"));
+    check("read queue q", |ann| drop(ann.get("q")));
+    check("read queue q", |ann| drop(ann.purge("q")));
+}
+
+#[test]
+fn a_transaction_takes_what_its_publishes_take() {
+    check("write exchange x", |ann| {
+        ann.begin();
+        ann.route("x", "", "a");
+        ann.commit();
+    });
+}
+
+#[test]
+fn to_see_whether_something_is_there_takes_nothing() {
+    let (_broker, _guest, mut ann, _) = world();
+    assert_eq!(ann.declare_as("q", "passive", &[]), "q 0 0");
+    ann.exchange_as("x", "", "passive", &[]);
+}
+
+#[test]
+fn replies_take_no_right_to_their_queue() {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("");
+    ann.consume_as("c", "amq.rabbitmq.reply-to", "no-ack", &[]);
+}
+
+#[test]
+fn rights_that_are_taken_away_are_gone_on_an_open_connection() {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("write exchange x");
+    ann.route("x", "", "a");
+    ann.route("x", "", "b");
+    rights.may("");
+    let refused = ann.refused(|ann| ann.route("x", "", "c"));
+    assert_eq!(refused, "403 ACCESS_REFUSED - write exchange x in '/' refused");
+}
+
+#[test]
+fn what_was_written_before_is_not_asked_again() {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("write exchange x");
+    for _ in 0..100 {
+        ann.route("x", "", "a");
+    }
+    assert_eq!(rights.asked.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn who_is_not_who_it_says_to_be_does_not_come_in() {
+    let mut broker = Broker::new();
+    let mut ann = broker.accept();
+    let refused = ann.refused(|ann| ann.greet("PLAIN", b"\0guest\0wrong", MODERN));
+    assert_eq!(
+        refused,
+        "connection 403 ACCESS_REFUSED - login refused (PLAIN); the log of the broker says why"
+    );
+}

@@ -1,0 +1,171 @@
+//! Who sends a request, and where it is to be done.
+//!
+//! Every path asks for a login but those below, so a new route cannot be forgotten; handlers get a [`Desk`] and no engine, so none
+//! can forget to ask for rights.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, Peer};
+use percent_encoding::percent_decode_str;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// What machines ask before they know anybody, and what says how to ask.
+const OPEN: [&str; 4] = ["/livez", "/healthz", "/readyz", "/openapi.json"];
+/// Where requests are for a virtual host: they may say which, as `vhost=NAME`.
+const PLACED: [&str; 3] = ["/v1/queues", "/v1/exchanges", "/v1/transactions"];
+
+/// Whoever sends the request.
+pub(crate) struct Who(pub(crate) Identity);
+
+/// The desk of whoever sends the request, in the virtual host that it names.
+pub(crate) struct At(pub(crate) Desk);
+
+/// The virtual host that a request names.
+#[derive(Clone)]
+struct Vhost(Arc<str>);
+
+/// Whether nobody has to log in for this path.
+pub(crate) fn is_open(path: &str) -> bool {
+    OPEN.contains(&path)
+}
+
+/// Whether what is done under this path is done in a virtual host.
+pub(crate) fn is_placed(path: &str) -> bool {
+    PLACED.iter().any(|placed| path.starts_with(placed))
+}
+
+/// Lets nobody pass who has not logged in.
+pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    if is_open(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let peer = request.extensions().get::<Peer>().copied();
+    let who = match who(&app, shown(request.headers()), peer).await {
+        Ok(who) => who,
+        Err(problem) => return problem.into_response(),
+    };
+    match if is_placed(request.uri().path()) { take_vhost(request.uri()) } else { Ok(None) } {
+        Ok(None) => {}
+        Ok(Some((vhost, uri))) => {
+            *request.uri_mut() = uri;
+            request.extensions_mut().insert(Vhost(vhost));
+        }
+        Err(problem) => return problem.into_response(),
+    }
+    request.extensions_mut().insert(who);
+    next.run(request).await
+}
+
+async fn who(
+    app: &App,
+    shown: Result<Credentials, Problem>,
+    peer: Option<Peer>,
+) -> Result<Identity, Problem> {
+    let shown = shown?;
+    // Who is not said to come from here does not.
+    let elsewhere = Peer(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let Peer(from) = peer.unwrap_or(elsewhere);
+    app.desks.who(&shown, from).await.map_err(|refused| {
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "login-refused",
+            "nobody could be logged in with what the request shows",
+            "check name and password, or the token; the user guest comes from the broker's own machine only",
+        )
+        .detail(refused.to_string())
+    })
+}
+
+/// What a request shows of who sends it.
+fn shown(headers: &HeaderMap) -> Result<Credentials, Problem> {
+    let nothing = Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "login-required",
+        "the request does not say who sends it",
+        "send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
+    );
+    let Some(header) = headers.get(header::AUTHORIZATION) else { return Err(nothing) };
+    let shown = header.to_str().ok().and_then(Credentials::read);
+    shown.ok_or_else(|| nothing.detail("the header `Authorization` is neither Basic nor Bearer"))
+}
+
+/// The virtual host of a query, and the address without it.
+fn take_vhost(uri: &Uri) -> Result<Option<(Arc<str>, Uri)>, Problem> {
+    let Some(query) = uri.query() else { return Ok(None) };
+    let is_vhost = |pair: &&str| pair.split('=').next() == Some("vhost");
+    let mut named = query.split('&').filter(is_vhost);
+    let Some(pair) = named.next() else { return Ok(None) };
+    if named.next().is_some() {
+        return Err(Problem::bad_value("vhost", "the parameter is there twice"));
+    }
+    let text = pair.split_once('=').map_or("", |(_, value)| value).replace('+', " ");
+    let name = percent_decode_str(&text).decode_utf8();
+    let name = name.map_err(|_| Problem::bad_value("vhost", "the parameter is not UTF-8"))?;
+    let name = if name.is_empty() { DEFAULT_VHOST } else { &name };
+    let rest: Vec<&str> = query.split('&').filter(|pair| !is_vhost(pair)).collect();
+    let rest = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    let uri = format!("{}{rest}", uri.path()).parse();
+    let uri = uri.map_err(|_| Problem::bad_value("vhost", "the address cannot be read"))?;
+    Ok(Some((name.into(), uri)))
+}
+
+impl FromRequestParts<Arc<App>> for Who {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
+        let who = parts.extensions.get::<Identity>();
+        Ok(Self(who.expect("nobody passes who has not logged in").clone()))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for At {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let Who(who) = Who::from_request_parts(parts, app).await?;
+        let vhost = parts.extensions.get::<Vhost>().map_or(DEFAULT_VHOST, |vhost| &vhost.0);
+        Ok(Self(app.desks.desk(who, vhost).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_virtual_host_is_taken_out_of_the_query() {
+        let taken = |uri: &str| match take_vhost(&uri.parse().expect("an address")) {
+            Ok(None) => "none".to_owned(),
+            Ok(Some((vhost, uri))) => format!("{vhost} {uri}"),
+            Err(problem) => problem.body().code().to_owned(),
+        };
+        assert_eq!(taken("/v1/queues"), "none");
+        assert_eq!(taken("/v1/queues?limit=3"), "none");
+        assert_eq!(taken("/v1/queues?vhost=a%2Fb"), "a/b /v1/queues");
+        assert_eq!(taken("/v1/queues/a%2Fb?limit=3&vhost=x&cursor=y"), "x /v1/queues/a%2Fb?limit=3&cursor=y");
+        assert_eq!(taken("/v1/queues?vhost="), "/ /v1/queues");
+        assert_eq!(taken("/v1/queues?vhost=a+b"), "a b /v1/queues");
+        assert_eq!(taken("/v1/queues?vhost=a&vhost=b"), "value-invalid");
+        assert_eq!(taken("/v1/queues?vhost=%FF"), "value-invalid");
+    }
+
+    #[test]
+    fn what_a_request_shows_is_named_or_asked_for() {
+        let shown = |header: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(header.map(|header| (header::AUTHORIZATION, header.parse().expect("a header"))));
+            super::shown(&headers).err().map(|problem| problem.body().code())
+        };
+        assert_eq!(shown(None), Some("login-required"));
+        assert_eq!(shown(Some("Digest x")), Some("login-required"));
+        assert_eq!(shown(Some("Bearer ovt_x")), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! The gate at start: the first administrator, the audit file, and that beyond this machine nobody is served by guest alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use overtake_access::{
+    Account, Change, DEFAULT_VHOST, Denied, Gate, Identity, NoGate, NotChanged, Permission, Tag,
+};
+use overtake_amqp_session::Rights;
+use overtake_engine::rights::Need;
+use overtake_engine::{Clock, Engine, SystemClock};
+
+use crate::ServeError;
+use crate::config::Config;
+use crate::serve::Addresses;
+
+/// Opens the gate over an engine, and makes the first administrator if the configuration names one.
+pub(crate) async fn open(config: &Config, engine: Arc<dyn Engine>) -> Result<Gate, ServeError> {
+    let opened = Gate::open(engine, || SystemClock.now()).await;
+    let gate = opened.map_err(|why| match why {
+        NoGate::Engine(failure) => ServeError::Stopped { why: failure.to_string() },
+        NoGate::Unreadable(unreadable) => ServeError::Users { why: unreadable.to_string() },
+    })?;
+    gate.audit().write_to(audit_file(config)?);
+    make_administrator(config, &gate).await?;
+    Ok(gate)
+}
+
+/// Where administrative actions are added, opened anew: it may have been moved away.
+pub(crate) fn audit_file(config: &Config) -> Result<Option<Box<dyn Write + Send>>, ServeError> {
+    let path = &config.access.audit_file.value;
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let file = for_me_alone(path).map_err(|error| ServeError::AuditFile { path: path.clone(), error })?;
+    Ok(Some(Box::new(file)))
+}
+
+fn for_me_alone(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+async fn make_administrator(config: &Config, gate: &Gate) -> Result<(), ServeError> {
+    let (user, path) = (&config.access.admin_user.value, &config.access.admin_password_file.value);
+    if user.is_empty() || gate.roll().now().user(user).is_some() {
+        return Ok(());
+    }
+    let unusable = |why: String| ServeError::AdminPassword { path: path.clone(), why };
+    let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let password = gate.hashed(text.trim_end_matches(['\r', '\n']).to_owned()).await;
+    let password = password.map_err(|bad| unusable(bad.to_string()))?;
+    let tags = [Tag::Administrator.as_str()].into_iter().collect();
+    let name: Arc<str> = user.as_str().into();
+    let account = Account { password: Some(password), tags, ..Account::default() };
+    let rights = Change::SetPermission {
+        user: Arc::clone(&name),
+        vhost: DEFAULT_VHOST.into(),
+        permission: Permission::everything(),
+    };
+    let made = gate.change(None, vec![Change::PutUser { name, account }, rights]).await;
+    made.map_err(|not| match not {
+        NotChanged::Failed(failure) => ServeError::Stopped { why: failure.to_string() },
+        NotChanged::Unchangeable(why) => unusable(why.to_string()),
+    })
+}
+
+/// Beyond this machine nobody is served while guest is the only administrator: whoever could reach it could do nothing, or worse,
+/// through a proxy, everything.
+pub(crate) fn check_reach(addresses: &Addresses, gate: &Gate) -> Result<(), ServeError> {
+    let reaches_out = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+    let far = addresses.served().map(|(_, address)| address).find(reaches_out);
+    match far.filter(|_| !gate.has_administrator_from_elsewhere()) {
+        Some(address) => Err(ServeError::NoAdministrator { address }),
+        None => Ok(()),
+    }
+}
+
+/// What the user of an AMQP connection may do.
+#[derive(Debug)]
+pub(crate) struct Client(pub(crate) Identity);
+
+impl Rights for Client {
+    fn user(&self) -> &str {
+        self.0.user()
+    }
+
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+
+    fn check(&self, vhost: &str, need: Need<'_>) -> Result<(), String> {
+        self.0.must(vhost, need).map_err(|denied: Denied| denied.to_string())
+    }
+}
