@@ -168,7 +168,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::NoSuchExchange
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
-        | Refusal::NoSuchConsumer => StatusCode::NOT_FOUND,
+        | Refusal::NoSuchConsumer
+        | Refusal::NoSuchPolicy => StatusCode::NOT_FOUND,
         Refusal::ExchangeDiffers(_)
         | Refusal::ExchangeInUse
         | Refusal::ExchangeInternal
@@ -186,7 +187,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::QueueLocked
         | Refusal::QueueDiffers
         | Refusal::TooManyQueues
-        | Refusal::MetadataFull => StatusCode::CONFLICT,
+        | Refusal::MetadataFull
+        | Refusal::TooManyPolicies => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved
         | Refusal::WeightInvalid
@@ -197,6 +199,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::KeyInvalid
         | Refusal::KeyMissing
         | Refusal::MetadataInvalid
+        | Refusal::PolicyInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

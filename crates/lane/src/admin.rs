@@ -207,7 +207,7 @@ impl Queue {
         Fact::QueueStored {
             queue: self.id,
             name: Arc::clone(&self.name),
-            settings: self.settings.clone(),
+            settings: Box::new(self.own().clone()),
             identity: self.identity.clone(),
             next_seq: self.next_seq,
         }

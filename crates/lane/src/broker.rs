@@ -15,6 +15,7 @@ use crate::ids::{ConsumerId, LeaseId, QueueId, Receipt, Seq, SessionId, Time};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
+use crate::policy::Policies;
 use crate::priority::Given;
 use crate::queue::Queue;
 use crate::refusal::Refusal;
@@ -56,6 +57,7 @@ pub struct Broker {
     pub(crate) names: BTreeMap<Arc<str>, QueueId>,
     pub(crate) topology: Topology,
     pub(crate) metadata: Metadata,
+    pub(crate) policies: Policies,
     pub(crate) seats: BTreeMap<ConsumerId, Seat>,
     pub(crate) sessions: Sessions,
     pub(crate) windows: Windows,
@@ -89,6 +91,7 @@ impl Broker {
             names: BTreeMap::new(),
             topology: Topology::default(),
             metadata: Metadata::default(),
+            policies: Policies::default(),
             seats: BTreeMap::new(),
             sessions: Sessions::default(),
             windows: Windows::default(),
@@ -141,6 +144,8 @@ impl Broker {
             Command::Bind(binding) => self.bind(binding, step),
             Command::Unbind(binding) => self.unbind(binding, step),
             Command::SetMetadata { entries } => self.set_metadata(entries, step),
+            Command::SetPolicy { kind, name, policy } => self.set_policy(kind, name, policy, step),
+            Command::RemovePolicy { kind, name } => self.remove_policy(kind, name, step),
             Command::Publish(publish) => self.publish(publish, step),
             Command::PublishUntold(publish) => self.publish_untold(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
@@ -428,7 +433,15 @@ impl Broker {
         self.queues.get(&id).map(|queue| &queue.name)
     }
 
-    /// The settings of a queue.
+    /// The settings that a queue was declared with.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchQueue`].
+    pub fn own_settings(&self, name: &str) -> Result<&Settings, Refusal> {
+        Ok(self.queue_ref(self.id_of(name)?).own())
+    }
+
+    /// The settings that hold for a queue: its own, and what policies say.
     ///
     /// # Errors
     /// [`Refusal::NoSuchQueue`].

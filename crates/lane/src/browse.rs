@@ -132,7 +132,11 @@ impl Queue {
         QueueView {
             queue: self.id,
             name: self.name.clone(),
-            settings: (*self.settings).clone(),
+            settings: self.own().clone(),
+            ruled: self.ruled_otherwise(),
+            policy: self.policy.clone(),
+            operator_policy: self.operator_policy.clone(),
+            without_effect: self.without_effect.clone(),
             identity: self.identity.clone(),
             owner: self.owner,
             consumers,

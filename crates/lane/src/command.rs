@@ -9,6 +9,7 @@ use crate::identity::Identity;
 use crate::ids::{ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, WindowId};
 use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
+use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -79,6 +80,22 @@ pub enum Command {
     SetMetadata {
         /// In this order.
         entries: Vec<MetadataEntry>,
+    },
+    /// Sets a policy: queues and exchanges that it matches are by it from now on, with all that waits in them.
+    SetPolicy {
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
+        /// What it is.
+        policy: Box<Policy>,
+    },
+    /// Takes a policy away.
+    RemovePolicy {
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
     },
     /// Publishes one message.
     Publish(Publish),

@@ -29,7 +29,7 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if queue.settings != settings || !queue.identity.is_same(&identity) {
+                if *queue.own() != *settings || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }
@@ -62,14 +62,16 @@ impl Broker {
     }
 
     fn change_queue(&mut self, id: QueueId, settings: Box<Settings>, step: &mut Step) -> Result<(), Refusal> {
-        self.queue_ref(id).check_settings(&settings)?;
-        let queue = self.queue_mut(id);
-        if queue.settings != settings {
-            queue.set_settings(settings);
-            step.facts.push(queue.fact());
-            queue.tell_emptied(step);
-            self.dispatch(id, step);
+        let queue = self.queues.get_mut(&id).expect("a queue that may be used is there");
+        if *queue.own() == *settings {
+            return Ok(());
         }
+        let ruled = self.policies.rule(&queue.name, settings);
+        queue.check_settings(&ruled)?;
+        queue.rule(ruled);
+        step.facts.push(queue.fact());
+        queue.tell_emptied(step);
+        self.dispatch(id, step);
         Ok(())
     }
 
@@ -101,7 +103,8 @@ impl Broker {
     ) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));
         let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
-        let queue = Queue::new(id, Arc::clone(&name), settings, identity, next_seq, seed, backlog);
+        let ruled = self.policies.rule(&name, settings);
+        let queue = Queue::new(id, Arc::clone(&name), ruled, identity, next_seq, seed, backlog);
         self.names.insert(name, id);
         self.queues.insert(id, Box::new(queue));
     }

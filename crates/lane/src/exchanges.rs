@@ -17,7 +17,7 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         if self.topology.check_declare(&name, &settings)? {
-            self.topology.store(Arc::clone(&name), (*settings).clone());
+            self.topology.store(Arc::clone(&name), (*settings).clone(), &self.policies);
             step.facts.push(Fact::ExchangeStored { name, settings });
         }
         Ok(Reply::Done)

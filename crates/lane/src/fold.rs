@@ -10,6 +10,7 @@ use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, Time};
 use crate::message::{Located, Message, State};
 use crate::metadata::MetadataEntry;
+use crate::policy::PoliciesSize;
 use crate::queue::Queue;
 use crate::run::{Rewritten, RunRecord};
 
@@ -48,7 +49,7 @@ impl Broker {
                 let queue = self.forget_queue(queue);
                 queue.forget_all(step);
             }
-            Fact::ExchangeStored { name, settings } => self.topology.store(name, *settings),
+            Fact::ExchangeStored { name, settings } => self.topology.store(name, *settings, &self.policies),
             Fact::ExchangeDeleted { name } => {
                 self.topology.delete(&name);
             }
@@ -58,6 +59,12 @@ impl Broker {
             Fact::Unbound(binding) => {
                 self.topology.unbind(&binding);
             }
+            Fact::PolicyStored { kind, name, policy } => {
+                if !self.fold_policy(kind, name, policy) {
+                    return Err(Unfounded);
+                }
+            }
+            Fact::PolicyRemoved { kind, name } => self.fold_policy_removed(kind, &name),
             Fact::MetadataStored { key, value } => self.fold_metadata(key, value)?,
             // It may be gone already, where what set it was given back.
             Fact::MetadataRemoved { key } => self.metadata.remove(&key),
@@ -122,7 +129,8 @@ impl Broker {
             }
             Ok(queue) if queue.name == name => {
                 queue.next_seq = queue.next_seq.max(next_seq);
-                queue.set_settings(settings);
+                let ruled = self.policies.rule(&name, settings);
+                self.queue_mut(id).fold_rule(ruled);
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),
@@ -252,18 +260,21 @@ impl Broker {
         self.drop_transient_exchanges(step);
         let ids: Vec<QueueId> = self.names.values().copied().collect();
         for id in ids {
-            self.queue_mut(id).used = now;
-            self.queue_mut(id).drop_outdated(step);
+            let queue = self.queue_mut(id);
+            queue.used = now;
+            queue.bring_strays();
+            queue.drop_outdated(step);
             self.reschedule(id);
         }
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: each queue, without its messages, then exchanges, then bindings, then
-    /// metadata.
+    /// The facts that make this broker: policies, so that queues come as they are; then each queue, without its messages,
+    /// then exchanges, then bindings, then metadata.
     #[must_use]
     pub fn topology_facts(&self) -> Vec<Fact> {
-        let mut facts: Vec<Fact> = self.names.values().map(|id| self.queue_ref(*id).fact()).collect();
+        let mut facts: Vec<Fact> = self.policies.facts().collect();
+        facts.extend(self.names.values().map(|id| self.queue_ref(*id).fact()));
         facts.extend(self.topology.exchanges().map(|(name, exchange)| Fact::ExchangeStored {
             name: Arc::clone(name),
             settings: Box::new(exchange.settings.clone()),
@@ -315,11 +326,13 @@ impl Broker {
         self.names.len()
     }
 
-    /// How much the records of queues, exchanges, bindings and metadata take, in KiB, about: of queues, exchanges and bindings
-    /// mostly as many as there are, of metadata the bytes.
+    /// How much the records of queues, exchanges, bindings, metadata and policies take, in KiB, about: of queues, exchanges and
+    /// bindings mostly as many as there are, of the others the bytes.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.names.len() + self.topology.cost() + self.metadata_size().cost().div_ceil(1_024) as usize
+        let PoliciesSize { name_bytes, bytes, .. } = self.policies.size();
+        let bytes = self.metadata_size().cost().div_ceil(1_024) + (name_bytes + bytes).div_ceil(1_024);
+        self.names.len() + self.topology.cost() + bytes as usize
     }
 
     /// The facts that store every message, by queue name and sequence.

@@ -78,6 +78,12 @@ pub enum Refusal {
     ConsumerExclusive,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
+    /// No policy of this kind has that name.
+    NoSuchPolicy,
+    /// A policy says something that cannot be, or that one of its kind cannot say ([`Policy::check`](crate::Policy::check)).
+    PolicyInvalid,
+    /// No more than [`POLICIES_MAX`](crate::POLICIES_MAX) policies.
+    TooManyPolicies,
     /// A key or a value of metadata is out of bounds ([`METADATA_KEY_LEN_MAX`](crate::METADATA_KEY_LEN_MAX),
     /// [`METADATA_VALUE_LEN_MAX`](crate::METADATA_VALUE_LEN_MAX)), or all of one command do not fit one record of the store.
     MetadataInvalid,
@@ -128,6 +134,9 @@ impl Refusal {
             Self::QueueDiffers => "queue-differs",
             Self::ConsumerExclusive => "consumer-exclusive",
             Self::TooManyQueues => "too-many-queues",
+            Self::NoSuchPolicy => "no-such-policy",
+            Self::PolicyInvalid => "policy-invalid",
+            Self::TooManyPolicies => "too-many-policies",
             Self::MetadataInvalid => "metadata-invalid",
             Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
@@ -186,6 +195,11 @@ impl Refusal {
                 "wait until the other consumers are gone, or consume from another queue"
             }
             Self::TooManyQueues => "delete queues that are no longer used",
+            Self::NoSuchPolicy => {
+                "list the policies to see their names; operator policies are listed by themselves"
+            }
+            Self::PolicyInvalid => "see docs/policies.md for the keys that a policy of this kind may have",
+            Self::TooManyPolicies => "remove policies that are no longer used: 1000 in all",
             Self::MetadataInvalid => {
                 "use keys of 1 to 1024 bytes without control characters, values of at most 65536 bytes, and fewer of them at once"
             }
@@ -236,6 +250,9 @@ impl fmt::Display for Refusal {
             Self::QueueDiffers => "the queue exists and is not as declared",
             Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
             Self::TooManyQueues => "there are too many queues",
+            Self::NoSuchPolicy => "no such policy",
+            Self::PolicyInvalid => "the policy says something that cannot be",
+            Self::TooManyPolicies => "there are too many policies",
             Self::MetadataInvalid => {
                 "the metadata has a key or value that cannot be used, or is too much at once"
             }

@@ -26,6 +26,8 @@
 //! | 19 | run restated | as 15 |
 //! | 20 | metadata stored | key, value |
 //! | 21 | metadata removed | key |
+//! | 30 | policy stored | kind, name, pattern, priority, apply-to, definition |
+//! | 31 | policy removed | kind, name |
 //! | 24 | queue stored, of another identity | as 1, then a byte of bits (1 durable, 2 exclusive, 4 auto-delete), arguments |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
@@ -34,6 +36,8 @@
 //! *Taken* of a run is the ordinal before which all messages are, and those beyond it as a byte and what it says: 0 for how many
 //! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
 //! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
+//!
+//! A policy's kind is a byte, 0 a user's and 1 an operator's; apply-to is a byte, 0 queues, 1 exchanges, 2 both; the definition is JSON.
 //!
 //! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`; a binding is as in `binding.rs`.
 
@@ -45,8 +49,8 @@ use crate::deaths::deaths;
 use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
-    ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq,
-    Settled, Time,
+    ApplyTo, ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, Pattern, Policy, PolicyKind,
+    QueueId, Rewritten, RunId, RunRecord, Seq, Settled, Time,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -114,6 +118,18 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         Fact::MetadataRemoved { key } => {
             out.push(21);
             text(out, key);
+        }
+        Fact::PolicyStored { kind, name, policy } => {
+            out.extend([30, place(&KINDS, kind)]);
+            text(out, name);
+            text(out, policy.pattern.as_str());
+            signed(out, i64::from(policy.priority));
+            out.push(place(&APPLY_TO, &policy.apply_to));
+            json(out, &policy.definition);
+        }
+        Fact::PolicyRemoved { kind, name } => {
+            out.extend([31, place(&KINDS, kind)]);
+            text(out, name);
         }
         Fact::Stored { queue, message: stored } => {
             out.push(7);
@@ -271,6 +287,14 @@ fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     bytes(out, &serde_json::to_vec(value).expect("settings are always JSON"));
 }
 
+const KINDS: [PolicyKind; 2] = [PolicyKind::User, PolicyKind::Operator];
+const APPLY_TO: [ApplyTo; 3] = [ApplyTo::Queues, ApplyTo::Exchanges, ApplyTo::All];
+
+/// Where this stands among all there are.
+fn place<T: PartialEq>(all: &[T], this: &T) -> u8 {
+    all.iter().position(|known| known == this).expect("all there are stand there") as u8
+}
+
 const SETTLED: [Settled; 6] = [
     Settled::Acked,
     Settled::Dropped,
@@ -281,7 +305,7 @@ const SETTLED: [Settled; 6] = [
 ];
 
 fn settled_code(how: Settled) -> u8 {
-    SETTLED.iter().position(|known| *known == how).expect("every way to settle has a code") as u8
+    place(&SETTLED, &how)
 }
 
 /// The bytes are no record: written by a newer version, or by something else.
@@ -396,9 +420,22 @@ impl<'a> Decoder<'a> {
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
             20 => Fact::MetadataStored { key: self.bytes.text()?.into(), value: self.bytes.bytes()?.into() },
             21 => Fact::MetadataRemoved { key: self.bytes.text()?.into() },
+            30 => {
+                let (kind, name) = (self.policy_kind()?, self.bytes.text()?.into());
+                let pattern = Pattern::new(self.bytes.text()?).ok()?;
+                let priority = i32::try_from(self.bytes.signed()?).ok()?;
+                let apply_to = *APPLY_TO.get(usize::from(self.bytes.byte()?))?;
+                let policy = Policy { pattern, priority, apply_to, definition: self.json()? };
+                Fact::PolicyStored { kind, name, policy: Box::new(policy) }
+            }
+            31 => Fact::PolicyRemoved { kind: self.policy_kind()?, name: self.bytes.text()?.into() },
             _ => return None,
         };
         Some((fact, None))
+    }
+
+    fn policy_kind(&mut self) -> Option<PolicyKind> {
+        KINDS.get(usize::from(self.bytes.byte()?)).copied()
     }
 
     fn identity(&mut self) -> Option<Identity> {

@@ -11,9 +11,10 @@ use std::sync::Once;
 use common::spilled::{Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, Identity,
-    LeaseId, Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord,
-    Seq, Settings, Settled, State, Time,
+    ApplyTo, Binding, Definition, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue,
+    HeadersMatch, Identity, LeaseId, Located, Message, Ordinals, Original, Pattern, Policy, PolicyKind,
+    PolicyValue, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq, Settings, Settled, State,
+    Time,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -115,7 +116,21 @@ fn fixed_records() -> Vec<Record> {
             (Fact::MetadataStored { key: "empty".into(), value: [].into() }, None),
             (Fact::MetadataRemoved { key: "user/bob".into() }, None),
         ],
+        vec![
+            (Fact::PolicyStored { kind: PolicyKind::Operator, name: "few".into(), policy: policy() }, None),
+            (Fact::PolicyRemoved { kind: PolicyKind::User, name: "gone".into() }, None),
+        ],
     ]
+}
+
+fn policy() -> Box<Policy> {
+    let kept = [("ha-params".to_owned(), PolicyValue::List(vec![PolicyValue::Text("a".into())]))].into();
+    Box::new(Policy {
+        pattern: Pattern::new(r"^(?!amq\.)").expect("a pattern"),
+        priority: -7,
+        apply_to: ApplyTo::Queues,
+        definition: Definition { max_length: Some(300), kept, ..Definition::default() },
+    })
 }
 
 /// With every kind of value.

@@ -9,9 +9,11 @@ use crate::reply::ReplyCode;
 /// What RabbitMQ answers where the broker refuses so.
 pub(super) fn reply(refusal: Refusal) -> ReplyCode {
     match refusal {
-        Refusal::NoSuchQueue | Refusal::NoSuchExchange | Refusal::NoSuchBinding | Refusal::NoSuchMessage => {
-            ReplyCode::NotFound
-        }
+        Refusal::NoSuchQueue
+        | Refusal::NoSuchExchange
+        | Refusal::NoSuchBinding
+        | Refusal::NoSuchMessage
+        | Refusal::NoSuchPolicy => ReplyCode::NotFound,
         Refusal::ExchangeReserved | Refusal::ExchangeInternal | Refusal::ConsumerExclusive => {
             ReplyCode::AccessRefused
         }
@@ -43,6 +45,8 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::TooManyQueues
         | Refusal::MetadataInvalid
         | Refusal::MetadataFull
+        | Refusal::PolicyInvalid
+        | Refusal::TooManyPolicies
         | Refusal::StoreFull => ReplyCode::PreconditionFailed,
         Refusal::Unroutable => ReplyCode::NoRoute,
         Refusal::ConsumerKnown | Refusal::NoSuchConsumer => ReplyCode::InternalError,

@@ -262,6 +262,27 @@ macro_rules! conformance_tests {
                 values_survive,
                 whoever_is_connected_sets_values_for_all,
             ;
+            policies:
+                a_shorter_length_holds_at_once,
+                fewer_bytes_hold_at_once,
+                a_policy_may_have_publishes_refused,
+                a_time_to_live_is_for_what_comes_after,
+                an_unused_queue_expires_by_a_policy,
+                dead_letters_go_where_a_policy_says,
+                a_policy_limits_how_often_a_message_comes_back,
+                a_policy_limits_how_long_a_consumer_holds,
+                an_exchange_gets_its_alternate_from_a_policy,
+                the_highest_policy_applies_and_no_other,
+                operators_bound_what_is_asked_for,
+                priorities_come_into_a_queue_and_go_while_messages_wait,
+                the_greatest_priority_goes_up_and_down,
+                priorities_come_into_a_deep_queue,
+                what_cannot_hold_for_a_queue_is_said_in_its_view,
+                a_queue_under_a_policy_is_declared_again_as_it_was,
+                policies_survive,
+                policies_are_seen_by_kind_and_name,
+                a_policy_that_cannot_be_is_refused,
+            ;
             restart:
                 messages_survive,
                 settled_messages_do_not_return,

@@ -2,13 +2,16 @@
 //!
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
-//! Metadata has set aside for it the bytes of its removal, and may be large: so whatever makes more of anything leaves the room
+//! Metadata, and policies, have set aside for them the bytes of their removal, and may be large: so whatever makes more of anything leaves the room
 //! to write all of it again, without which nothing that stands before it could be given back.
 //!
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{Command, Existing, Fact, MetadataEntry, MetadataSize, Refusal, Which};
+use overtake_lane::{
+    Command, DEFINITION_BYTES_MAX, Existing, Fact, MetadataEntry, MetadataSize, NAME_LEN_MAX,
+    PATTERN_LEN_MAX, PoliciesSize, Refusal, Which,
+};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
@@ -24,8 +27,10 @@ const PRIORITY_LEN_MAX: u64 = 40;
 pub(super) const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about; metadata counts for as many as its bytes come to.
 const QUEUE_COST: u64 = 1_024;
-/// What stands in a record of metadata beside its key and value, bytes, at most.
+/// What stands in a record of metadata beside its key and value, or of a policy beside what it says, bytes, at most.
 const METADATA_LEN_MAX: usize = 16;
+/// Bytes of a record of a policy, at most, about.
+const POLICY_LEN_MAX: u64 = (DEFINITION_BYTES_MAX + PATTERN_LEN_MAX + NAME_LEN_MAX) as u64;
 
 /// What is known of room and cleaning.
 #[derive(Debug)]
@@ -54,12 +59,13 @@ impl<T> Core<T> {
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
             + self.holds.record_bytes()
             + removal_cost(self.broker.metadata_size())
+            + policies_removal_cost(self.broker.policies_size())
     }
 
-    /// Bytes that writing all metadata again takes.
+    /// Bytes that writing all metadata and policies again takes.
     fn metadata_cost(&self) -> u64 {
-        let size = self.broker.metadata_size();
-        removal_cost(size) + size.value_bytes
+        let (size, policies) = (self.broker.metadata_size(), self.broker.policies_size());
+        removal_cost(size) + size.value_bytes + policies_removal_cost(policies) + policies.bytes
     }
 
     /// The same while nothing can be given back before that is done, else 0: then it was done, and what it cost comes back.
@@ -103,6 +109,7 @@ impl<T> Core<T> {
             Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
             Command::Replay { which, .. } => self.count(which) * change,
             Command::SetMetadata { entries } => entries.iter().map(setting_cost).sum(),
+            Command::SetPolicy { .. } => 64 * change + 2 * POLICY_LEN_MAX,
             _ => 64 * change,
         };
         self.check_room_for(cost, 0)
@@ -118,11 +125,16 @@ impl<T> Core<T> {
     }
 
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store. Nor does
-    /// metadata that is set as it is.
+    /// metadata, or a policy, that is set as it is.
     fn changes_nothing(&self, command: &Command) -> bool {
         match command {
-            Command::DeclareQueue { name, settings, existing, .. } => {
-                self.broker.settings(name).is_ok_and(|is| *existing == Existing::Same || *is == **settings)
+            Command::DeclareQueue { name, settings, existing, .. } => self
+                .broker
+                .own_settings(name)
+                .is_ok_and(|is| *existing == Existing::Same || *is == **settings),
+            Command::SetPolicy { kind, name, policy } => {
+                let mut there = self.broker.policies(*kind);
+                there.any(|(other, there)| other == name && there == &**policy)
             }
             Command::SetMetadata { entries } => {
                 entries.iter().all(|entry| self.broker.metadata_of(&entry.key) == entry.value.as_ref())
@@ -270,6 +282,11 @@ impl<T> Core<T> {
 /// Bytes that removing all metadata takes, one by one.
 fn removal_cost(size: MetadataSize) -> u64 {
     size.entries * Writer::cost(METADATA_LEN_MAX) + size.key_bytes
+}
+
+/// Bytes that removing all policies takes, one by one.
+fn policies_removal_cost(size: PoliciesSize) -> u64 {
+    size.policies * Writer::cost(METADATA_LEN_MAX) + size.name_bytes
 }
 
 /// Bytes that setting a value takes: its record, and the room it then leaves to be removed and to be written again.

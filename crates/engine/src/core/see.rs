@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Binding, Cursor, Marks, MessageView, Query, QueueView, Refusal, Time};
+use overtake_lane::{Binding, Cursor, Marks, MessageView, PolicyKind, Query, QueueView, Refusal, Time};
 
 use super::{Answer, Core, Request};
-use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, Page, QueuePage};
+use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, NamedPolicies, Page, QueuePage};
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -17,6 +17,7 @@ impl<T> Core<T> {
             Request::Exchange(name) => Answer::Exchange(Box::new(self.broker.topology().view(&name)?)),
             Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),
             Request::Metadata => Answer::Metadata(self.metadata()),
+            Request::Policies(kind) => Answer::Policies(self.policies(kind)),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
             _ => unreachable!("everything else changes something"),
@@ -38,6 +39,11 @@ impl<T> Core<T> {
     fn metadata(&self) -> Metadata {
         let all = self.broker.metadata();
         all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
+    }
+
+    fn policies(&self, kind: PolicyKind) -> NamedPolicies {
+        let all = self.broker.policies(kind);
+        all.map(|(name, policy)| (Arc::clone(name), policy.clone())).collect()
     }
 
     fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {

@@ -60,6 +60,8 @@ pub(super) struct Licence {
     pub(super) cancels: bool,
     pub(super) extends: bool,
     pub(super) restarts: bool,
+    /// Limits are new, and what is over them goes.
+    pub(super) bounds: bool,
 }
 
 impl World {
@@ -100,7 +102,8 @@ impl World {
             view.place = self.watch.first_place(view.place);
             picture.push(format!("{view:?}"));
         }
-        let lanes = self.watch.broker.views(self.watch.now, None).map(|view| format!("{:?}", view.lanes));
+        let lanes = self.watch.broker.views(self.watch.now, None);
+        let lanes = lanes.map(|view| format!("{:?} {:?} {:?}", view.lanes, view.policy, view.ruled));
         picture.extend(lanes);
         let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
         picture.extend(leases.map(|lease| format!("{lease:?}")));
@@ -125,7 +128,7 @@ impl World {
 
     pub(super) fn dead_letters_what_it_refuses(&self) -> bool {
         let mut views = self.watch.broker.views(self.watch.now, None);
-        views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
+        views.any(|view| view.effective_settings().overflow == Overflow::RejectDeadLetter)
     }
 
     pub(super) fn ask_by(
@@ -349,6 +352,17 @@ impl World {
             }
             Op::Unbind { queue, key } => {
                 let _ = self.ask(Command::Unbind(binding(*queue, key)), &Licence::default());
+            }
+            Op::SetPolicy { kind, name, policy } => {
+                let (kind, name, policy) = (*kind, POLICIES[*name].into(), policy.clone());
+                let licence = Licence { bounds: true, ..Licence::default() };
+                let set = self.ask(Command::SetPolicy { kind, name, policy }, &licence);
+                assert_eq!(set, Ok(Reply::Done));
+            }
+            Op::RemovePolicy { kind, name } => {
+                let licence = Licence { bounds: true, ..Licence::default() };
+                let (kind, name) = (*kind, POLICIES[*name].into());
+                let _ = self.ask(Command::RemovePolicy { kind, name }, &licence);
             }
             Op::Wait { ms } => {
                 let before = self.snapshot();
