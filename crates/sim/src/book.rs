@@ -11,7 +11,10 @@ use overtake_lane::{
 };
 
 use crate::audit::Audit;
+use crate::check::Step;
+use crate::check::policies::there;
 use crate::round::Lent;
+use crate::rules::{Policies, change, holds};
 use crate::single::Singles;
 
 /// A message as its publisher made it. Its mark is its place in [`Book::letters`].
@@ -104,7 +107,11 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) letters: Vec<Letter>,
+    /// What holds for queues.
     pub(crate) settings: BTreeMap<QueueId, Settings>,
+    /// What they were declared with.
+    pub(crate) own: BTreeMap<QueueId, (Arc<str>, Settings)>,
+    pub(crate) policies: Policies,
     pub(crate) takers: BTreeMap<ConsumerId, Taker>,
     pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
     /// Every lease ever given.
@@ -287,10 +294,17 @@ impl Book {
             }
             Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
                 let id = broker.id_of(name).expect("a declared queue is there");
-                self.settings.insert(id, (**settings).clone());
+                self.own.insert(id, (Arc::clone(name), (**settings).clone()));
+                self.rule(id);
                 self.elect(id);
                 if matches!(answer, Answer::Declared(declared) if declared.made) {
                     self.identities.insert(id, (identity.clone(), session.filter(|_| identity.exclusive)));
+                }
+            }
+            Request::Do(command @ (Command::SetPolicy { .. } | Command::RemovePolicy { .. })) => {
+                change(&mut self.policies, command);
+                for id in self.own.keys().copied().collect::<Vec<_>>() {
+                    self.rule(id);
                 }
             }
             Request::Do(Command::EndSession { session }) => {
@@ -344,6 +358,7 @@ impl Book {
             self.end(queue, seq);
         }
         self.settings.retain(|queue, _| audit.queues.contains_key(queue));
+        self.own.retain(|queue, _| audit.queues.contains_key(queue));
         self.identities.retain(|queue, _| audit.queues.contains_key(queue));
     }
 
@@ -368,13 +383,32 @@ impl Book {
             }
         }
         self.settings.clear();
+        self.own.clear();
         self.identities.clear();
+        self.policies = there(broker);
         for (id, seen) in &audit.queues {
             let view = broker.view(Time(0), &seen.name).expect("a named queue is there");
             self.identities.insert(*id, (view.identity, None));
-            self.settings
-                .insert(*id, broker.settings(&seen.name).expect("a named queue has settings").clone());
+            self.own.insert(*id, (Arc::clone(&seen.name), view.settings));
+            self.rule(*id);
         }
+    }
+
+    /// What holds for a queue, by its own settings and the policies.
+    fn rule(&mut self, queue: QueueId) {
+        let (name, own) = &self.own[&queue];
+        self.settings.insert(queue, holds(name, own, &self.policies));
+    }
+
+    /// What will hold for queues after a policy was set or removed; `None`: no such thing was done.
+    pub(crate) fn ruled_by(&self, step: &Step<'_>) -> Option<BTreeMap<QueueId, Settings>> {
+        let (Some(Request::Do(command)), Some(Ok(_))) = (step.request, step.result) else { return None };
+        if !matches!(command, Command::SetPolicy { .. } | Command::RemovePolicy { .. }) {
+            return None;
+        }
+        let mut policies = self.policies.clone();
+        change(&mut policies, command);
+        Some(self.own.iter().map(|(id, (name, own))| (*id, holds(name, own, &policies))).collect())
     }
 
     /// Leases out in a queue, and in each of its lanes.

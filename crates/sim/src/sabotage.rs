@@ -36,6 +36,8 @@ pub enum Sabotage {
     SwallowsAck,
     /// Of metadata that is set together only the first is.
     SetsLess,
+    /// A policy is set with another priority.
+    RulesOtherwise,
     /// A byte on its way to a client that speaks AMQP is another.
     BendsBytes,
 }

@@ -9,7 +9,7 @@ use overtake_store::FileReady;
 
 use crate::audit::Audit;
 use crate::book::asked_by;
-use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route};
+use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
@@ -158,6 +158,7 @@ impl World {
             one_holder::check_settled(&self.book, request, result)?;
             check_taken(request, result)?;
             self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
+            self.checks.policies.answered(life.core.broker(), done.ticket, request, result)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -170,8 +171,10 @@ impl World {
             _ => None,
         });
         cap::check_length(&self.book, step, &lent.collect())?;
+        cap::check_ruled(&self.book, step)?;
         if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
+            policies::check(&self.book, life.core.broker())?;
         }
         Ok(())
     }
@@ -439,6 +442,11 @@ impl World {
             && let Request::Do(Command::SetMetadata { entries }) = &mut request
         {
             entries.truncate(1);
+        }
+        if self.config.sabotage == Some(Sabotage::RulesOtherwise)
+            && let Request::Do(Command::SetPolicy { policy, .. }) = &mut request
+        {
+            policy.priority += 1;
         }
         request
     }

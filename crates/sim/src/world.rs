@@ -165,6 +165,7 @@ pub(crate) struct Chance {
     pub(crate) sessions: Rng,
     pub(crate) amqp: Rng,
     pub(crate) metadata: Rng,
+    pub(crate) policies: Rng,
 }
 
 /// What things are called in this world.
@@ -227,6 +228,7 @@ impl World {
                 sessions: Rng::new(seed, "sessions"),
                 amqp,
                 metadata: Rng::new(seed, "metadata"),
+                policies: Rng::new(seed, "policies"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -413,6 +415,7 @@ impl World {
                 self.checks.kept.told(ticket);
                 self.checks.gone.told(ticket);
                 self.checks.metadata.told(ticket);
+                self.checks.policies.told(ticket);
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }

@@ -109,6 +109,11 @@ fn kept_sees_a_byte_that_is_another_over_amqp() {
 }
 
 #[test]
+fn kept_sees_a_policy_that_is_not_as_it_was_set() {
+    check(Sabotage::RulesOtherwise, Promise::Kept);
+}
+
+#[test]
 fn kept_sees_metadata_that_is_set_in_part() {
     check(Sabotage::SetsLess, Promise::Kept);
 }

@@ -160,7 +160,12 @@ impl World {
         self.acts += 1;
         let after = self.chance.schedule.heavy(self.plan.pace_us);
         self.at(after, Event::Act(at));
-        if self.makes_queue(at) || self.wires(at) || self.remembers(at) || self.connected(at) {
+        if self.makes_queue(at)
+            || self.wires(at)
+            || self.remembers(at)
+            || self.rules(at)
+            || self.connected(at)
+        {
             return;
         }
         match self.clients[at].role {
@@ -197,6 +202,9 @@ impl World {
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
+        if self.plan.has_policies {
+            draw::numbered(&mut self.chance.policies, &mut settings);
+        }
         self.asks(at, Request::Do(Command::declare(Arc::clone(&name), Box::new(settings))));
         let exchanges = self.names.exchanges.clone();
         for exchange in exchanges {
@@ -222,6 +230,11 @@ impl World {
     pub(crate) fn settings_of(&self, name: &str) -> Option<&Settings> {
         let (id, _) = self.audit.queues.iter().find(|(_, seen)| &*seen.name == name)?;
         self.book.settings.get(id)
+    }
+
+    /// What a queue was declared with.
+    fn own_settings_of(&self, name: &str) -> Option<&Settings> {
+        self.book.own.values().find(|(other, _)| &**other == name).map(|(_, own)| own)
     }
 
     fn some_queue(&mut self) -> Arc<str> {
