@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
-    Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq,
-    Settings, State,
+    Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, Overflow, QueueId, Receipt,
+    Seq, Settings, State,
 };
 
 use crate::audit::{Audit, Seen};
@@ -117,9 +117,13 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             if let Some(settings) = ruled.as_ref().map(|ruled| &ruled[queue])
                 && message.state == State::Ready
                 && !book.holds.contains_key(&(*queue, message.seq))
+                && settings.overflow == Overflow::Evict
                 && is_bounded(settings)
             {
-                check_cheapest(book, step, settings, (*queue, &seen.name), message)?;
+                // A newer value may have come from another queue, and taken its place.
+                if settings.last_value.is_none() {
+                    check_cheapest(book, step, settings, (*queue, &seen.name), message)?;
+                }
                 continue;
             }
             if !may_leave(book, step, &ended, (*queue, &seen.name), message, has_arrivals) {
