@@ -66,6 +66,11 @@ impl Audit {
         self.queues.iter().flat_map(|(id, seen)| seen.messages.iter().map(move |message| (*id, message)))
     }
 
+    /// Bytes of content.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.messages().map(|(_, message)| u64::from(message.bytes)).sum()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.queues.values().map(|seen| seen.messages.len()).sum()
     }

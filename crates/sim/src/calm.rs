@@ -209,7 +209,7 @@ impl World {
             self.plan.segment_bytes,
             3,
         )?;
-        bounded::check_house(&self.tally, self.plan.segment_bytes)?;
+        bounded::check_house(&self.tally, self.plan.segment_bytes, self.live_most)?;
         hold(life.core.broker().outstanding() == 0, Promise::Conserved, || {
             "leases are out of empty queues".to_owned()
         })?;

@@ -95,6 +95,7 @@ impl World {
         if life.core.failure().is_some() {
             return self.cannot_read(life);
         }
+        self.live_most = self.live_most.max(audit.bytes());
         self.trace.mix(&[audit.digest, tail.0]);
         let done = Done { ticket, request, outs };
         let before = std::mem::replace(&mut self.audit, audit);

@@ -147,6 +147,8 @@ pub(crate) struct World {
     pub(crate) failed_in_calm: bool,
     pub(crate) book: Book,
     pub(crate) audit: Audit,
+    /// The most bytes of content that there were at once.
+    pub(crate) live_most: u64,
     pub(crate) checks: Checks,
     pub(crate) trace: Trace,
     pub(crate) tally: Tally,
@@ -259,6 +261,7 @@ impl World {
             failed_in_calm: false,
             book: Book::default(),
             audit: Audit::default(),
+            live_most: 0,
             checks,
             trace: Trace::new(config.told),
             tally: Tally::default(),

@@ -52,10 +52,11 @@ pub(crate) fn check_journal(
     })
 }
 
-/// Keeping house writes less than everything else does, but for a few files; four times as much where each file counts.
-pub(crate) fn check_house(tally: &Tally, segment_bytes: u64) -> Checked {
+/// Keeping house writes less than everything else does, but for a few files, and for what there was at most: as that drains, what
+/// is left of it is carried each time that half of it has gone. Four times as much where each file counts.
+pub(crate) fn check_house(tally: &Tally, segment_bytes: u64, live_most: u64) -> Checked {
     let Tally { house_bytes, full_house_bytes, other_bytes, .. } = *tally;
-    let few = 8 * segment_bytes;
+    let few = 8 * segment_bytes + live_most;
     let is_little = house_bytes <= other_bytes + few && full_house_bytes <= 4 * other_bytes + few;
     hold(is_little, Promise::Bounded, || {
         format!(
