@@ -9,7 +9,7 @@ use overtake_lane::{Broker, Command, PolicyKind};
 
 use crate::book::Book;
 use crate::failure::{Checked, Promise, hold};
-use crate::rules::{Policies, change};
+use crate::rules::{Policies, change, holds};
 
 /// What was set.
 #[derive(Debug, Default)]
@@ -76,13 +76,16 @@ pub(crate) fn there(broker: &Broker) -> Policies {
     all.collect()
 }
 
-/// What holds for each queue.
+/// What holds for each queue is what the settings it has of its own and the policies say. That these are as they were asked for is what the
+/// other checkers see.
 pub(crate) fn check(book: &Book, broker: &Broker) -> Checked {
-    for (queue, settings) in &book.settings {
+    for queue in book.settings.keys() {
         let Some(name) = broker.name(*queue) else { continue };
-        let holds = broker.settings(name).expect("a named queue has settings");
-        hold(holds == settings, Promise::Kept, || {
-            format!("for queue {name} these settings hold: {holds:?}, not {settings:?}")
+        let is = broker.settings(name).expect("a named queue has settings");
+        let own = broker.own_settings(name).expect("a named queue has settings");
+        let expected = holds(name, own, &book.policies);
+        hold(*is == expected, Promise::Kept, || {
+            format!("for queue {name} these settings hold: {is:?}, not {expected:?}")
         })?;
     }
     Ok(())
