@@ -2,13 +2,14 @@
 //! those of its virtual host say.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use overtake_lane::{Broker, PolicyKind};
 
 use crate::book::Book;
 use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
-use crate::rules::{Change, Policies};
+use crate::rules::{Change, Own, Policies, holds};
 
 /// What was set.
 #[derive(Debug, Default)]
@@ -67,13 +68,16 @@ pub(crate) fn there(broker: &Broker) -> Policies {
     all.collect()
 }
 
-/// What holds for each queue.
+/// What holds for each queue is what the settings it has of its own and the policies say. That these are as they were asked for is what the
+/// other checkers see.
 pub(crate) fn check(book: &Book, broker: &Broker) -> Checked {
-    for (queue, settings) in &book.settings {
+    for queue in book.settings.keys() {
         let (Some(vhost), Some(name)) = (broker.vhost_of(*queue), broker.name(*queue)) else { continue };
-        let holds = broker.settings(vhost, name).expect("a named queue has settings");
-        hold(holds == settings, Promise::Kept, || {
-            format!("for queue {name} these settings hold: {holds:?}, not {settings:?}")
+        let is = broker.settings(vhost, name).expect("a named queue has settings");
+        let own = broker.own_settings(vhost, name).expect("a named queue has settings").clone();
+        let expected = holds(&Own { vhost, name: Arc::clone(name), settings: own }, &book.policies);
+        hold(*is == expected, Promise::Kept, || {
+            format!("for queue {name} these settings hold: {is:?}, not {expected:?}")
         })?;
     }
     Ok(())
