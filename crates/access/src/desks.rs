@@ -85,6 +85,15 @@ impl Desks {
         }
     }
 
+    /// The engine itself, for somebody with this tag: for what rights do not speak of, which whoever asks it writes down.
+    ///
+    /// # Errors
+    /// [`Denied::Tag`].
+    pub fn engine(&self, who: &Identity, tag: Tag) -> Result<&Arc<dyn Engine>, Denied> {
+        who.must_have(tag)?;
+        Ok(&self.engine)
+    }
+
     /// Every queue, by the name of its virtual host and its own.
     ///
     /// # Errors

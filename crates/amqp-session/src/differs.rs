@@ -8,8 +8,9 @@ use overtake_properties::{Limits, TableRef, Value};
 
 use crate::arguments::{QUEUE_ARGUMENTS, kind_name};
 
-/// A queue of that name is there.
-pub(crate) fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
+/// A queue of that name is there: what is told whoever declares another one.
+#[must_use]
+pub fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
     if wanted.exclusive != is.identity.exclusive {
         // To RabbitMQ it is locked, also where it is the client's own.
         return Refused::Declined(Refusal::QueueLocked);
@@ -36,8 +37,9 @@ pub(crate) fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refus
     }
 }
 
-/// An exchange of that name is there.
-pub(crate) fn exchange(key: &str, wanted: &DeclareExchange, is: &ExchangeView, vhost: &str) -> Refused {
+/// An exchange of that name is there, and differs in this setting: what is told whoever declares another one.
+#[must_use]
+pub fn exchange(key: &str, wanted: &DeclareExchange, is: &ExchangeView, vhost: &str) -> Refused {
     let of = format!("exchange '{}' in vhost '{vhost}'", wanted.name);
     let there = &is.settings;
     let flag =

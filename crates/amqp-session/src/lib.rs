@@ -9,16 +9,27 @@
 //! [`overtake_amqp::connection`] knows the protocol, this crate what it means here: arguments are settings, properties are
 //! priorities and times to live, a death is an `x-death` header.
 
-mod arguments;
+pub mod arguments;
 mod control;
 mod conversation;
 mod delivery;
-mod differs;
+pub mod differs;
 mod message;
 mod names;
 mod pending;
 mod rights;
 
+use overtake_amqp::connection::{Publish, Refused};
+use overtake_engine::NewMessage;
+
 pub use control::EXCHANGE as CONTROL_EXCHANGE;
 pub use conversation::{Conversation, Options, Wish};
 pub use rights::{Everything, Rights};
+
+/// A message that somebody publishes without a connection, understood as one that came over AMQP.
+///
+/// # Errors
+/// A property or a header that cannot be.
+pub fn message_of(publish: Publish, user: &str) -> Result<NewMessage, Refused> {
+    message::message(publish, &message::Publisher { user, replies: None }, &mut message::Ways::default())
+}

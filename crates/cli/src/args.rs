@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, completions, config, consume, drain, exchange, health, peek, publish, purge, queue, remove,
-    replay, reprioritise, serve, store, token, user, vhost,
+    audit, completions, config, consume, definitions, drain, exchange, health, peek, policy, publish, purge,
+    queue, remove, replay, reprioritise, serve, store, token, user, vhost,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -91,6 +91,12 @@ pub(crate) enum Command {
     /// Make, list, change and delete virtual hosts.
     #[command(subcommand)]
     Vhost(vhost::VhostCommand),
+    /// Set, list and remove policies.
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    /// Write all that is declared into a file, and back.
+    #[command(subcommand)]
+    Definitions(definitions::DefinitionsCommand),
     /// Make, list and revoke tokens.
     #[command(subcommand)]
     Token(token::TokenCommand),

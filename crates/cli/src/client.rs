@@ -26,6 +26,8 @@ const DAY: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// The virtual host that is meant where none is said.
+const DEFAULT_VHOST: &str = "/";
 /// What is asked for a virtual host.
 const PLACED: [&str; 3] = ["/v1/queues", "/v1/exchanges", "/v1/transactions"];
 
@@ -34,8 +36,7 @@ const PLACED: [&str; 3] = ["/v1/queues", "/v1/exchanges", "/v1/transactions"];
 pub(crate) struct Client {
     base: Base,
     login: Option<HeaderValue>,
-    /// In which queues and exchanges are meant; `None`: the default one.
-    vhost: Option<String>,
+    vhost: String,
     timeout: Duration,
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
@@ -58,6 +59,9 @@ struct Problem {
     code: Option<String>,
     hint: Option<String>,
     key: Option<String>,
+    /// Of the management API, which tells errors as RabbitMQ does: a word, and why.
+    error: Option<String>,
+    reason: Option<String>,
 }
 
 impl Client {
@@ -76,8 +80,13 @@ impl Client {
             .wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
         let login = global.login.header(&base)?;
-        let vhost = Some(global.vhost.clone()).filter(|vhost| vhost != "/");
+        let vhost = global.vhost.clone();
         Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), http })
+    }
+
+    /// The virtual host in which queues and exchanges are meant.
+    pub(crate) fn vhost(&self) -> &str {
+        &self.vhost
     }
 
     /// Asks; a refusal is a failure.
@@ -146,11 +155,10 @@ impl Client {
 
     /// By whoever asks, in the virtual host that is meant.
     fn request(&self, method: Method, path: &str) -> request::Builder {
-        let vhost = self.vhost.as_ref().filter(|_| PLACED.iter().any(|placed| path.starts_with(placed)));
-        let place = vhost.map_or_else(String::new, |vhost| {
-            let first = if path.contains('?') { '&' } else { '?' };
-            format!("{first}{}", &query(&[("vhost".to_owned(), vhost.clone())])[1..])
-        });
+        let is_placed = self.vhost != DEFAULT_VHOST && PLACED.iter().any(|placed| path.starts_with(placed));
+        let place =
+            if is_placed { query(&[("vhost".to_owned(), self.vhost.clone())]) } else { String::new() };
+        let place = if path.contains('?') { place.replacen('?', "&", 1) } else { place };
         let mut request =
             Request::builder().method(method).uri(format!("{}{path}{place}", self.base.as_str()));
         if let (Some(headers), Some(login)) = (request.headers_mut(), &self.login) {
@@ -302,9 +310,9 @@ fn refused(status: StatusCode, bytes: &[u8]) -> Failure {
             format!("the broker answers {status}: {}", crate::table::one_line(text.trim(), 200)),
         );
     };
-    let code = problem.code.map_or_else(String::new, |code| format!(" {code}"));
+    let code = problem.code.or(problem.error).map_or_else(String::new, |code| format!(" {code}"));
     let key = problem.key.map_or_else(String::new, |key| format!("`{key}`: "));
-    let what = problem.detail.unwrap_or(problem.title);
+    let what = problem.detail.or(problem.reason).unwrap_or(problem.title);
     let failure = Failure::new(exit, format!("{key}{what} ({}{code})", status.as_u16()));
     match problem.hint {
         Some(hint) if !hint.is_empty() => failure.hint(hint),

@@ -31,7 +31,7 @@ fn unfinished_request(broker: &Broker) -> TcpStream {
 /// A broker that does not start: its exit code and what it said.
 fn refused(data: &Path, flags: &[&str]) -> (Option<i32>, String) {
     let mut command = overtake();
-    command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
+    command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
     command.arg("--data-dir").arg(data).args(flags);
     let (status, said) = Broker::spawn(command).end();
     (status.code(), said)
@@ -130,7 +130,7 @@ fn what_was_confirmed_survives_kill_9() {
     broker.kill();
 
     let mut command = overtake();
-    command.args(["serve", "--http", "127.0.0.1:0", "--data-dir"]).arg(&data);
+    command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]).arg(&data);
     let mut again = Broker::spawn(command);
     again.await_line("recovered 2 messages in 1 queue");
     again.stop();
@@ -246,7 +246,16 @@ fn a_queue_that_cannot_be_as_configured_is_named() {
 fn logs_are_json_when_asked_for() {
     let dir = dir();
     let mut command = overtake();
-    command.args(["serve", "--http", "127.0.0.1:0", "--log-format", "json", "--data-dir"]);
+    command.args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--amqp",
+        "127.0.0.1:0",
+        "--log-format",
+        "json",
+        "--data-dir",
+    ]);
     command.arg(dir.path().join("data"));
     let mut broker = Broker::spawn(command);
     broker.await_line("\"ready\"");
@@ -263,11 +272,13 @@ fn logs_are_json_when_asked_for() {
 fn the_journal_stamps_lines_itself() {
     let dir = dir();
     let mut command = overtake();
-    command.args(["serve", "--http", "127.0.0.1:0", "--data-dir"]).arg(dir.path().join("data"));
+    command
+        .args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"])
+        .arg(dir.path().join("data"));
     command.env("JOURNAL_STREAM", "8:1");
     let mut broker = Broker::spawn(command);
     broker.await_line(" INFO ");
     broker.signal(Signal::TERM);
     let (_, said) = broker.end();
-    assert!(said.lines().next().is_some_and(|line| line.starts_with(" INFO overtake_server")), "{said}");
+    assert!(said.lines().next().is_some_and(|line| line.starts_with(" INFO overtake")), "{said}");
 }

@@ -45,7 +45,7 @@ fn a_user_does_what_the_rights_say_and_no_more() {
     );
     broker.run(&["user", "allow", "worker", "--read", "^jobs$"]).ok();
     broker.run(&["publish", "jobs", "one"]).ok();
-    assert!(run_as(&broker, worker, &["consume", "jobs", "--once"]).ok().contains("one"));
+    assert!(run_as(&broker, worker, &["consume", "jobs", "--count", "1"]).ok().contains("one"));
     assert_eq!(run_as(&broker, worker, &["publish", "jobs", "two"]).code, 77);
     assert_eq!(run_as(&broker, worker, &["purge", "other", "--yes"]).code, 77);
     assert_eq!(run_as(&broker, ("worker", "wrong"), &["whoami"]).code, 77);
@@ -74,14 +74,14 @@ fn a_token_stands_for_its_user_until_it_is_revoked() {
         command.env("OVERTAKE_TOKEN_FILE", &file);
         support::Run::of(command.output().expect("it runs"))
     };
-    by_token(&["peek", "jobs"]).ok();
+    by_token(&["queue", "show", "jobs"]).ok();
     assert_eq!(by_token(&["user", "list"]).code, 77, "it has no tags");
     let listed = broker.run(&["token", "list", "--json"]).json();
     let id = listed["tokens"][0]["id"].as_str().expect("a number").to_owned();
     assert_eq!(listed["tokens"][0]["label"], "ci");
     assert!(by_token(&["whoami"]).ok().starts_with(&format!("guest, by token {id}")));
     broker.run(&["token", "revoke", &id]).ok();
-    assert_eq!(by_token(&["peek", "jobs"]).code, 77);
+    assert_eq!(by_token(&["queue", "show", "jobs"]).code, 77);
 }
 
 #[test]

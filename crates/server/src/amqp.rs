@@ -25,6 +25,7 @@ use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
 use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, LocalEngine, Session, SystemClock};
 use overtake_lane::Time;
+use overtake_management::{Connections, Question};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
 pub(crate) use crate::door::{Door, Doors};
+use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
 
@@ -47,6 +49,7 @@ pub(crate) struct Amqp {
     engine: Arc<LocalEngine>,
     tls: Option<Presented>,
     options: amqp::Options,
+    connections: Connections,
     doors: Doors,
     draining: CancellationToken,
     accepted: AtomicU64,
@@ -58,6 +61,7 @@ impl Amqp {
         config: &Config,
         tls: Option<Presented>,
         engine: &Arc<LocalEngine>,
+        connections: Connections,
         doors: Doors,
         draining: CancellationToken,
     ) -> Self {
@@ -70,7 +74,7 @@ impl Amqp {
             ..amqp::Options::default()
         };
         let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
-        Self { engine, tls, options, doors, draining, accepted }
+        Self { engine, tls, options, doors, connections, draining, accepted }
     }
 }
 
@@ -90,6 +94,7 @@ impl Protocol for Amqp {
         };
         let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
+        let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         let door = Door::new(self.doors.clone(), peer.ip());
         async move {
             let (socket, said) = match tls {
@@ -103,7 +108,7 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options, door).run(draining, stop).await
+            Wire::new(socket, said, &engine, options, door, seen?).run(draining, stop).await
         }
     }
 }
@@ -112,6 +117,7 @@ impl Protocol for Amqp {
 struct Wire {
     socket: Socket,
     conversation: Conversation,
+    seen: Seen,
     door: Door,
     asks: Asks,
     events: Events,
@@ -141,6 +147,7 @@ enum Happened {
     Writable(io::Result<()>),
     Time,
     Full,
+    Asked(Question),
     Rights,
     Drain,
     Stop,
@@ -163,11 +170,19 @@ async fn cancelled(token: Option<&CancellationToken>) {
 }
 
 impl Wire {
-    fn new(socket: Socket, input: BytesMut, engine: &LocalEngine, options: Options, door: Door) -> Self {
+    fn new(
+        socket: Socket,
+        input: BytesMut,
+        engine: &LocalEngine,
+        options: Options,
+        door: Door,
+        seen: Seen,
+    ) -> Self {
         let Session { asks, events } = engine.session();
         Self {
             socket,
             conversation: Conversation::new(now(), options),
+            seen,
             door,
             asks,
             events,
@@ -226,6 +241,7 @@ impl Wire {
                     self.conversation.connection().tick(self.ticked_at);
                 }
                 Happened::Full => self.look_at_room(),
+                Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
                 Happened::Rights => self.door.look(self.conversation.connection()),
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
@@ -310,6 +326,7 @@ impl Wire {
             () = cancelled(stop) => Happened::Stop,
             () = cancelled(draining) => Happened::Drain,
             Ok(()) = self.full.changed() => Happened::Full,
+            question = self.seen.question() => Happened::Asked(question),
             () = self.door.changed() => Happened::Rights,
             room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
@@ -327,7 +344,9 @@ impl Wire {
         if self.input.is_empty() {
             self.input = SPARE.take();
         }
+        let before = self.input.len();
         self.is_deaf = self.socket.read(&mut self.input)? == Got::End;
+        self.seen.received(self.input.len() - before);
         Ok(())
     }
 
@@ -357,6 +376,7 @@ impl Wire {
                 return Ok(());
             }
             self.written += written;
+            self.seen.sent(written);
             if self.written == self.output.len() {
                 self.conversation.connection().written(now());
             }

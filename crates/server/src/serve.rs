@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use overtake_access::{Desks, Gate};
 use overtake_engine::{Engine, LocalEngine};
 use overtake_http::{Drain, HttpOptions, Readiness};
+use overtake_management::Connections;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,7 +21,7 @@ use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
 use crate::tls::Presented;
-use crate::{ServeError, access, drain, logs, open, queues, room, supervisor};
+use crate::{ServeError, access, drain, logs, management, open, queues, room, supervisor};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,10 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let gate = Arc::new(access::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?);
     access::check_reach(&addresses, &gate)?;
 
-    let serving = Serving::start(config, listening, tls.as_ref(), &engine, &gate);
+    let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
+    let connections = Connections::default();
+    let management = management::router(config, desks, connections.clone(), &addresses);
+    let serving = Serving::start(config, listening, tls.as_ref(), &engine, &gate, management, connections);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
@@ -272,6 +276,8 @@ impl Serving {
         tls: Option<&Presented>,
         engine: &Arc<LocalEngine>,
         gate: &Arc<Gate>,
+        management: axum::Router,
+        connections: Connections,
     ) -> Self {
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
@@ -285,7 +291,7 @@ impl Serving {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let desks = Desks::new(Arc::clone(engine) as Arc<dyn Engine>, Arc::clone(gate));
-        let routes = overtake_http::router(desks, options);
+        let routes = overtake_http::router(desks, options).merge(management);
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
@@ -305,7 +311,14 @@ impl Serving {
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
-            let amqp = Amqp::new(config, tls.cloned(), engine, doors.clone(), serving.drain.begun());
+            let amqp = Amqp::new(
+                config,
+                tls.cloned(),
+                engine,
+                connections.clone(),
+                doors.clone(),
+                serving.drain.begun(),
+            );
             term.open.spawn(accept(listener, amqp, most, term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;

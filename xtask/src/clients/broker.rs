@@ -38,7 +38,16 @@ pub(super) fn build() -> Result<PathBuf> {
 pub(super) struct Broker {
     child: Child,
     dir: PathBuf,
-    url: String,
+    ports: Ports,
+}
+
+/// Where it listens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ports {
+    /// AMQP.
+    pub(super) amqp: String,
+    /// HTTP.
+    pub(super) http: String,
 }
 
 impl Broker {
@@ -55,14 +64,14 @@ impl Broker {
         command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]);
         command.arg(dir.join("data")).arg("--ports-file").arg(&ports).stdout(log.try_clone()?).stderr(log);
         let child = command.spawn().with_context(|| format!("starting {}", binary.display()))?;
-        let mut broker = Self { child, dir, url: String::new() };
-        broker.url = broker.await_ports(&ports)?;
+        let mut broker = Self { child, dir, ports: Ports::default() };
+        broker.ports = broker.await_ports(&ports)?;
         Ok(broker)
     }
 
-    /// Where it speaks AMQP.
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    /// Where it listens.
+    pub(super) fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     /// Ends it as an operator would. It must end well and must not have panicked; what it said is shown if not, or if
@@ -83,12 +92,12 @@ impl Broker {
         end
     }
 
-    fn await_ports(&mut self, ports: &Path) -> Result<String> {
+    fn await_ports(&mut self, ports: &Path) -> Result<Ports> {
         wait(START_MAX, || {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the broker ended with {status}:\n{}", self.said());
             }
-            Ok(std::fs::read_to_string(ports).ok().and_then(|text| amqp_url(&text)))
+            Ok(std::fs::read_to_string(ports).ok().and_then(|text| read_ports(&text)))
         })
         .context("waiting for the broker's ports")
     }
@@ -113,10 +122,14 @@ fn judge(status: ExitStatus, said: &str) -> Result<()> {
     Ok(())
 }
 
-/// `amqp.url` of the ports file.
-fn amqp_url(ports: &str) -> Option<String> {
-    let (_, amqp) = ports.split_once("\"amqp\":")?;
-    let (_, url) = amqp.split_once("\"url\":\"")?;
+/// The URLs of the ports file.
+fn read_ports(ports: &str) -> Option<Ports> {
+    Some(Ports { amqp: url_of("amqp", ports)?, http: url_of("http", ports)? })
+}
+
+fn url_of(protocol: &str, ports: &str) -> Option<String> {
+    let (_, its) = ports.split_once(&format!("\"{protocol}\":"))?;
+    let (_, url) = its.split_once("\"url\":\"")?;
     Some(url.split_once('"')?.0.to_owned())
 }
 
@@ -136,11 +149,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_amqp_url_is_found_beside_others() {
+    fn the_urls_are_found_beside_others() {
         let ports =
             r#"{"amqp":{"address":"127.0.0.1:1","url":"amqp://127.0.0.1:1/%2f"},"http":{"url":"http://x"}}"#;
-        assert_eq!(amqp_url(ports).as_deref(), Some("amqp://127.0.0.1:1/%2f"));
-        assert_eq!(amqp_url("{\"http\":{\"url\":\"http://x\"}}"), None);
-        assert_eq!(amqp_url("{\"amqp\":{\"addr"), None);
+        let found = Ports { amqp: "amqp://127.0.0.1:1/%2f".into(), http: "http://x".into() };
+        assert_eq!(read_ports(ports), Some(found));
+        assert_eq!(read_ports("{\"http\":{\"url\":\"http://x\"}}"), None);
+        assert_eq!(read_ports("{\"amqp\":{\"addr"), None);
     }
 }

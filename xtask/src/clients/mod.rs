@@ -20,7 +20,7 @@ use crate::counts::{Counts, skipped};
 use crate::report::{Done, Report};
 use crate::shell::{run_hearing_for, target_dir};
 use crate::test::Run;
-use broker::Broker;
+use broker::{Broker, Ports};
 
 const HERE: &str = "tests/clients";
 
@@ -44,6 +44,16 @@ const PROGRAMS: &[Program] = &[
     Program { name: "amqplib", what: "amqplib, on Node", body: amqplib::tests },
     Program { name: "lapin", what: "the tests of lapin's release", body: lapin::tests },
     Program { name: "celery", what: "a Celery worker", body: |s| python::tests(s, "with_celery") },
+    Program {
+        name: "openapi",
+        what: "schemathesis, by /openapi.json",
+        body: |s| over_http(s, "test_openapi.py"),
+    },
+    Program {
+        name: "tools",
+        what: "Flower and KEDA, by the management API",
+        body: |s| over_http(s, "test_tools.py"),
+    },
     Program { name: "kombu", what: "the integration suite of Kombu's release", body: kombu::tests },
 ];
 
@@ -60,6 +70,8 @@ struct Stage {
     program: &'static str,
     /// Where the broker listens.
     url: String,
+    /// Where it serves HTTP, if it is ours.
+    http: Option<String>,
     /// The broker is not ours: what only we promise is left out.
     is_other: bool,
     /// What the programs need is kept here.
@@ -72,6 +84,9 @@ impl Stage {
     fn run(&mut self, command: &mut Command) -> Result<Done> {
         let (mut counts, mut left_out) = (Counts::default(), 0);
         command.env("OVERTAKE_AMQP_URL", &self.url);
+        if let Some(http) = &self.http {
+            command.env("OVERTAKE_HTTP_URL", http);
+        }
         if self.is_other {
             command.env("OVERTAKE_AMQP_OTHER", "1");
         }
@@ -96,6 +111,14 @@ impl Stage {
         let host = host.rsplit('@').next().unwrap_or_default();
         host.rsplit_once(':').with_context(|| format!("{} names no port", self.url))
     }
+}
+
+/// Tests of what we say over HTTP, which another broker does not.
+fn over_http(stage: &mut Stage, file: &str) -> Result<Done> {
+    if stage.http.is_none() {
+        return Ok(Done::Skipped("it is about our own port".to_owned()));
+    }
+    python::tests(stage, &format!("with_http/{file}"))
 }
 
 /// `cargo xtask clients [--url URL] [NAME…]`
@@ -145,16 +168,16 @@ fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Repo
 
 /// One program and its broker, which must end well too.
 fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -> Result<Done> {
-    let (url, broker) = match brokers {
+    let (url, http, broker) = match brokers {
         Brokers::Ours(binary) => {
             let broker = Broker::start(binary)?;
-            (broker.url().to_owned(), Some(broker))
+            let Ports { amqp, http } = broker.ports().clone();
+            (amqp, Some(http), Some(broker))
         }
-        Brokers::Other(url) => (url.clone(), None),
+        Brokers::Other(url) => (url.clone(), None, None),
     };
-    let is_other = broker.is_none();
-    let mut stage =
-        Stage { program: program.name, url, is_other, dir: dir.to_owned(), counts: Counts::default() };
+    let (program_name, is_other, dir) = (program.name, broker.is_none(), dir.to_owned());
+    let mut stage = Stage { program: program_name, url, http, is_other, dir, counts: Counts::default() };
     let done = (program.body)(&mut stage);
     counts.add(stage.counts);
     let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
@@ -169,7 +192,8 @@ mod tests {
     fn an_address_is_what_the_url_says() {
         for url in ["amqp://guest:guest@127.0.0.1:5672/%2f", "amqp://127.0.0.1:5672", "127.0.0.1:5672/"] {
             let (url, dir) = (url.to_owned(), PathBuf::new());
-            let stage = Stage { program: "", url, is_other: false, dir, counts: Counts::default() };
+            let stage =
+                Stage { program: "", url, http: None, is_other: false, dir, counts: Counts::default() };
             assert_eq!(stage.address().unwrap(), ("127.0.0.1", "5672"));
         }
     }

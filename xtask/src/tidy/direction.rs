@@ -15,6 +15,17 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-access", &["overtake-lane", "overtake-engine"]),
     ("overtake-http", &["overtake-lane", "overtake-engine", "overtake-access"]),
     (
+        "overtake-management",
+        &[
+            "overtake-lane",
+            "overtake-properties",
+            "overtake-amqp",
+            "overtake-amqp-session",
+            "overtake-engine",
+            "overtake-access",
+        ],
+    ),
+    (
         "overtake-server",
         &[
             "overtake-lane",
@@ -24,6 +35,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-engine",
             "overtake-access",
             "overtake-http",
+            "overtake-management",
         ],
     ),
     ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),

@@ -8,7 +8,10 @@ use overtake_lane::{Binding, Destination, HeadersMatch};
 use super::Arguments;
 
 /// What the client wants. Arguments are headers to be met, for an exchange that goes by them.
-pub(crate) fn binding(link: &Link, vhost: &str) -> Result<Binding, Refused> {
+///
+/// # Errors
+/// A source that cannot have bindings, or an argument that cannot be, by name.
+pub fn binding(link: &Link, vhost: &str) -> Result<Binding, Refused> {
     if link.source.is_empty() {
         return Err(Refused::because(
             ReplyCode::AccessRefused,

@@ -9,7 +9,10 @@ use super::Arguments;
 const DELAYED: &str = "x-delayed-message";
 
 /// What the client wants.
-pub(crate) fn exchange(wanted: &DeclareExchange, vhost: &str) -> Result<ExchangeSettings, Refused> {
+///
+/// # Errors
+/// A type that is not known, or an argument that cannot be, by name.
+pub fn exchange(wanted: &DeclareExchange, vhost: &str) -> Result<ExchangeSettings, Refused> {
     let arguments = Arguments::new(wanted.arguments.view(), "exchange", &wanted.name, vhost);
     let delayed = wanted.kind == DELAYED;
     let kind = match delayed {
@@ -46,7 +49,8 @@ fn kind_of(name: &str) -> Option<ExchangeKind> {
 }
 
 /// The type of an exchange, as clients call it.
-pub(crate) fn kind_name(settings: &ExchangeSettings) -> &'static str {
+#[must_use]
+pub fn kind_name(settings: &ExchangeSettings) -> &'static str {
     match settings.kind {
         _ if settings.delayed => DELAYED,
         ExchangeKind::Direct => "direct",

@@ -15,10 +15,11 @@ use overtake_lane::DURATION_MS_MAX;
 use overtake_properties::{TableRef, Value};
 use serde::de::DeserializeOwned;
 
-pub(crate) use binding::binding;
+pub use binding::binding;
 pub(crate) use consumer::{Urgent, consume, urgent};
-pub(crate) use exchange::{exchange, kind_name};
-pub(crate) use queue::{KNOWN as QUEUE_ARGUMENTS, queue};
+pub use exchange::{exchange, kind_name};
+pub(crate) use queue::KNOWN as QUEUE_ARGUMENTS;
+pub use queue::queue;
 
 /// Times, ms: 0 to [`DURATION_MS_MAX`].
 const TIME: RangeInclusive<u64> = 0..=DURATION_MS_MAX;
@@ -84,6 +85,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// A value as JSON shows a header.
-pub(crate) fn json(value: Value<'_>) -> serde_json::Value {
+#[must_use]
+pub fn json(value: Value<'_>) -> serde_json::Value {
     serde_json::to_value(header_of(value)).unwrap_or_default()
 }

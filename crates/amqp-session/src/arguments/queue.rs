@@ -32,7 +32,10 @@ pub(crate) const KNOWN: [&str; 17] = [
 ];
 
 /// What the client wants, as the engine is asked for it. Arguments that mean nothing here are remembered, as RabbitMQ does.
-pub(crate) fn queue(wanted: &Wanted, vhost: &str) -> Result<DeclareQueue, Refused> {
+///
+/// # Errors
+/// An argument that cannot be, by name.
+pub fn queue(wanted: &Wanted, vhost: &str) -> Result<DeclareQueue, Refused> {
     let table = wanted.arguments.view();
     let arguments = Arguments::new(table, "queue", &wanted.name, vhost);
     if table.as_bytes().len() > ARGUMENTS_LEN_MAX {

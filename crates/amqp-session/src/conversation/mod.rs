@@ -112,6 +112,12 @@ impl Conversation {
         &mut self.connection
     }
 
+    /// The name that the client logged in with; empty: it has not.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        self.here.user()
+    }
+
     /// Takes what can be taken of these bytes, as [`Connection::receive`].
     pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
         self.connection.receive(now, bytes);

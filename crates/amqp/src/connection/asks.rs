@@ -259,6 +259,15 @@ impl Refused {
     pub fn because(code: ReplyCode, text: impl Into<String>) -> Self {
         Self::Because { code, text: text.into() }
     }
+
+    /// The reply code that clients know for it.
+    #[must_use]
+    pub fn code(&self) -> ReplyCode {
+        match self {
+            Self::Declined(refusal) => super::refusal::reply(*refusal),
+            Self::Because { code, .. } => *code,
+        }
+    }
 }
 
 impl From<Refusal> for Refused {

@@ -43,7 +43,7 @@ pub(super) enum Wants {
     QueueDeleted,
     Consumer {
         tag: String,
-        no_ack: bool,
+        consume: Box<Consume>,
     },
     Cancelled {
         tag: String,
@@ -339,7 +339,7 @@ impl Connection {
         let tag = channel.consumer_tag(&consume.consumer_tag, prefix)?;
         channel.consumers.insert(tag.clone(), Consumer::Asked);
         let shared = channel.is_shared.then_some(number);
-        let operation = Operation::Consume(Consume {
+        let wanted = Consume {
             queue,
             prefetch: channel.prefetch,
             shared,
@@ -347,8 +347,9 @@ impl Connection {
             exclusive: consume.exclusive,
             priority: consumer_priority(consume.arguments)?,
             arguments: consume.arguments.to_table(),
-        });
-        let wants = Wants::Consumer { tag, no_ack: consume.no_ack };
+        };
+        let wants = Wants::Consumer { tag, consume: Box::new(wanted.clone()) };
+        let operation = Operation::Consume(wanted);
         self.ask(number, basic::Consume::ID, consume.no_wait, wants, operation);
         Ok(())
     }

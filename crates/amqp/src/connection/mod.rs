@@ -21,6 +21,7 @@ mod pulse;
 mod refusal;
 mod sasl;
 mod unacked;
+mod view;
 mod violation;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -35,6 +36,7 @@ pub use asks::{
 };
 pub use login::NoVhost;
 pub use sasl::Credentials;
+pub use view::{ChannelView, ConnectionState, ConsumerView, View};
 
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
 use crate::method::connection::{Blocked, Close, CloseOk, Unblocked};

@@ -5,7 +5,7 @@ use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 use overtake_properties::{Short, ShortText};
 
 use super::Connection;
-use super::asks::{Answer, Ask, Delivery, Publish, Refused, Token};
+use super::asks::{Answer, Ask, Consume, Delivery, Publish, Refused, Token};
 use super::channel::{Channel, Consumer};
 use super::methods::{Expect, Wants};
 use super::refusal::{self, Subject};
@@ -19,8 +19,8 @@ use crate::writer::FrameWriter;
 pub(super) struct Feed {
     pub(super) channel: u16,
     pub(super) tag: Box<str>,
-    /// They are settled as they are given.
-    pub(super) no_ack: bool,
+    /// What the client asked for.
+    pub(super) consume: Box<Consume>,
 }
 
 /// A publish that is not answered.
@@ -94,8 +94,8 @@ impl Connection {
             (Wants::QueueDeleted, Answer::Count(messages)) => {
                 self.say_unless(expect, queue::DeleteOk { message_count: count(messages) });
             }
-            (Wants::Consumer { tag, no_ack }, Answer::Consuming(consumer)) => {
-                let feed = Feed { channel: number, tag: tag.as_str().into(), no_ack: *no_ack };
+            (Wants::Consumer { tag, consume }, Answer::Consuming(consumer)) => {
+                let feed = Feed { channel: number, tag: tag.as_str().into(), consume: consume.clone() };
                 self.feeds.insert(consumer, feed);
                 self.channel(number).consumers.insert(tag.clone(), Consumer::Here(consumer));
                 self.say_unless(expect, basic::ConsumeOk { consumer_tag: ShortText::cut(tag) });
@@ -208,7 +208,7 @@ impl Connection {
         };
         let number = feed.channel;
         let channel = self.channels.get_mut(&number).expect("a feed goes to an open channel");
-        let delivery_tag = if feed.no_ack {
+        let delivery_tag = if feed.consume.no_ack {
             *self.taken.entry(consumer).or_default() += 1;
             channel.next_tag()
         } else {

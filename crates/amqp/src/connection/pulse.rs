@@ -30,6 +30,11 @@ impl Pulse {
         *self = Self { interval_ms: u64::from(seconds) * 1_000, heard: now, said: now };
     }
 
+    /// What was agreed on, seconds; 0: nothing.
+    pub(super) fn interval_s(&self) -> u64 {
+        self.interval_ms / 1_000
+    }
+
     pub(super) fn hear(&mut self, now: Time) {
         self.heard = now;
     }

@@ -5,4 +5,5 @@ mod consumes;
 mod ends;
 mod peer;
 mod publishes;
+mod seen;
 mod transacts;

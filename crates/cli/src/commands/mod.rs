@@ -4,12 +4,14 @@ pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod consume;
+pub(crate) mod definitions;
 pub(crate) mod drain;
 pub(crate) mod exchange;
 mod exchange_args;
 pub(crate) mod health;
 mod lines;
 pub(crate) mod peek;
+pub(crate) mod policy;
 pub(crate) mod publish;
 pub(crate) mod purge;
 pub(crate) mod queue;
@@ -61,6 +63,10 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
         Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),
+        Command::Policy(command) => ask(&global, async |session| policy::run(&command, session).await),
+        Command::Definitions(command) => {
+            ask(&global, async |session| definitions::run(&command, session).await)
+        }
         Command::Token(command) => ask(&global, async |session| token::run(&command, session).await),
         Command::Whoami(args) => ask(&global, async |session| audit::whoami(&args, session).await),
         Command::Audit(args) => ask(&global, async |session| audit::run(&args, session).await),

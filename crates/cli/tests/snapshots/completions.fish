@@ -49,6 +49,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put d
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "vhost" -d 'Make, list, change and delete virtual hosts'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "token" -d 'Make, list and revoke tokens'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "whoami" -d 'Show who the broker takes you for'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "audit" -d 'Show what administrators did last: who, what, when, and how it was before'
@@ -652,6 +653,54 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -f -a "put" -d 'Make a virtual host, or change what is said of it: what is not said is empty, or has no limit. What is in it stays'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -f -a "list" -d 'List the virtual hosts that you may enter'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -f -a "delete" -d 'Delete a virtual host with its queues, their messages, its exchanges, and all rights in it'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l description -d 'What it is for' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l tag -d 'A word to find it by; again for more' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l max-queues -d 'At most so many queues' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l max-connections -d 'At most so many AMQP connections' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

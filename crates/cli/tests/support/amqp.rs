@@ -40,7 +40,7 @@ impl<S: Read + Write> Client<S> {
     pub fn turned_away(stream: S, mechanism: &'static str, response: &'static [u8]) -> String {
         let mut client = Self::greet(stream);
         client.hear();
-        client.log_in(mechanism, response);
+        client.log_in_to_hear(mechanism, response);
         client.hear();
         client.say(0, wire::TuneOk { channel_max: 0, frame_max: 0, heartbeat: 0 });
         client.say(0, wire::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
@@ -51,21 +51,29 @@ impl<S: Read + Write> Client<S> {
     pub fn refused(stream: S, mechanism: &'static str, response: &'static [u8]) -> String {
         let mut client = Self::greet(stream);
         client.hear();
-        client.log_in(mechanism, response);
+        client.log_in_to_hear(mechanism, response);
         client.hear()
     }
 
+    /// As a client that does not know how a login is refused.
     pub fn log_in(&mut self, mechanism: &'static str, response: &'static [u8]) {
-        let closes =
-            TableBuilder::new().entry(Short::literal("authentication_failure_close"), Value::Bool(true));
-        let client = TableBuilder::new().entry(Short::literal("capabilities"), Value::Table(closes.view()));
-        let start_ok = wire::StartOk {
-            client_properties: client.view(),
-            mechanism: text(mechanism),
-            response,
-            locale: text("en_US"),
-        };
-        self.say(0, start_ok);
+        self.log_in_as(&TableBuilder::new(), mechanism, response);
+    }
+
+    /// As one that does.
+    fn log_in_to_hear(&mut self, mechanism: &'static str, response: &'static [u8]) {
+        let closes = Short::literal("authentication_failure_close");
+        let can = TableBuilder::new().entry(closes, Value::Bool(true));
+        let client = TableBuilder::new().entry(Short::literal("capabilities"), Value::Table(can.view()));
+        self.log_in_as(&client, mechanism, response);
+    }
+
+    fn log_in_as(&mut self, client: &TableBuilder, mechanism: &'static str, response: &'static [u8]) {
+        let client_properties = client.view();
+        self.say(
+            0,
+            wire::StartOk { client_properties, mechanism: text(mechanism), response, locale: text("en_US") },
+        );
     }
 
     pub fn say<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {

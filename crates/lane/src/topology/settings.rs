@@ -102,7 +102,8 @@ impl ExchangeSettings {
     }
 
     /// The first thing that two declarations differ in. Their arguments may.
-    pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let pairs = [
             ("kind", self.kind == other.kind),
             ("durable", self.durable == other.durable),

@@ -1,0 +1,124 @@
+//! What can be seen of a connection: computed from its state when somebody asks, so that nothing is kept for it.
+
+use overtake_lane::ConsumerId;
+use overtake_properties::Table;
+
+use super::asks::Consume;
+use super::channel::Channel;
+use super::{Connection, Stage};
+
+/// A connection as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// How far it is.
+    pub state: ConnectionState,
+    /// The virtual host it is in.
+    pub vhost: String,
+    /// By which mechanism the client logged in (5.1.4).
+    pub mechanism: &'static str,
+    /// Most channels.
+    pub channel_max: u16,
+    /// The longest frame, bytes.
+    pub frame_max: u32,
+    /// Seconds between signs of life; 0: none.
+    pub heartbeat_s: u64,
+    /// What the client says of itself.
+    pub client_properties: Table,
+    /// Its channels, by their numbers.
+    pub channels: Vec<ChannelView>,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// The client has not got as far as opening a virtual host.
+    Starting,
+    /// It is open.
+    Running,
+    /// It is open, publishes, and is not read, since the broker takes no messages for now.
+    Blocked,
+    /// It is being closed, or is over.
+    Closing,
+}
+
+/// A channel as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelView {
+    /// Its number.
+    pub number: u16,
+    /// Its publishes are confirmed.
+    pub confirms: bool,
+    /// Its publishes and settlements wait for `tx.commit`.
+    pub transactional: bool,
+    /// Most messages that each consumer to come holds; 0: no limit.
+    pub prefetch: u16,
+    /// That limit is one for all its consumers together.
+    pub shares_prefetch: bool,
+    /// Messages out and not settled.
+    pub unacked: usize,
+    /// Publishes that are not answered.
+    pub unconfirmed: u32,
+    /// Publishes that wait for `tx.commit`.
+    pub uncommitted: usize,
+    /// Settlements that wait for `tx.commit`.
+    pub uncommitted_acks: usize,
+    /// It is being closed.
+    pub is_closing: bool,
+    /// Its consumers, the oldest first.
+    pub consumers: Vec<ConsumerView>,
+}
+
+/// A consumer as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConsumerView {
+    /// Its number at the engine; a later one has a higher number.
+    pub id: ConsumerId,
+    /// Its tag.
+    pub tag: String,
+    /// What the client asked for.
+    pub consume: Consume,
+}
+
+impl Connection {
+    /// What can be seen of it. Takes as long as it has channels and consumers.
+    #[must_use]
+    pub fn view(&self) -> View {
+        let state = match self.stage {
+            Stage::Running if !self.wants_bytes() => ConnectionState::Blocked,
+            Stage::Running => ConnectionState::Running,
+            Stage::Closing | Stage::Over => ConnectionState::Closing,
+            _ => ConnectionState::Starting,
+        };
+        View {
+            state,
+            vhost: self.vhost.clone(),
+            mechanism: self.mechanism,
+            channel_max: self.channel_max,
+            frame_max: self.frame_max,
+            heartbeat_s: self.pulse.interval_s(),
+            client_properties: self.client_properties.clone(),
+            channels: self.channels.iter().map(|(number, channel)| self.look_at(*number, channel)).collect(),
+        }
+    }
+
+    fn look_at(&self, number: u16, channel: &Channel) -> ChannelView {
+        let feed = |id: ConsumerId| {
+            let feed = self.feeds.get(&id).expect("a consumer of a channel has its feed");
+            ConsumerView { id, tag: feed.tag.to_string(), consume: (*feed.consume).clone() }
+        };
+        let transaction = channel.transaction.as_ref();
+        ChannelView {
+            number,
+            confirms: channel.confirms.is_some(),
+            transactional: transaction.is_some(),
+            prefetch: channel.prefetch,
+            shares_prefetch: channel.is_shared,
+            unacked: channel.unacked.iter().count(),
+            unconfirmed: channel.in_flight,
+            uncommitted: transaction.map_or(0, |open| open.publishes.len()),
+            uncommitted_acks: transaction.map_or(0, |open| open.settlements.len()),
+            is_closing: channel.is_closing,
+            consumers: self.feeds_of(number).into_iter().map(feed).collect(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Exchanges: listed, shown, declared, deleted.
+
+use overtake_access::{DEFAULT_EXCHANGE, Desk, NotDone, Tag};
+use overtake_amqp::connection as amqp;
+use overtake_amqp_session::{arguments, differs};
+use overtake_engine::Failure;
+use overtake_lane::{ExchangeKind, ExchangeSettings, ExchangeView, Refusal};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, done, put};
+use crate::ask::Ask;
+use crate::problem::Problem;
+use crate::routes::Routes;
+use crate::{bindings, lenient, messages, paging, tables};
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get(Tag::Management, "/api/exchanges", list)
+        .get(Tag::Management, "/api/exchanges/{vhost}", list)
+        .get(Tag::Management, "/api/exchanges/{vhost}/{name}", show)
+        .put(Tag::Management, "/api/exchanges/{vhost}/{name}", declare)
+        .delete(Tag::Management, "/api/exchanges/{vhost}/{name}", delete)
+        .get(Tag::Management, "/api/exchanges/{vhost}/{name}/bindings/source", bindings::from_exchange)
+        .get(Tag::Management, "/api/exchanges/{vhost}/{name}/bindings/destination", bindings::to_exchange)
+        .post(Tag::Management, "/api/exchanges/{vhost}/{name}/publish", messages::publish)
+}
+
+/// The name that is meant in a path: the exchange without a name has one there.
+pub(crate) fn meant(name: &str) -> &str {
+    if name == DEFAULT_EXCHANGE { "" } else { name }
+}
+
+/// The one that has no name and is nowhere else listed.
+fn nameless() -> ExchangeView {
+    ExchangeView { name: "".into(), settings: ExchangeSettings::new(ExchangeKind::Direct), bindings: 0 }
+}
+
+/// Every exchange that may be seen at a desk, the nameless one first.
+pub(crate) async fn all(desk: &Desk) -> Result<Vec<ExchangeView>, Problem> {
+    let mut all = vec![nameless()];
+    all.extend(desk.exchanges().await?);
+    Ok(all)
+}
+
+fn shown(vhost: &str, exchange: &ExchangeView) -> Value {
+    let settings = &exchange.settings;
+    json!({
+        "name": exchange.name,
+        "vhost": vhost,
+        "type": arguments::kind_name(settings),
+        "durable": settings.durable,
+        "auto_delete": settings.auto_delete,
+        "internal": settings.internal,
+        "arguments": tables::remembered(&settings.arguments),
+        "policy": null,
+        "user_who_performed_action": "",
+    })
+}
+
+async fn list(ask: Ask) -> Answer {
+    let mut items = Vec::new();
+    for desk in ask.desks().await? {
+        items.extend(all(&desk).await?.iter().map(|exchange| shown(desk.vhost(), exchange)));
+    }
+    paging::list(&ask, items)
+}
+
+async fn show(ask: Ask) -> Answer {
+    let desk = ask.desk().await?;
+    let exchange = match meant(ask.named("name")) {
+        "" => nameless(),
+        name => desk.exchange(name).await?,
+    };
+    let mut item = shown(desk.vhost(), &exchange);
+    item["incoming"] = json!([]);
+    item["outgoing"] = json!([]);
+    paging::one(&ask, item)
+}
+
+/// An exchange as a tool declares it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(crate) struct ExchangePut {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    #[serde(deserialize_with = "lenient::truth")]
+    pub(crate) durable: bool,
+    #[serde(deserialize_with = "lenient::truth")]
+    pub(crate) auto_delete: bool,
+    #[serde(deserialize_with = "lenient::truth")]
+    pub(crate) internal: bool,
+    #[serde(deserialize_with = "lenient::object")]
+    pub(crate) arguments: Map<String, Value>,
+}
+
+impl Default for ExchangePut {
+    fn default() -> Self {
+        let kind = "direct".to_owned();
+        Self { kind, durable: true, auto_delete: false, internal: false, arguments: Map::new() }
+    }
+}
+
+impl ExchangePut {
+    /// The same as a client of AMQP declares it.
+    pub(crate) fn wanted(&self, name: &str) -> Result<amqp::DeclareExchange, Problem> {
+        Ok(amqp::DeclareExchange {
+            name: name.to_owned(),
+            kind: self.kind.clone(),
+            passive: false,
+            durable: self.durable,
+            auto_delete: self.auto_delete,
+            internal: self.internal,
+            arguments: tables::table(&self.arguments)?,
+        })
+    }
+}
+
+async fn declare(ask: Ask) -> Answer {
+    let (desk, name) = (ask.desk().await?, meant(ask.named("name")));
+    let wanted = ask.body::<ExchangePut>()?.wanted(name)?;
+    let settings = arguments::exchange(&wanted, desk.vhost())?;
+    let is_new = desk.exchange(name).await.is_err();
+    match desk.declare_exchange(name, settings).await {
+        Ok(()) => put(is_new),
+        Err(NotDone::Failed(Failure::Refused(refused))) => match refused.refusal {
+            Refusal::ExchangeDiffers(key) => {
+                let is = desk.exchange(name).await?;
+                Err(differs::exchange(key, &wanted, &is, desk.vhost()).into())
+            }
+            refusal => Err(amqp::Refused::Declined(refusal).into()),
+        },
+        Err(denied) => Err(denied.into()),
+    }
+}
+
+async fn delete(ask: Ask) -> Answer {
+    ask.desk().await?.delete_exchange(meant(ask.named("name")), ask.says("if-unused")).await?;
+    done()
+}

@@ -1,0 +1,216 @@
+//! Virtual hosts, and what each may hold.
+
+use overtake_access::{Change, Deed, Permission, Tag};
+use overtake_lane::{VhostSettings, VhostView};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, done, put, seen};
+use crate::app::App;
+use crate::ask::Ask;
+use crate::problem::Problem;
+use crate::rates::{Counts, Samples};
+use crate::routes::Routes;
+use crate::users::every_permission;
+use crate::{lenient, paging, queues};
+
+/// Why the connections in a virtual host that goes are closed.
+const GONE: &str = "vhost is deleted";
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get(Tag::Management, "/api/vhosts", list)
+        .get(Tag::Management, "/api/vhosts/{vhost}", show)
+        .put(Tag::Administrator, "/api/vhosts/{vhost}", put_one)
+        .delete(Tag::Administrator, "/api/vhosts/{vhost}", delete)
+        .post(Tag::Administrator, "/api/vhosts/{vhost}/start/{node}", start)
+        .get(Tag::Administrator, "/api/vhosts/{vhost}/permissions", permissions)
+        .get(Tag::Administrator, "/api/vhosts/{vhost}/topic-permissions", no_topic_permissions)
+        .get(Tag::Management, "/api/vhost-limits", all_limits)
+        .get(Tag::Management, "/api/vhost-limits/{vhost}", limits)
+        .put(Tag::Administrator, "/api/vhost-limits/{vhost}/{limit}", set_limit)
+        .delete(Tag::Administrator, "/api/vhost-limits/{vhost}/{limit}", clear_limit)
+}
+
+async fn shown(ask: &Ask, vhost: &VhostView) -> Result<Value, Problem> {
+    let desk = ask.desk_in(&vhost.name).await?;
+    let counts = queues::all(&desk).await?.iter().map(Counts::of).fold(Counts::default(), Counts::and);
+    let samples = Samples::default();
+    let mut shown = described(&ask.app, vhost);
+    let fields = shown.as_object_mut().expect("it was made an object");
+    fields.extend(samples.stocks(&counts));
+    fields.insert("message_stats".to_owned(), samples.flows(&counts));
+    Ok(shown)
+}
+
+fn described(app: &App, vhost: &VhostView) -> Value {
+    let VhostSettings { description, tags, .. } = &vhost.settings;
+    let metadata = json!({ "description": description, "tags": tags, "default_queue_type": "classic" });
+    json!({
+        "name": vhost.name,
+        "description": description,
+        "tags": tags,
+        "default_queue_type": "classic",
+        "protected_from_deletion": false,
+        "metadata": metadata,
+        "tracing": false,
+        "cluster_state": { app.options.node.as_str(): "running" },
+    })
+}
+
+async fn list(ask: Ask) -> Answer {
+    let mut items = Vec::new();
+    for vhost in ask.app.vhosts().await? {
+        if ask.sees(&vhost.name) {
+            items.push(shown(&ask, &vhost).await?);
+        }
+    }
+    paging::list(&ask, items)
+}
+
+/// The virtual host of the path.
+async fn named(ask: &Ask) -> Result<VhostView, Problem> {
+    Ok(ask.app.engine().vhost(ask.named("vhost")).await?)
+}
+
+async fn show(ask: Ask) -> Answer {
+    let item = shown(&ask, &named(&ask).await?).await?;
+    paging::one(&ask, item)
+}
+
+/// What a tool says of a virtual host. What it does not say stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct VhostPut {
+    pub(crate) description: Option<String>,
+    #[serde(deserialize_with = "said_words")]
+    pub(crate) tags: Option<Vec<String>>,
+    /// Where a file of definitions says it, or part of it.
+    pub(crate) metadata: Option<Box<VhostPut>>,
+}
+
+fn said_words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    lenient::words(deserializer).map(Some)
+}
+
+impl VhostPut {
+    /// The settings that follow from it.
+    pub(crate) fn over(&self, before: &VhostSettings) -> VhostSettings {
+        let inner = self.metadata.as_deref();
+        let description = self.description.as_ref().or_else(|| inner?.description.as_ref());
+        let tags = self.tags.as_ref().or_else(|| inner?.tags.as_ref());
+        VhostSettings {
+            description: description.unwrap_or(&before.description).clone(),
+            tags: tags.unwrap_or(&before.tags).clone(),
+            ..before.clone()
+        }
+    }
+}
+
+/// Whoever makes a virtual host has all rights there.
+async fn put_one(ask: Ask) -> Answer {
+    let (said, name): (VhostPut, _) = (ask.body()?, ask.named("vhost"));
+    let engine = ask.engine(Tag::Administrator)?;
+    let before = engine.vhosts().await?.into_iter().find(|vhost| *vhost.name == *name);
+    let settings = said.over(&before.as_ref().map(|vhost| vhost.settings.clone()).unwrap_or_default());
+    set(&ask, name, before.as_ref().map(|vhost| &vhost.settings), settings).await?;
+    if before.is_none() {
+        let permission = Permission::everything();
+        let user = ask.who.user().clone();
+        let change = Change::SetPermission { user, vhost: name.into(), permission };
+        ask.app.desks.gate().change(Some(&ask.who), vec![change]).await?;
+    }
+    put(before.is_none())
+}
+
+async fn set(
+    ask: &Ask,
+    name: &str,
+    before: Option<&VhostSettings>,
+    settings: VhostSettings,
+) -> Result<(), Problem> {
+    let deed = Deed::of(Some(&ask.who), "vhost.put", name).within(name).from_to(before, &settings);
+    ask.engine(Tag::Administrator)?.declare_vhost(name, settings).await?;
+    ask.app.desks.gate().record(deed);
+    Ok(())
+}
+
+/// With all that is in it, the rights to it, and the connections there.
+async fn delete(ask: Ask) -> Answer {
+    let (vhost, gate) = (named(&ask).await?, ask.app.desks.gate());
+    ask.engine(Tag::Administrator)?.delete_vhost(&vhost.name).await?;
+    gate.record(Deed::of(Some(&ask.who), "vhost.delete", &*vhost.name).from_to(vhost.settings, Value::Null));
+    gate.change(Some(&ask.who), vec![Change::ForgetVhost { vhost: vhost.name.clone() }]).await?;
+    for one in ask.app.connections.look().await {
+        if one.looks.view.vhost == *vhost.name {
+            ask.app.connections.close(one.number, GONE).await;
+        }
+    }
+    done()
+}
+
+/// One that is there runs.
+async fn start(ask: Ask) -> Answer {
+    named(&ask).await?;
+    done()
+}
+
+async fn permissions(ask: Ask) -> Answer {
+    ask.must_be_vhost(ask.named("vhost")).await?;
+    seen(&every_permission(&ask, Some(ask.named("vhost"))).into())
+}
+
+async fn no_topic_permissions(ask: Ask) -> Answer {
+    ask.must_be_vhost(ask.named("vhost")).await?;
+    seen(&json!([]))
+}
+
+// ---- limits ----
+
+/// The limits of a virtual host that has any.
+fn limits_shown(vhost: &VhostView) -> Option<Value> {
+    let VhostSettings { max_queues, max_connections, .. } = vhost.settings;
+    let all = [("max-queues", max_queues), ("max-connections", max_connections)];
+    let set = all.into_iter().filter_map(|(name, most)| Some((name.to_owned(), most?.into())));
+    let set: Map<String, Value> = set.collect();
+    (!set.is_empty()).then(|| json!({ "vhost": vhost.name, "value": set }))
+}
+
+async fn all_limits(ask: Ask) -> Answer {
+    let mut all = ask.app.vhosts().await?;
+    all.retain(|vhost| ask.sees(&vhost.name));
+    seen(&all.iter().filter_map(limits_shown).collect::<Vec<_>>().into())
+}
+
+async fn limits(ask: Ask) -> Answer {
+    ask.desk().await?;
+    seen(&limits_shown(&named(&ask).await?).into_iter().collect::<Vec<_>>().into())
+}
+
+/// Another limit; as in RabbitMQ a number below 0 is none.
+async fn limit(ask: &Ask, most: Option<i64>) -> Answer {
+    let vhost = named(ask).await?;
+    let most = most.and_then(|most| u64::try_from(most).ok());
+    let mut settings = vhost.settings.clone();
+    match ask.named("limit") {
+        "max-queues" => settings.max_queues = most,
+        "max-connections" => settings.max_connections = most,
+        other => {
+            return Err(Problem::bad(format_args!(
+                "there is no limit `{other}`: max-queues, max-connections"
+            )));
+        }
+    }
+    set(ask, &vhost.name, Some(&vhost.settings), settings).await?;
+    done()
+}
+
+async fn set_limit(ask: Ask) -> Answer {
+    ask.must_be_vhost(ask.named("vhost")).await?;
+    let lenient::Limit { value } = ask.body()?;
+    limit(&ask, Some(value)).await
+}
+
+async fn clear_limit(ask: Ask) -> Answer {
+    limit(&ask, None).await
+}

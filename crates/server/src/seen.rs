@@ -1,0 +1,56 @@
+//! What others may see of a connection over AMQP: it is asked, and answers for itself.
+
+use std::net::SocketAddr;
+
+use overtake_amqp_session::Conversation;
+use overtake_engine::{Clock, SystemClock};
+use overtake_management::{Caller, Connections, Looks, Question, Seat};
+use tokio::net::TcpStream;
+
+/// A connection's seat among the others, and what it has read and written.
+pub(crate) struct Seen {
+    seat: Seat,
+    received: u64,
+    sent: u64,
+}
+
+impl Seen {
+    /// Somebody has connected.
+    pub(crate) fn enter(
+        connections: &Connections,
+        stream: &TcpStream,
+        peer: SocketAddr,
+        is_secure: bool,
+    ) -> std::io::Result<Self> {
+        let (local, connected_at) = (stream.local_addr()?, SystemClock.now());
+        let seat = connections.enter(Caller { peer, local, is_secure, connected_at });
+        Ok(Self { seat, received: 0, sent: 0 })
+    }
+
+    /// So many bytes more were read.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+    }
+
+    /// So many bytes more were written.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+    }
+
+    /// What is asked next.
+    pub(crate) async fn question(&mut self) -> Question {
+        self.seat.question().await
+    }
+
+    /// Answers what is asked. Who asked may be gone.
+    pub(crate) fn answer(&self, question: Question, conversation: &mut Conversation) {
+        match question {
+            Question::Look(tell) => {
+                let user = conversation.user().to_owned();
+                let view = conversation.connection().view();
+                let _ = tell.send(Looks { user, view, received: self.received, sent: self.sent });
+            }
+            Question::Close(why) => conversation.connection().force_close(&why),
+        }
+    }
+}
