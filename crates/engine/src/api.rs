@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
-    MetadataEntry, Outcome, Part, QueueId, QueueView, Receipt, Refusal, Route, Seq, Settings, Status, Time,
-    UrgentCredit, VhostId, VhostSettings, VhostView,
+    MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Route, Seq,
+    Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
 
@@ -81,6 +81,14 @@ pub trait Engine: Send + Sync + 'static {
     fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()>;
     /// All values that are set, by key.
     fn metadata(&self) -> Pending<Metadata>;
+
+    /// Sets a policy of the virtual host: queues and exchanges there that it matches are by it when this is answered, with all that
+    /// waits in them.
+    fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Pending<()>;
+    /// Takes a policy of the virtual host away. Not refused on a full store.
+    fn remove_policy(&self, kind: PolicyKind, name: &str) -> Pending<()>;
+    /// The policies of a kind of the virtual host, by name.
+    fn policies(&self, kind: PolicyKind) -> Pending<NamedPolicies>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;
@@ -186,6 +194,9 @@ pub const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// All values of metadata, each under its key, in the order of the keys.
 pub type Metadata = Vec<(Arc<str>, Arc<[u8]>)>;
+
+/// Policies, each under its name, in the order of the names.
+pub type NamedPolicies = Vec<(Arc<str>, Policy)>;
 
 /// A page of queues.
 #[derive(Clone, Debug, Default)]

@@ -75,7 +75,8 @@ mod watermarks;
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Connection, ConsumeRequest, Content,
     DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest, LeasedMessage,
-    MemoryHealth, Metadata, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused, Select, Target,
+    MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused,
+    Select, Target,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consumer::{Coming, Consumer};

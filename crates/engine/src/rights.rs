@@ -179,10 +179,12 @@ impl Takes for Command {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))
             }
-            // Virtual hosts are for administrators. What asks for no name, or only whether it is there, or means nothing to the broker. Publishes of the model are made by the
-            // engine of what was asked of it.
+            // Virtual hosts are for administrators, policies for policymakers. What asks for no name, or only whether it is there, or
+            // means nothing to the broker. Publishes of the model are made by the engine of what was asked of it.
             Self::DeclareVhost { .. }
             | Self::DeleteVhost { .. }
+            | Self::SetPolicy { .. }
+            | Self::RemovePolicy { .. }
             | Self::CheckQueue { .. }
             | Self::EndSession { .. }
             | Self::SetMetadata { .. }
@@ -231,6 +233,7 @@ impl Takes for Request {
             | Self::Bindings(_)
             | Self::Vhosts
             | Self::Vhost(_)
+            | Self::Policies(_)
             | Self::Metadata => return Ok(()),
         };
         need(must, right, to)
@@ -239,7 +242,7 @@ impl Takes for Request {
 
 #[cfg(test)]
 mod tests {
-    use overtake_lane::{ConsumerId, ExchangeKind, Existing, Get, Identity};
+    use overtake_lane::{Asker, ConsumerId, ExchangeKind, Existing, Get, Identity};
 
     use super::*;
     use crate::api::NewMessage;
@@ -307,8 +310,7 @@ mod tests {
     fn what_is_taken_out_takes_the_right_to_read() {
         let get = Get { consumer: ConsumerId(1), queue: "q".into(), no_ack: true };
         assert_eq!(takes(&Request::Get(get)), "read queue q");
-        let session = overtake_lane::SessionId(1);
         let purge = Box::new(Request::Do(Command::Purge { queue: "q".into(), status: None }));
-        assert_eq!(takes(&Request::By { session, request: purge }), "read queue q");
+        assert_eq!(takes(&Request::By { asker: Asker::default(), request: purge }), "read queue q");
     }
 }

@@ -38,6 +38,12 @@ pub(crate) struct ExchangeOut<'a> {
     /// The exchange that gets what this one has no binding for.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternate: Option<&'a str>,
+    /// The alternate that holds, where it has none of its own and a policy gives it one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effective_alternate: Option<&'a str>,
+    /// The policy that applies to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a str>,
     /// Whether what comes through it waits as long as it says itself.
     delayed: bool,
     /// By what it shares out, if it is a consistent-hash exchange.
@@ -61,6 +67,8 @@ impl<'a> ExchangeOut<'a> {
             auto_delete,
             internal,
             alternate: view.settings.alternate.as_deref(),
+            effective_alternate: view.alternate.as_deref().filter(|_| view.settings.alternate.is_none()),
+            policy: view.policy.as_deref(),
             delayed,
             hash_on: (kind == ExchangeKind::ConsistentHash).then_some(&view.settings.hash_on),
             arguments_base64: base64(&view.settings.arguments),

@@ -170,7 +170,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
         | Refusal::NoSuchVhost
-        | Refusal::NoSuchConsumer => StatusCode::NOT_FOUND,
+        | Refusal::NoSuchConsumer
+        | Refusal::NoSuchPolicy => StatusCode::NOT_FOUND,
         Refusal::ExchangeDiffers(_)
         | Refusal::ExchangeInUse
         | Refusal::ExchangeInternal
@@ -191,7 +192,8 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::VhostReserved
         | Refusal::VhostQueuesMax
         | Refusal::TooManyVhosts
-        | Refusal::MetadataFull => StatusCode::CONFLICT,
+        | Refusal::MetadataFull
+        | Refusal::TooManyPolicies => StatusCode::CONFLICT,
         Refusal::NameInvalid
         | Refusal::ExchangeReserved
         | Refusal::WeightInvalid
@@ -203,6 +205,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::KeyMissing
         | Refusal::MetadataInvalid
         | Refusal::VhostInvalid
+        | Refusal::PolicyInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

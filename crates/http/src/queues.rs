@@ -42,9 +42,22 @@ struct QueueList<'a> {
 struct QueueOut<'a> {
     /// Its name.
     name: &'a str,
-    /// Its settings, all of them.
+    /// The settings it was made with, all of them.
     #[schema(value_type = SettingsSchema)]
     settings: &'a Settings,
+    /// The settings that hold, all of them, where policies make them other ones than its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<SettingsSchema>)]
+    effective_settings: Option<&'a Settings>,
+    /// The policy that applies to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a str>,
+    /// The operator's policy that applies to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator_policy: Option<&'a str>,
+    /// Keys of the two that can have no effect on this queue.
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    without_effect: &'a [&'static str],
     /// What it is besides.
     identity: IdentityOut,
     /// The sums over its lanes.
@@ -143,6 +156,10 @@ impl<'a> QueueOut<'a> {
         Self {
             name: &view.name,
             settings: &view.settings,
+            effective_settings: view.ruled.as_deref(),
+            policy: view.policy.as_deref(),
+            operator_policy: view.operator_policy.as_deref(),
+            without_effect: &view.without_effect,
             identity: IdentityOut::of(&view.identity),
             totals: view.lanes.iter().fold(Totals::default(), Totals::with),
             consumers: view.consumers,

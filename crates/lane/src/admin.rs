@@ -208,7 +208,7 @@ impl Queue {
             queue: self.id,
             vhost: self.vhost,
             name: Arc::clone(&self.name),
-            settings: self.settings.clone(),
+            settings: Box::new(self.own().clone()),
             identity: self.identity.clone(),
             next_seq: self.next_seq,
         }

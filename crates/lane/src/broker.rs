@@ -159,6 +159,8 @@ impl Broker {
             Command::Bind(binding) => self.bind(binding, step),
             Command::Unbind(binding) => self.unbind(binding, step),
             Command::SetMetadata { entries } => self.set_metadata(entries, step),
+            Command::SetPolicy { kind, name, policy } => self.set_policy(kind, name, policy, step),
+            Command::RemovePolicy { kind, name } => self.remove_policy(kind, name, step),
             Command::Publish(publish) => self.publish(publish, step),
             Command::PublishUntold(publish) => self.publish_untold(publish, step),
             Command::Transact { publishes, settlements } => self.transact(publishes, &settlements, step),
@@ -461,7 +463,15 @@ impl Broker {
         self.queues.get(&id).map(|queue| &queue.name)
     }
 
-    /// The settings of a queue.
+    /// The settings that a queue was declared with.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn own_settings(&self, vhost: VhostId, name: &str) -> Result<&Settings, Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).own())
+    }
+
+    /// The settings that hold for a queue: its own, and what policies say.
     ///
     /// # Errors
     /// As [`Broker::id_of`].

@@ -11,6 +11,7 @@ use crate::ids::{
 };
 use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
+use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Priority};
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -43,7 +44,7 @@ pub enum Command {
         /// What is said of it.
         settings: Box<VhostSettings>,
     },
-    /// Deletes a virtual host with all its queues, exchanges and bindings.
+    /// Deletes a virtual host with all its queues, exchanges, bindings and policies.
     DeleteVhost {
         /// Its name.
         name: Arc<str>,
@@ -95,6 +96,23 @@ pub enum Command {
     SetMetadata {
         /// In this order.
         entries: Vec<MetadataEntry>,
+    },
+    /// Sets a policy of the virtual host: queues and exchanges of it that it matches are by it from now on, with all that waits in
+    /// them.
+    SetPolicy {
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
+        /// What it is.
+        policy: Box<Policy>,
+    },
+    /// Takes a policy of the virtual host away.
+    RemovePolicy {
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
     },
     /// Publishes one message.
     Publish(Publish),

@@ -29,7 +29,7 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if queue.settings != settings || !queue.identity.is_same(&identity) {
+                if *queue.own() != *settings || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }
@@ -64,14 +64,17 @@ impl Broker {
     }
 
     fn change_queue(&mut self, id: QueueId, settings: Box<Settings>, step: &mut Step) -> Result<(), Refusal> {
-        self.queue_ref(id).check_settings(&settings)?;
-        let queue = self.queue_mut(id);
-        if queue.settings != settings {
-            queue.set_settings(settings);
-            step.facts.push(queue.fact());
-            queue.tell_emptied(step);
-            self.dispatch(id, step);
+        let queue = self.queues.get_mut(&id).expect("a queue that may be used is there");
+        if *queue.own() == *settings {
+            return Ok(());
         }
+        let there = self.vhosts.get(queue.vhost).expect("what is in a virtual host goes with it");
+        let ruled = there.policies.rule(&queue.name, settings);
+        queue.check_settings(&ruled)?;
+        queue.rule(ruled);
+        step.facts.push(queue.fact());
+        queue.tell_emptied(step);
+        self.dispatch(id, step);
         Ok(())
     }
 
@@ -105,7 +108,9 @@ impl Broker {
         // Only a damaged log speaks of one again that went with its virtual host.
         self.unsaid.remove(&id);
         let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
-        self.queues.insert(id, Box::new(Queue::new(id, described, seed, backlog)));
+        let there = self.vhosts.get(described.vhost).expect("a queue is made in one that is there");
+        let queue = Queue::new(id, described, &there.policies, seed, backlog);
+        self.queues.insert(id, Box::new(queue));
     }
 
     pub(crate) fn delete_queue(

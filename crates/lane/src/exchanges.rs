@@ -8,6 +8,7 @@ use crate::fact::Fact;
 use crate::ids::{QueueId, VhostId};
 use crate::refusal::Refusal;
 use crate::topology::{Binding, Destination, ExchangeSettings, Losers, Topology};
+use crate::vhosts::Vhost;
 
 impl Broker {
     pub(crate) fn declare_exchange(
@@ -17,9 +18,9 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let vhost = self.asking.vhost;
-        let topology = &mut self.vhosts.get_mut(vhost)?.topology;
+        let Vhost { topology, policies, .. } = self.vhosts.get_mut(vhost)?;
         if topology.check_declare(&name, &settings)? {
-            topology.store(Arc::clone(&name), (*settings).clone());
+            topology.store(Arc::clone(&name), (*settings).clone(), policies);
             step.facts.push(Fact::ExchangeStored { vhost, name, settings });
         }
         Ok(Reply::Done)

@@ -8,6 +8,7 @@ use crate::deaths::Deaths;
 use crate::identity::Identity;
 use crate::ids::{LeaseId, QueueId, Seq, Time, VhostId};
 use crate::message::{Message, Settled};
+use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Original, Priority};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
@@ -92,6 +93,26 @@ pub enum Fact {
     MetadataRemoved {
         /// Its name.
         key: Arc<str>,
+    },
+    /// A policy is there, and is so.
+    PolicyStored {
+        /// Where it holds.
+        vhost: VhostId,
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
+        /// What it is.
+        policy: Box<Policy>,
+    },
+    /// A policy is gone.
+    PolicyRemoved {
+        /// Where it held.
+        vhost: VhostId,
+        /// Whose.
+        kind: PolicyKind,
+        /// Its name.
+        name: Arc<str>,
     },
     /// A message is there, exactly so. Its content goes with it.
     Stored {

@@ -12,7 +12,7 @@ use crate::message::{Located, Message, State};
 use crate::metadata::MetadataEntry;
 use crate::queue::{Described, Queue};
 use crate::run::{Rewritten, RunRecord};
-use crate::topology::Topology;
+use crate::vhosts::Vhost;
 
 /// The messages that a [`Broker::scan`] found, and where to go on.
 pub type Scan = (Vec<(QueueId, Seq)>, Option<(QueueId, Seq)>);
@@ -54,16 +54,23 @@ impl Broker {
                 queue.forget_all(step);
             }
             Fact::ExchangeStored { vhost, name, settings } => {
-                self.known_topology(vhost)?.store(name, *settings);
+                let Vhost { topology, policies, .. } = self.known_vhost(vhost)?;
+                topology.store(name, *settings, policies);
             }
             Fact::ExchangeDeleted { vhost, name } => {
-                self.known_topology(vhost)?.delete(&name);
+                self.known_vhost(vhost)?.topology.delete(&name);
             }
             Fact::Bound { vhost, binding } => {
-                self.known_topology(vhost)?.bind(*binding);
+                self.known_vhost(vhost)?.topology.bind(*binding);
             }
             Fact::Unbound { vhost, binding } => {
-                self.known_topology(vhost)?.unbind(&binding);
+                self.known_vhost(vhost)?.topology.unbind(&binding);
+            }
+            Fact::PolicyStored { vhost, kind, name, policy } => {
+                self.fold_policy(vhost, kind, name, policy).ok_or(Unfounded)?;
+            }
+            Fact::PolicyRemoved { vhost, kind, name } => {
+                self.fold_policy_removed(vhost, kind, &name).ok_or(Unfounded)?;
             }
             Fact::MetadataStored { key, value } => self.fold_metadata(key, value)?,
             // It may be gone already, where what set it was given back.
@@ -121,7 +128,9 @@ impl Broker {
             Ok(queue) if queue.name.is_empty() && !named => self.describe(id, described),
             Ok(queue) if queue.name == described.name && queue.vhost == described.vhost => {
                 queue.next_seq = queue.next_seq.max(described.next_seq);
-                queue.set_settings(described.settings);
+                let policies = &self.vhosts.get(described.vhost).expect("it was just there").policies;
+                let ruled = policies.rule(&described.name, described.settings);
+                self.queue_mut(id).fold_rule(ruled);
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),
@@ -130,9 +139,9 @@ impl Broker {
         Ok(())
     }
 
-    /// The exchanges of a virtual host, which may be described later.
-    fn known_topology(&mut self, vhost: VhostId) -> Result<&mut Topology, Unfounded> {
-        self.vhosts.known_or_nameless(vhost).map(|vhost| &mut vhost.topology).ok_or(Unfounded)
+    /// A virtual host, which may be described later.
+    fn known_vhost(&mut self, vhost: VhostId) -> Result<&mut Vhost, Unfounded> {
+        self.vhosts.known_or_nameless(vhost).ok_or(Unfounded)
     }
 
     fn fold_metadata(&mut self, key: Arc<str>, value: Arc<[u8]>) -> Result<(), Unfounded> {
@@ -253,20 +262,23 @@ impl Broker {
         self.drop_transient_exchanges(step);
         let ids: Vec<QueueId> = self.vhosts.queues().collect();
         for id in ids {
-            self.queue_mut(id).used = now;
-            self.queue_mut(id).drop_outdated(step);
+            let queue = self.queue_mut(id);
+            queue.used = now;
+            queue.bring_strays();
+            queue.drop_outdated(step);
             self.reschedule(id);
         }
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: each virtual host with each queue, without its messages, then exchanges, then bindings;
-    /// then metadata.
+    /// The facts that make this broker: each virtual host with its policies, so that queues come as they are, then each queue,
+    /// without its messages, then exchanges, then bindings; then metadata.
     #[must_use]
     pub fn topology_facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         for (id, vhost) in self.vhosts.iter() {
             facts.extend(self.vhosts.fact(id));
+            facts.extend(vhost.policies.facts(id));
             facts.extend(vhost.queues.values().map(|queue| self.queue_ref(*queue).fact()));
             facts.extend(vhost.topology.facts(id));
         }
@@ -315,11 +327,12 @@ impl Broker {
         self.queues.len()
     }
 
-    /// How much the records of virtual hosts, queues, exchanges, bindings and metadata take, in KiB, about: of metadata the bytes,
-    /// of the others mostly as many as there are.
+    /// How much the records of virtual hosts, policies, queues, exchanges, bindings and metadata take, in KiB, about: of metadata and
+    /// policies the bytes, of the others mostly as many as there are.
     #[must_use]
     pub fn topology_len(&self) -> usize {
-        self.queues.len() + self.vhosts.cost() + self.metadata_size().cost().div_ceil(1_024) as usize
+        let bytes = self.metadata_size().cost().div_ceil(1_024) + self.policies_size().cost().div_ceil(1_024);
+        self.queues.len() + self.vhosts.cost() + bytes as usize
     }
 
     /// The facts that store every message, by virtual host, queue name and sequence.

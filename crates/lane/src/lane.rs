@@ -40,8 +40,11 @@ pub(crate) struct Lane {
     rank: usize,
     fresh: List,
     returned: BTreeMap<Seq, Slot>,
-    /// Its runs by a lower bound of what waits in each. They do not overlap.
+    /// Its runs by a lower bound of what waits in each. They do not overlap, but during a recovery that does not know yet which
+    /// lanes its queue had.
     pub(crate) runs: BTreeSet<(Seq, RunId)>,
+    /// Some of its runs overlap, or did.
+    pub(crate) is_tangled: bool,
     /// Ready messages in its runs.
     pub(crate) spilled: u64,
     /// The last sequence it ever spilled.
@@ -72,6 +75,7 @@ impl Lane {
             fresh: List::default(),
             returned: BTreeMap::new(),
             runs: BTreeSet::new(),
+            is_tangled: false,
             spilled: 0,
             spilled_to: Seq(0),
         }

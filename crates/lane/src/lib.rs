@@ -26,6 +26,7 @@ mod metadata;
 mod ordinals;
 mod pattern;
 mod picker;
+mod policy;
 mod position;
 mod priority;
 mod publishing;
@@ -63,6 +64,9 @@ pub use metadata::{
 pub use ordinals::Ordinals;
 pub use pattern::{BadPattern, PATTERN_LEN_MAX, Pattern};
 pub use picker::Head;
+pub use policy::{
+    ApplyTo, DEFINITION_BYTES_MAX, Definition, POLICIES_MAX, PoliciesSize, Policy, PolicyKind, PolicyValue,
+};
 pub use priority::{Given, Original, Priority, Scheme};
 pub use refusal::Refusal;
 pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView};

@@ -3,9 +3,11 @@
 //! As in RabbitMQ a pattern may match anywhere in the name unless it is anchored, and may look ahead and behind, since
 //! `^(?!amq\.)` is what people write. Matching is bounded: a pattern that would try for ever does not match.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use fancy_regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Longest text of a pattern, bytes.
 pub const PATTERN_LEN_MAX: usize = 1_024;
@@ -79,6 +81,18 @@ impl PartialEq for Pattern {
 }
 
 impl Eq for Pattern {}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(&Cow::<'de, str>::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -88,6 +88,12 @@ pub enum Refusal {
     TooManyVhosts,
     /// The virtual host has as many queues as its `max_queues` allows.
     VhostQueuesMax,
+    /// No policy of this kind has that name.
+    NoSuchPolicy,
+    /// A policy says something that cannot be, or that one of its kind cannot say ([`Policy::check`](crate::Policy::check)).
+    PolicyInvalid,
+    /// No more than [`POLICIES_MAX`](crate::POLICIES_MAX) policies.
+    TooManyPolicies,
     /// A key or a value of metadata is out of bounds ([`METADATA_KEY_LEN_MAX`](crate::METADATA_KEY_LEN_MAX),
     /// [`METADATA_VALUE_LEN_MAX`](crate::METADATA_VALUE_LEN_MAX)), or all of one command do not fit one record of the store.
     MetadataInvalid,
@@ -143,6 +149,9 @@ impl Refusal {
             Self::VhostInvalid => "vhost-invalid",
             Self::TooManyVhosts => "too-many-vhosts",
             Self::VhostQueuesMax => "vhost-queues-max",
+            Self::NoSuchPolicy => "no-such-policy",
+            Self::PolicyInvalid => "policy-invalid",
+            Self::TooManyPolicies => "too-many-policies",
             Self::MetadataInvalid => "metadata-invalid",
             Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
@@ -210,6 +219,13 @@ impl Refusal {
             Self::VhostQueuesMax => {
                 "delete queues of this virtual host that are no longer used, or raise its max_queues"
             }
+            Self::NoSuchPolicy => {
+                "list the policies to see their names; operator policies are listed by themselves"
+            }
+            Self::PolicyInvalid => "see docs/policies.md for the keys that a policy of this kind may have",
+            Self::TooManyPolicies => {
+                "remove policies that are no longer used: 1000 in all virtual hosts together"
+            }
             Self::MetadataInvalid => {
                 "use keys of 1 to 1024 bytes without control characters, values of at most 65536 bytes, and fewer of them at once"
             }
@@ -265,6 +281,9 @@ impl fmt::Display for Refusal {
             Self::VhostInvalid => "what is said of the virtual host is too long or holds control characters",
             Self::TooManyVhosts => "there are too many virtual hosts",
             Self::VhostQueuesMax => "the virtual host has as many queues as it may",
+            Self::NoSuchPolicy => "no such policy",
+            Self::PolicyInvalid => "the policy says something that cannot be",
+            Self::TooManyPolicies => "there are too many policies",
             Self::MetadataInvalid => {
                 "the metadata has a key or value that cannot be used, or is too much at once"
             }

@@ -1,4 +1,4 @@
-//! Virtual hosts: name spaces of queues, exchanges and bindings. Nothing goes from one into another: a name means what it
+//! Virtual hosts: name spaces of queues, exchanges, bindings and policies. Nothing goes from one into another: a name means what it
 //! means in the one where it is said, or in that of the queue whose settings say it.
 //!
 //! Invariant: `/` is always there, and what is in a virtual host names it.
@@ -12,6 +12,7 @@ use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
 use crate::ids::{QueueId, VhostId};
+use crate::policy::{Policies, PoliciesSize};
 use crate::refusal::Refusal;
 use crate::topology::Topology;
 
@@ -79,11 +80,14 @@ pub(crate) struct Vhost {
     settings: VhostSettings,
     pub(crate) queues: BTreeMap<Arc<str>, QueueId>,
     pub(crate) topology: Topology,
+    /// Changed by [`Vhosts::change_policies`] only, which counts those of all.
+    pub(crate) policies: Policies,
 }
 
 impl Vhost {
     fn new(name: Arc<str>, settings: VhostSettings) -> Self {
-        Self { name, settings, queues: BTreeMap::new(), topology: Topology::default() }
+        let (queues, topology, policies) = (BTreeMap::new(), Topology::default(), Policies::default());
+        Self { name, settings, queues, topology, policies }
     }
 
     /// The number of a queue in it.
@@ -115,22 +119,23 @@ impl Vhost {
 
     /// Whether nothing was ever put into it, or nothing is left.
     fn is_empty(&self) -> bool {
-        self.queues.is_empty() && self.topology.is_as_predeclared()
+        self.queues.is_empty() && self.topology.is_as_predeclared() && self.policies.is_empty()
     }
 
-    /// How much the records of what is in it take, but for queues, in KiB, about.
+    /// How much the records of what is in it take, but for queues and policies, in KiB, about.
     fn cost(&self) -> usize {
         self.topology.cost() + 1 + self.settings.text_len() / 1_024
     }
 }
 
-/// All virtual hosts of a broker.
+/// All virtual hosts of a broker. Invariant: `policies` is the size of the policies of all.
 #[derive(Clone, Debug)]
 pub(crate) struct Vhosts {
     all: BTreeMap<VhostId, Vhost>,
     names: BTreeMap<Arc<str>, VhostId>,
     /// They come and go and no number is used twice, so the numbers have gaps.
     next: u32,
+    policies: PoliciesSize,
 }
 
 impl Default for Vhosts {
@@ -138,7 +143,8 @@ impl Default for Vhosts {
         let name: Arc<str> = VHOST_DEFAULT_NAME.into();
         let default = Vhost::new(Arc::clone(&name), VhostSettings::default());
         let all = BTreeMap::from([(VhostId::DEFAULT, default)]);
-        Self { all, names: BTreeMap::from([(name, VhostId::DEFAULT)]), next: 1 }
+        let names = BTreeMap::from([(name, VhostId::DEFAULT)]);
+        Self { all, names, next: 1, policies: PoliciesSize::default() }
     }
 }
 
@@ -169,9 +175,31 @@ impl Vhosts {
         self.names.get(name).copied().ok_or(Refusal::NoSuchVhost)
     }
 
-    /// How much the records of all take, but for queues, in KiB, about.
+    /// How much the records of all take, but for queues and policies, in KiB, about.
     pub(crate) fn cost(&self) -> usize {
         self.all.values().map(Vhost::cost).sum()
+    }
+
+    /// How much of policies there is in all of them.
+    pub(crate) fn policies_size(&self) -> PoliciesSize {
+        self.policies
+    }
+
+    /// Changes the policies of one.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchVhost`].
+    pub(crate) fn change_policies<T>(
+        &mut self,
+        id: VhostId,
+        change: impl FnOnce(&mut Policies) -> T,
+    ) -> Result<T, Refusal> {
+        let policies = &mut self.get_mut(id)?.policies;
+        let before = policies.size();
+        let changed = change(policies);
+        let now = policies.size();
+        self.policies.change(before, now);
+        Ok(changed)
     }
 
     fn insert(&mut self, id: VhostId, name: Arc<str>, settings: VhostSettings) {
@@ -189,6 +217,7 @@ impl Vhosts {
     fn remove(&mut self, id: VhostId) -> Option<Vhost> {
         let gone = self.all.remove(&id)?;
         self.names.remove(&gone.name);
+        self.policies.change(gone.policies.size(), PoliciesSize::default());
         Some(gone)
     }
 

@@ -20,8 +20,16 @@ pub struct QueueView {
     pub vhost: VhostId,
     /// Its name.
     pub name: Arc<str>,
-    /// Its settings.
+    /// The settings it was declared with.
     pub settings: Settings,
+    /// The settings that hold, where policies make them other ones ([`QueueView::effective_settings`]).
+    pub ruled: Option<Box<Settings>>,
+    /// The policy that applies to it.
+    pub policy: Option<Arc<str>>,
+    /// The operator's policy that applies to it.
+    pub operator_policy: Option<Arc<str>>,
+    /// Keys of the two that cannot have an effect on this queue.
+    pub without_effect: Vec<&'static str>,
     /// What it is besides, fixed when it was made.
     pub identity: Identity,
     /// Whose it is, if it is exclusive.
@@ -34,6 +42,14 @@ pub struct QueueView {
     pub next_seq: Seq,
     /// Its lanes, the most urgent first.
     pub lanes: Vec<LaneView>,
+}
+
+impl QueueView {
+    /// The settings that hold: its own, and what policies say.
+    #[must_use]
+    pub fn effective_settings(&self) -> &Settings {
+        self.ruled.as_deref().unwrap_or(&self.settings)
+    }
 }
 
 /// A lane as it is now. Counters count since the broker started.

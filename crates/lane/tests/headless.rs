@@ -1,9 +1,9 @@
 //! A log whose head was given back: messages stand in it before it says what their queues are.
 
 use overtake_lane::{
-    Binding, Broker, Command, Destination, Effect, ExchangeKind, ExchangeSettings, Fact, Identity, LastValue,
-    LeaseId, Message, Options, Original, Place, Priority, QueueId, Seq, Settings, State, Status, Step, Time,
-    Unfounded, VhostId,
+    ApplyTo, Binding, Broker, Command, Definition, Destination, Effect, ExchangeKind, ExchangeSettings, Fact,
+    Identity, LastValue, LeaseId, Message, Options, Original, Pattern, Place, Policy, PolicyKind, Priority,
+    QueueId, Scheme, Seq, Settings, State, Status, Step, Time, Unfounded, VhostId,
 };
 
 fn stored(queue: u32, seq: u64, state: State) -> Fact {
@@ -119,6 +119,43 @@ fn what_stands_before_the_description_of_its_virtual_host_is_in_it() {
     assert_eq!(seen(&broker), "/  · v q");
     assert!(broker.topology(VhostId(7)).expect("it is there").exchange("x").is_some());
     assert_eq!(step.facts, [], "nothing is new");
+}
+
+fn policy(vhost: u32, max_priority: u8) -> Fact {
+    let definition = Definition { max_priority: Some(max_priority), ..Definition::default() };
+    let policy = Box::new(Policy {
+        pattern: Pattern::new("q").expect("a pattern"),
+        definition,
+        priority: 0,
+        apply_to: ApplyTo::Queues,
+    });
+    Fact::PolicyStored { vhost: VhostId(vhost), kind: PolicyKind::User, name: "p".into(), policy }
+}
+
+/// The facts of a queue with a message, of its virtual host, and of its policy, in whatever order.
+#[test]
+fn a_policy_rules_its_virtual_host_wherever_the_log_says_so() {
+    let numbered = || Settings { scheme: Scheme::Max(9), ..Settings::default() };
+    let facts =
+        || [policy(7, 3), in_vhost(7, described(3, numbered())), vhost(7, "v"), stored(3, 1, State::Ready)];
+    for order in [[0, 1, 2, 3], [3, 0, 1, 2], [2, 1, 3, 0], [1, 0, 3, 2], [3, 1, 0, 2], [0, 3, 2, 1]] {
+        let order = order.iter().map(|at| facts()[*at].clone());
+        let (broker, step) = broker(order.chain([policy(0, 5)]).collect());
+        let view = broker.view(Time(2), VhostId(7), "q").expect("it is there");
+        assert_eq!(view.effective_settings().scheme, Scheme::Max(3));
+        assert_eq!(view.lanes.iter().map(|lane| lane.ready).sum::<u64>(), 1);
+        assert_eq!((step.facts, broker.policies_size().policies), (vec![], 2));
+    }
+}
+
+#[test]
+fn a_policy_goes_with_its_virtual_host_and_keeps_one_that_is_never_described() {
+    let (there, _) = broker(vec![vhost(7, "v"), policy(7, 3), Fact::VhostDeleted { vhost: VhostId(7) }]);
+    assert_eq!((seen(&there), there.policies_size().policies), ("/ ".to_owned(), 0));
+    let removed = Fact::PolicyRemoved { vhost: VhostId(9), kind: PolicyKind::User, name: "p".into() };
+    let (there, step) = broker(vec![policy(8, 3), removed]);
+    assert_eq!(seen(&there), "/  · recovered-8 ");
+    assert_eq!((step.facts, there.policies_size().policies), (vec![vhost(8, "recovered-8")], 1));
 }
 
 #[test]

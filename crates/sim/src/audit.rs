@@ -151,6 +151,10 @@ fn hash_topology(fact: &Fact) -> u64 {
             hash_text(hash ^ settings.max_length ^ u64::from(settings.max_active) << 32, dead_letter)
         }
         Fact::ExchangeStored { vhost, name, .. } => hash_text(1 ^ u64::from(vhost.0) << 8, name),
+        Fact::PolicyStored { vhost, kind, name, policy } => {
+            let hash = hash_text(6 ^ u64::from(vhost.0) << 8 ^ (*kind as u64) << 40, name);
+            mix(hash_text(hash, policy.pattern.as_str()) ^ policy.priority as u64)
+        }
         Fact::MetadataStored { key, value } => hash_bytes(hash_text(4, key), value),
         Fact::Bound { vhost, binding } => {
             let hash = hash_text(2 ^ u64::from(vhost.0) << 8, &binding.exchange);

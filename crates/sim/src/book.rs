@@ -11,7 +11,10 @@ use overtake_lane::{
 };
 
 use crate::audit::Audit;
+use crate::check::Step;
+use crate::check::policies::there;
 use crate::round::Lent;
+use crate::rules::{Change, Own, Policies, holds};
 use crate::single::Singles;
 
 /// A message as its publisher made it. Its mark is its place in [`Book::letters`].
@@ -104,7 +107,11 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) letters: Vec<Letter>,
+    /// What holds for queues.
     pub(crate) settings: BTreeMap<QueueId, Settings>,
+    /// What they were declared with.
+    pub(crate) own: BTreeMap<QueueId, Own>,
+    pub(crate) policies: Policies,
     pub(crate) takers: BTreeMap<ConsumerId, Taker>,
     pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
     /// Every lease ever given.
@@ -287,7 +294,9 @@ impl Book {
             }
             Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
                 let id = broker.id_of(vhost, name).expect("a declared queue is there");
-                self.settings.insert(id, (**settings).clone());
+                let (name, settings) = (Arc::clone(name), (**settings).clone());
+                self.own.insert(id, Own { vhost, name, settings });
+                self.rule(id);
                 self.elect(id);
                 if matches!(answer, Answer::Declared(declared) if declared.made) {
                     self.identities.insert(id, (identity.clone(), session.filter(|_| identity.exclusive)));
@@ -344,6 +353,7 @@ impl Book {
             self.end(queue, seq);
         }
         self.settings.retain(|queue, _| audit.queues.contains_key(queue));
+        self.own.retain(|queue, _| audit.queues.contains_key(queue));
         self.identities.retain(|queue, _| audit.queues.contains_key(queue));
     }
 
@@ -368,13 +378,40 @@ impl Book {
             }
         }
         self.settings.clear();
+        self.own.clear();
         self.identities.clear();
+        self.policies = there(broker);
         for (id, seen) in &audit.queues {
             let view = broker.view(Time(0), seen.vhost, &seen.name).expect("a named queue is there");
             self.identities.insert(*id, (view.identity, None));
-            let settings = broker.settings(seen.vhost, &seen.name).expect("a named queue has settings");
-            self.settings.insert(*id, settings.clone());
+            let (vhost, name) = (seen.vhost, Arc::clone(&seen.name));
+            self.own.insert(*id, Own { vhost, name, settings: view.settings });
+            self.rule(*id);
         }
+    }
+
+    /// What holds for a queue, by its own settings and the policies.
+    fn rule(&mut self, queue: QueueId) {
+        self.settings.insert(queue, holds(&self.own[&queue], &self.policies));
+    }
+
+    /// Policies are set, or removed, or go with their virtual host.
+    pub(crate) fn policies_change(&mut self, change: &Change) {
+        change.apply(&mut self.policies);
+        for id in self.own.keys().copied().collect::<Vec<_>>() {
+            self.rule(id);
+        }
+    }
+
+    /// What will hold for the queues of a virtual host of which a policy was set or removed; for none where no such thing was done.
+    pub(crate) fn ruled_by(&self, step: &Step<'_>) -> BTreeMap<QueueId, Settings> {
+        let Some(change @ (Change::Sets(..) | Change::Removes(..))) = Change::of(step) else {
+            return BTreeMap::new();
+        };
+        let mut policies = self.policies.clone();
+        change.apply(&mut policies);
+        let here = self.own.iter().filter(|(_, own)| own.vhost == step.vhost);
+        here.map(|(id, own)| (*id, holds(own, &policies))).collect()
     }
 
     /// Leases out in a queue, and in each of its lanes.

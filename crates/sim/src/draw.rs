@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Given, LaneSettings, LastValue, METADATA_VALUE_LEN_MAX, MetadataEntry,
-    Order, Overflow, PickerKind, RejectBelow, Scheme, Settings,
+    ApplyTo, Backoff, Band, Command, DeadLetterTo, Definition, Given, LaneSettings, LastValue,
+    METADATA_VALUE_LEN_MAX, MetadataEntry, Order, Overflow, Pattern, PickerKind, Policy, PolicyKind,
+    PolicyValue, RejectBelow, Scheme, Settings,
 };
 
 use crate::rng::Rng;
@@ -114,6 +115,72 @@ pub(crate) fn without_limits(settings: &mut Settings) {
     (settings.max_length, settings.max_bytes, settings.max_message_bytes) = (0, 0, 0);
     (settings.reject_below, settings.last_value) = (None, None);
     settings.expire_at_once = false;
+}
+
+/// Half of the queues have priorities from 0 on, and half of those do not go by them.
+pub(crate) fn numbered(rng: &mut Rng, settings: &mut Settings) {
+    if !rng.once_in(2) {
+        return;
+    }
+    (settings.scheme, settings.order) = match rng.once_in(2) {
+        true => (Scheme::Max(255), Order::Fifo),
+        false => (Scheme::Max(3), Order::Priority),
+    };
+    (settings.default_priority, settings.reject_below) = (None, None);
+    settings.lanes.clear();
+    if matches!(settings.picker, PickerKind::Weighted(_)) {
+        settings.picker = PickerKind::Strict;
+    }
+}
+
+/// A policy to set or to remove; in deep worlds none that limits what waits.
+pub(crate) fn policy(rng: &mut Rng, exchanges: &[Arc<str>], is_deep: bool) -> Command {
+    let kind = rng.one_of(&[PolicyKind::User, PolicyKind::User, PolicyKind::Operator]);
+    let name = rng.one_of(&["p", "o", "r"]).into();
+    if rng.once_in(3) {
+        return Command::RemovePolicy { kind, name };
+    }
+    let mut definition = limits(rng, is_deep);
+    if kind == PolicyKind::User || rng.once_in(20) {
+        definition.max_priority = rng.once_in(2).then(|| rng.one_of(&[1, 2, 7, 255]));
+        definition.consumer_timeout = rng.once_in(8).then(|| short_ms(rng));
+        if !exchanges.is_empty() && rng.once_in(5) {
+            definition.dead_letter_exchange = Some(rng.one_of(exchanges).to_string());
+        }
+        definition.dead_letter_routing_key = rng.once_in(6).then(|| routing_key(rng));
+        if !exchanges.is_empty() && rng.once_in(6) {
+            definition.alternate_exchange = Some(rng.one_of(exchanges).to_string());
+        }
+    }
+    if definition == Definition::default() && !rng.once_in(10) {
+        definition.kept.insert("queue-mode".to_owned(), PolicyValue::Text("lazy".to_owned()));
+    }
+    let pattern = rng.one_of(&["", "", "0$", "[1-9]$", "^a", "^(?!q)", "^q"]);
+    let policy = Policy {
+        pattern: Pattern::new(pattern).expect("drawn patterns are patterns"),
+        definition,
+        priority: rng.below(3) as i32 - 1,
+        apply_to: rng.one_of(&[ApplyTo::All, ApplyTo::Queues, ApplyTo::Queues, ApplyTo::Exchanges]),
+    };
+    Command::SetPolicy { kind, name, policy: Box::new(policy) }
+}
+
+fn limits(rng: &mut Rng, is_deep: bool) -> Definition {
+    let delivery_limit = rng.once_in(5).then(|| rng.below(5) as i64 - 1);
+    if is_deep {
+        return Definition { delivery_limit, ..Definition::default() };
+    }
+    Definition {
+        delivery_limit,
+        max_length: rng.once_in(6).then(|| rng.within(1, 30)),
+        max_length_bytes: rng.once_in(8).then(|| rng.within(500, 20_000)),
+        overflow: rng
+            .once_in(6)
+            .then(|| rng.one_of(&[Overflow::Evict, Overflow::Reject, Overflow::RejectDeadLetter])),
+        message_ttl: rng.once_in(8).then(|| if rng.once_in(6) { 0 } else { short_ms(rng) }),
+        expires: rng.once_in(10).then(|| rng.one_of(&[30, 400, 3_000])),
+        ..Definition::default()
+    }
 }
 
 fn order(rng: &mut Rng, scheme: Scheme) -> Order {

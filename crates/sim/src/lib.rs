@@ -18,6 +18,7 @@ mod post;
 mod refold;
 mod rng;
 mod round;
+mod rules;
 mod sabotage;
 mod shelf;
 mod single;

@@ -122,6 +122,7 @@ impl World {
         self.checks.gone.recovered();
         self.checks.metadata.recovered(&found.broker)?;
         self.checks.vhosts.recovered(&found.broker)?;
+        self.checks.policies.recovered(&found.broker)?;
         self.checks.pick.recovered();
         self.checks.refold.clear();
         self.checks.refold.take(log_tail, &found.audit);

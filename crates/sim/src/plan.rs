@@ -88,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) has_metadata: bool,
     /// Virtual hosts that come and go beside `/`; 0 in most worlds.
     pub(crate) vhosts: u64,
+    /// Clients set policies and remove them, and more queues have priorities that are numbers.
+    pub(crate) has_policies: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -135,6 +137,7 @@ impl Plan {
             peers: if amqp.once_in(3) { amqp.within(1, 4) } else { 0 },
             has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
             vhosts: if apart.once_in(3) { apart.within(1, 3) } else { 0 },
+            has_policies: Rng::new(seed, "policies of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

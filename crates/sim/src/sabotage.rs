@@ -38,6 +38,8 @@ pub enum Sabotage {
     SetsLess,
     /// A virtual host is declared without its limit of queues.
     ForgetsLimits,
+    /// A policy is set with another priority.
+    RulesOtherwise,
     /// A byte on its way to a client that speaks AMQP is another.
     BendsBytes,
 }

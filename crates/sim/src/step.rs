@@ -9,11 +9,14 @@ use overtake_store::FileReady;
 
 use crate::audit::Audit;
 use crate::book::asked_by;
-use crate::check::{self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, route, vhosts};
+use crate::check::{
+    self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, vhosts,
+};
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
 use crate::round::{Lent, Round};
+use crate::rules::Change;
 use crate::sabotage::Sabotage;
 use crate::world::World;
 
@@ -163,6 +166,7 @@ impl World {
             check_taken(request, result)?;
             self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
             self.checks.vhosts.answered(life.core.broker(), done.ticket, request, result)?;
+            self.checks.policies.answered(life.core.broker(), done.ticket, step)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -176,8 +180,13 @@ impl World {
             _ => None,
         });
         cap::check_length(&self.book, step, &lent.collect())?;
+        cap::check_ruled(&self.book, step)?;
         if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
+            if let Some(change) = Change::of(step) {
+                self.book.policies_change(&change);
+            }
+            policies::check(&self.book, life.core.broker())?;
         }
         Ok(())
     }
@@ -454,6 +463,11 @@ impl World {
             && let Request::Do(Command::DeclareVhost { settings, .. }) = asked
         {
             settings.max_queues = None;
+        }
+        if self.config.sabotage == Some(Sabotage::RulesOtherwise)
+            && let Request::Do(Command::SetPolicy { policy, .. }) = asked
+        {
+            policy.priority += 1;
         }
         request
     }

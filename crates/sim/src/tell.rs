@@ -17,6 +17,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Cancel { .. }) => "cancel",
         Request::Do(Command::Settle { .. }) => "settle",
         Request::Do(Command::SetMetadata { .. }) => "metadata",
+        Request::Do(Command::SetPolicy { .. } | Command::RemovePolicy { .. }) => "policy",
         Request::Do(Command::Extend { .. }) => "extend",
         Request::Do(Command::Purge { .. }) => "purge",
         Request::Do(Command::EndSession { .. }) => "end session",
@@ -43,6 +44,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Exchange(_)
         | Request::Bindings(_)
         | Request::Metadata
+        | Request::Policies(_)
         | Request::Browse { .. }
         | Request::Message { .. } => "see",
     }
@@ -119,7 +121,8 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             | Answer::Exchanges(_)
             | Answer::Exchange(_)
             | Answer::Bindings(_)
-            | Answer::Metadata(_),
+            | Answer::Metadata(_)
+            | Answer::Policies(_),
         ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }

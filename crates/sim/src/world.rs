@@ -170,6 +170,7 @@ pub(crate) struct Chance {
     pub(crate) amqp: Rng,
     pub(crate) metadata: Rng,
     pub(crate) vhosts: Rng,
+    pub(crate) policies: Rng,
 }
 
 /// What things are called in this world.
@@ -233,6 +234,7 @@ impl World {
                 amqp,
                 metadata: Rng::new(seed, "metadata"),
                 vhosts: Rng::new(seed, "vhosts"),
+                policies: Rng::new(seed, "policies"),
             },
             now_us: 0,
             offset_ms: 0,
@@ -422,6 +424,7 @@ impl World {
                 self.checks.gone.told(ticket);
                 self.checks.metadata.told(ticket);
                 self.checks.vhosts.told(ticket);
+                self.checks.policies.told(ticket);
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }

@@ -114,6 +114,11 @@ fn kept_sees_a_virtual_host_that_is_not_as_it_was_declared() {
 }
 
 #[test]
+fn kept_sees_a_policy_that_is_not_as_it_was_set() {
+    check(Sabotage::RulesOtherwise, Promise::Kept);
+}
+
+#[test]
 fn kept_sees_metadata_that_is_set_in_part() {
     check(Sabotage::SetsLess, Promise::Kept);
 }

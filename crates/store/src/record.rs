@@ -30,6 +30,8 @@
 //! | 25 | one of 1, 3 to 6 and 24, in another virtual host than `/` | virtual host, then that fact |
 //! | 26 | virtual host stored | virtual host, name, settings |
 //! | 27 | virtual host deleted | virtual host |
+//! | 30 | policy stored | virtual host, kind, name, pattern, priority, apply-to, definition |
+//! | 31 | policy removed | virtual host, kind, name |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -37,6 +39,8 @@
 //! *Taken* of a run is the ordinal before which all messages are, and those beyond it as a byte and what it says: 0 for how many
 //! they are, then each as how many wait between it and the one before; 1 for bytes with a bit for each ordinal after the first
 //! number, from the lowest bit on. The shorter one is written, so it is never much longer than a bit for each message.
+//!
+//! A policy's kind is a byte, 0 a user's and 1 an operator's; apply-to is a byte, 0 queues, 1 exchanges, 2 both; the definition is JSON.
 //!
 //! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`; a binding is as in `binding.rs`.
 
@@ -48,8 +52,8 @@ use crate::deaths::deaths;
 use crate::message::{copy, message, original, time};
 
 use overtake_lane::{
-    ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, QueueId, Rewritten, RunId, RunRecord, Seq,
-    Settled, Time, VhostId,
+    ApplyTo, ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, Pattern, Policy, PolicyKind,
+    QueueId, Rewritten, RunId, RunRecord, Seq, Settled, Time, VhostId,
 };
 
 /// No record that only settles one message is longer than this, in bytes of payload.
@@ -132,6 +136,22 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
         Fact::MetadataRemoved { key } => {
             out.push(21);
             text(out, key);
+        }
+        Fact::PolicyStored { vhost, kind, name, policy } => {
+            out.push(30);
+            number(out, u64::from(vhost.0));
+            out.push(place(&KINDS, kind));
+            text(out, name);
+            text(out, policy.pattern.as_str());
+            signed(out, i64::from(policy.priority));
+            out.push(place(&APPLY_TO, &policy.apply_to));
+            json(out, &policy.definition);
+        }
+        Fact::PolicyRemoved { vhost, kind, name } => {
+            out.push(31);
+            number(out, u64::from(vhost.0));
+            out.push(place(&KINDS, kind));
+            text(out, name);
         }
         Fact::Stored { queue, message: stored } => {
             out.push(7);
@@ -299,6 +319,14 @@ fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     bytes(out, &serde_json::to_vec(value).expect("settings are always JSON"));
 }
 
+const KINDS: [PolicyKind; 2] = [PolicyKind::User, PolicyKind::Operator];
+const APPLY_TO: [ApplyTo; 3] = [ApplyTo::Queues, ApplyTo::Exchanges, ApplyTo::All];
+
+/// Where this stands among all there are.
+fn place<T: PartialEq>(all: &[T], this: &T) -> u8 {
+    all.iter().position(|known| known == this).expect("all there are stand there") as u8
+}
+
 const SETTLED: [Settled; 6] = [
     Settled::Acked,
     Settled::Dropped,
@@ -309,7 +337,7 @@ const SETTLED: [Settled; 6] = [
 ];
 
 fn settled_code(how: Settled) -> u8 {
-    SETTLED.iter().position(|known| *known == how).expect("every way to settle has a code") as u8
+    place(&SETTLED, &how)
 }
 
 /// The bytes are no record: written by a newer version, or by something else.
@@ -431,6 +459,20 @@ impl<'a> Decoder<'a> {
                 settings: self.json()?,
             },
             27 => Fact::VhostDeleted { vhost: VhostId(self.bytes.small()?) },
+            30 => {
+                let (vhost, kind) = (VhostId(self.bytes.small()?), self.policy_kind()?);
+                let name = self.bytes.text()?.into();
+                let pattern = Pattern::new(self.bytes.text()?).ok()?;
+                let priority = i32::try_from(self.bytes.signed()?).ok()?;
+                let apply_to = *APPLY_TO.get(usize::from(self.bytes.byte()?))?;
+                let policy = Policy { pattern, priority, apply_to, definition: self.json()? };
+                Fact::PolicyStored { vhost, kind, name, policy: Box::new(policy) }
+            }
+            31 => Fact::PolicyRemoved {
+                vhost: VhostId(self.bytes.small()?),
+                kind: self.policy_kind()?,
+                name: self.bytes.text()?.into(),
+            },
             _ => return None,
         };
         Some((fact, None))
@@ -445,6 +487,10 @@ impl<'a> Decoder<'a> {
         let (vhost, kind) = (VhostId(self.bytes.small()?), self.bytes.byte()?);
         let is_in_one = vhost != VhostId::DEFAULT && matches!(kind, 1 | 3..=6 | 24);
         is_in_one.then_some((vhost, kind))
+    }
+
+    fn policy_kind(&mut self) -> Option<PolicyKind> {
+        KINDS.get(usize::from(self.bytes.byte()?)).copied()
     }
 
     fn identity(&mut self) -> Option<Identity> {

@@ -11,9 +11,10 @@ use std::sync::Once;
 use common::spilled::{Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write};
 use common::{append, commit, journal, open, shown};
 use overtake_lane::{
-    Binding, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue, HeadersMatch, Identity,
-    LeaseId, Located, Message, Ordinals, Original, Priority, Property, QueueId, Rewritten, RunId, RunRecord,
-    Seq, Settings, Settled, State, Time, VhostId, VhostSettings,
+    ApplyTo, Binding, Definition, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue,
+    HeadersMatch, Identity, LeaseId, Located, Message, Ordinals, Original, Pattern, Policy, PolicyKind,
+    PolicyValue, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq, Settings, Settled, State,
+    Time, VhostId, VhostSettings,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -123,8 +124,32 @@ fn fixed_records() -> Vec<Record> {
             (Fact::Unbound { vhost: VhostId(300), binding: binding() }, None),
             (Fact::ExchangeDeleted { vhost: VhostId(300), name: "gone".into() }, None),
         ],
+        vec![
+            (policy_stored(VhostId::DEFAULT), None),
+            (policy_stored(VhostId(300)), None),
+            (policy_removed(VhostId(300)), None),
+            (policy_removed(VhostId::DEFAULT), None),
+        ],
         alone(Fact::VhostDeleted { vhost: VhostId(300) }),
     ]
+}
+
+fn policy() -> Box<Policy> {
+    let kept = [("ha-params".to_owned(), PolicyValue::List(vec![PolicyValue::Text("a".into())]))].into();
+    Box::new(Policy {
+        pattern: Pattern::new(r"^(?!amq\.)").expect("a pattern"),
+        priority: -7,
+        apply_to: ApplyTo::Queues,
+        definition: Definition { max_length: Some(300), kept, ..Definition::default() },
+    })
+}
+
+fn policy_stored(vhost: VhostId) -> Fact {
+    Fact::PolicyStored { vhost, kind: PolicyKind::Operator, name: "few".into(), policy: policy() }
+}
+
+fn policy_removed(vhost: VhostId) -> Fact {
+    Fact::PolicyRemoved { vhost, kind: PolicyKind::User, name: "gone".into() }
 }
 
 /// With every kind of value.

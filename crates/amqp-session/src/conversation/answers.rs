@@ -86,7 +86,7 @@ impl Conversation {
             Pending::Scheme(token, consume, urgent) => {
                 let consumer = next_consumer();
                 let credit = result.and_then(|told| match told {
-                    Told::Queue(view) => urgent.credit(view.settings.scheme, &consume.queue),
+                    Told::Queue(view) => urgent.credit(view.effective_settings().scheme, &consume.queue),
                     told => Err(misunderstood(&told)),
                 });
                 match credit {

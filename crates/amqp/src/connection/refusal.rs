@@ -13,6 +13,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::NoSuchExchange
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
+        | Refusal::NoSuchPolicy
         | Refusal::NoSuchVhost => ReplyCode::NotFound,
         Refusal::ExchangeReserved
         | Refusal::ExchangeInternal
@@ -49,6 +50,8 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::VhostInvalid
         | Refusal::MetadataInvalid
         | Refusal::MetadataFull
+        | Refusal::PolicyInvalid
+        | Refusal::TooManyPolicies
         | Refusal::StoreFull => ReplyCode::PreconditionFailed,
         Refusal::Unroutable => ReplyCode::NoRoute,
         Refusal::ConsumerKnown | Refusal::NoSuchConsumer => ReplyCode::InternalError,

@@ -28,6 +28,7 @@ mod list;
 pub mod metadata;
 pub mod order;
 pub mod pickers;
+pub mod policies;
 pub mod refusals;
 pub mod restart;
 pub mod retry;

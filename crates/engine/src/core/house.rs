@@ -2,14 +2,17 @@
 //!
 //! Every message has set aside for it the bytes of its own settlement, and one that is leased or delayed those of coming
 //! back. A publish is refused when it would eat into that; leases are held when what is left is little more. So a full disk still takes acknowledgements.
-//! Metadata has set aside for it the bytes of its removal, and may be large: so whatever makes more of anything leaves the room
-//! to write all of it again, without which nothing that stands before it could be given back. So have virtual hosts, and the queues
-//! in each, which are deleted with it in one step.
+//! Metadata, and policies, have set aside for them the bytes of their removal, and may be large: so whatever makes more of anything leaves the room
+//! to write all of it again, without which nothing that stands before it could be given back. Virtual hosts have set aside those of
+//! their deletion, which says it of each queue in them; policies go with them unsaid.
 //!
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{Command, Existing, Fact, MetadataEntry, MetadataSize, Refusal, Which};
+use overtake_lane::{
+    Command, DEFINITION_BYTES_MAX, Existing, Fact, MetadataEntry, MetadataSize, NAME_LEN_MAX,
+    PATTERN_LEN_MAX, PoliciesSize, Refusal, Which,
+};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
@@ -27,8 +30,10 @@ pub(super) const MESSAGE_COST: u64 = 128;
 const QUEUE_COST: u64 = 1_024;
 /// Bytes of one record that say of a queue, or of a virtual host, that it is deleted, at most.
 const DELETION_LEN_MAX: u64 = 6;
-/// What stands in a record of metadata beside its key and value, bytes, at most.
+/// What stands in a record of metadata beside its key and value, or of a policy beside what it says, bytes, at most.
 const METADATA_LEN_MAX: usize = 16;
+/// Bytes of a record of a policy, at most, about.
+const POLICY_LEN_MAX: u64 = (DEFINITION_BYTES_MAX + PATTERN_LEN_MAX + NAME_LEN_MAX) as u64;
 
 /// What is known of room and cleaning.
 #[derive(Debug)]
@@ -57,6 +62,7 @@ impl<T> Core<T> {
             + self.broker.outstanding() * Writer::cost(CHANGE_LEN_MAX)
             + self.holds.record_bytes()
             + removal_cost(self.broker.metadata_size())
+            + policies_removal_cost(self.broker.policies_size())
             + self.vhosts_cost()
     }
 
@@ -66,10 +72,10 @@ impl<T> Core<T> {
         vhosts * Writer::cost(DELETION_LEN_MAX as usize) + queues * DELETION_LEN_MAX
     }
 
-    /// Bytes that writing all metadata again takes.
+    /// Bytes that writing all metadata and policies again takes.
     fn metadata_cost(&self) -> u64 {
-        let size = self.broker.metadata_size();
-        removal_cost(size) + size.value_bytes
+        let (size, policies) = (self.broker.metadata_size(), self.broker.policies_size());
+        removal_cost(size) + size.value_bytes + policies_removal_cost(policies) + policies.bytes
     }
 
     /// The same while nothing can be given back before that is done, else 0: then it was done, and what it cost comes back.
@@ -113,6 +119,7 @@ impl<T> Core<T> {
             Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
             Command::Replay { which, .. } => self.count(which) * change,
             Command::SetMetadata { entries } => entries.iter().map(setting_cost).sum(),
+            Command::SetPolicy { .. } => 64 * change + 2 * POLICY_LEN_MAX,
             _ => 64 * change,
         };
         self.check_room_for(cost, 0)
@@ -128,15 +135,19 @@ impl<T> Core<T> {
     }
 
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store. Nor does
-    /// metadata that is set as it is.
+    /// metadata, or a policy, that is set as it is.
     fn changes_nothing(&self, command: &Command) -> bool {
         match command {
             Command::DeclareQueue { name, settings, existing, .. } => {
-                let there = self.broker.settings(self.asking.vhost, name);
+                let there = self.broker.own_settings(self.asking.vhost, name);
                 there.is_ok_and(|is| *existing == Existing::Same || *is == **settings)
             }
             Command::DeclareVhost { name, settings } => {
                 self.broker.vhost(name).is_ok_and(|there| there.settings == **settings)
+            }
+            Command::SetPolicy { kind, name, policy } => {
+                let there = self.broker.policies(self.asking.vhost, *kind);
+                there.is_ok_and(|mut all| all.any(|(other, there)| other == name && there == &**policy))
             }
             Command::SetMetadata { entries } => {
                 entries.iter().all(|entry| self.broker.metadata_of(&entry.key) == entry.value.as_ref())
@@ -284,6 +295,11 @@ impl<T> Core<T> {
 /// Bytes that removing all metadata takes, one by one.
 fn removal_cost(size: MetadataSize) -> u64 {
     size.entries * Writer::cost(METADATA_LEN_MAX) + size.key_bytes
+}
+
+/// Bytes that removing all policies takes, one by one.
+fn policies_removal_cost(size: PoliciesSize) -> u64 {
+    size.policies * Writer::cost(METADATA_LEN_MAX) + size.name_bytes
 }
 
 /// Bytes that setting a value takes: its record, and the room it then leaves to be removed and to be written again.

@@ -34,13 +34,15 @@ pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
     ANSWER_BYTES_MAX, Browse, BrowsedMessage, ConsumeRequest, Declared, Got, LeaseRequest, LeasedMessage,
-    Metadata, NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
+    Metadata, NamedPolicies, NewMessage, Page, PublishedCopy, QueuePage, Refused, Select,
 };
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
-use overtake_lane::{Binding, ExchangeView, Given, Outcome, QueueId, QueueView, VhostId, VhostView};
+use overtake_lane::{
+    Binding, ExchangeView, Given, Outcome, PolicyKind, QueueId, QueueView, VhostId, VhostView,
+};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -139,6 +141,8 @@ pub enum Request {
     Bindings(Arc<str>),
     /// Shows all metadata, by key.
     Metadata,
+    /// Shows the policies of a kind of the virtual host, by name.
+    Policies(PolicyKind),
     /// Shows messages.
     Browse {
         /// The queue.
@@ -192,6 +196,8 @@ pub enum Answer {
     Bindings(Vec<Binding>),
     /// All metadata, by key.
     Metadata(Metadata),
+    /// Policies, by name.
+    Policies(NamedPolicies),
     /// A page.
     Page(Page),
     /// A message.
@@ -601,6 +607,7 @@ fn only_frees(command: &Command) -> bool {
         Command::Purge { status, .. } => *status != Some(Status::Leased),
         Command::SetMetadata { entries } => entries.iter().all(|entry| entry.value.is_none()),
         Command::Remove { .. }
+        | Command::RemovePolicy { .. }
         | Command::DeleteQueue { .. }
         | Command::DeleteVhost { .. }
         | Command::CheckQueue { .. }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Cursor, Marks, MessageView, Query, QueueId, QueueView, Refusal, Time, Topology,
+    Binding, Cursor, Marks, MessageView, PolicyKind, Query, QueueId, QueueView, Refusal, Time, Topology,
 };
 
 use super::{Answer, Core, Request};
-use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, Page, QueuePage};
+use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, NamedPolicies, Page, QueuePage};
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -28,6 +28,7 @@ impl<T> Core<T> {
             Request::Vhosts => Answer::Vhosts(self.broker.vhosts().collect()),
             Request::Vhost(name) => Answer::Vhost(Box::new(self.broker.vhost(&name)?)),
             Request::Metadata => Answer::Metadata(self.metadata()),
+            Request::Policies(kind) => Answer::Policies(self.policies(kind)?),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
             _ => unreachable!("everything else changes something"),
@@ -54,6 +55,11 @@ impl<T> Core<T> {
     fn metadata(&self) -> Metadata {
         let all = self.broker.metadata();
         all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
+    }
+
+    fn policies(&self, kind: PolicyKind) -> Result<NamedPolicies, Refusal> {
+        let all = self.broker.policies(self.asking.vhost, kind)?;
+        Ok(all.map(|(name, policy)| (Arc::clone(name), policy.clone())).collect())
     }
 
     fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
-    QueueId, QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
+    Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
 };
 use tokio::sync::oneshot;
 
 use super::{Door, LocalEngine, line};
 use crate::api::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Got, Health,
-    LeaseRequest, LeasedMessage, Metadata, NewMessage, Page, Pending, PublishedCopy, QueuePage, Select,
+    LeaseRequest, LeasedMessage, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
+    QueuePage, Select,
 };
 use crate::core::{Answer, Request};
 use crate::session::Session;
@@ -175,6 +176,20 @@ impl Engine for LocalEngine {
                 if let Answer::Metadata(values) = answer { Some(values) } else { None }
             },
         )
+    }
+
+    fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Pending<()> {
+        self.do_it(Command::SetPolicy { kind, name: name.into(), policy: Box::new(policy) })
+    }
+
+    fn remove_policy(&self, kind: PolicyKind, name: &str) -> Pending<()> {
+        self.do_it(Command::RemovePolicy { kind, name: name.into() })
+    }
+
+    fn policies(&self, kind: PolicyKind) -> Pending<NamedPolicies> {
+        self.ask(Request::Policies(kind), |answer| {
+            if let Answer::Policies(policies) = answer { Some(policies) } else { None }
+        })
     }
 
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>> {

@@ -8,6 +8,7 @@ mod lease;
 mod publish;
 mod recover;
 mod rewrite;
+mod rules;
 mod spill;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +24,12 @@ use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
 use crate::message::{Message, State, Status, seq_of_public_id};
 use crate::picker::Picker;
+use crate::policy::{Policies, Ruled};
 use crate::priority::Priority;
 use crate::refusal::Refusal;
 use crate::roster::{Kind, Roster};
 use crate::run::{Backlog, Run, RunId};
-use crate::settings::{LastValue, Order, Settings};
+use crate::settings::{LastValue, Settings};
 
 use rewrite::Rewrite;
 
@@ -50,7 +52,13 @@ pub(crate) struct Queue {
     /// Where its name is one, and those that its settings say.
     pub(crate) vhost: VhostId,
     pub(crate) name: Arc<str>,
+    /// What holds: its own, and what policies say.
     pub(crate) settings: Box<Settings>,
+    /// What it was declared with, where that is something else.
+    own: Option<Box<Settings>>,
+    pub(crate) policy: Option<Arc<str>>,
+    pub(crate) operator_policy: Option<Arc<str>>,
+    pub(crate) without_effect: Vec<&'static str>,
     pub(crate) identity: Identity,
     /// Whose it is, if it is exclusive. Not durable: no session outlives the broker.
     pub(crate) owner: Option<SessionId>,
@@ -76,6 +84,9 @@ pub(crate) struct Queue {
     run_alarms: BTreeSet<(Time, RunId)>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
+    /// During a recovery, runs that were written when the queue had other lanes, as far as is known, each with the lane it was
+    /// of. What waits in them is counted there still.
+    strays: BTreeMap<RunId, Arc<str>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
     /// Bytes of the histories of the messages in memory that ever died.
@@ -107,9 +118,11 @@ impl Queue {
     pub(crate) fn new(
         id: QueueId,
         Described { vhost, name, settings, identity, next_seq }: Described,
+        policies: &Policies,
         seed: u64,
         backlog: Arc<dyn Backlog>,
     ) -> Self {
+        let Ruled { settings, own, policy, operator_policy, without_effect } = policies.rule(&name, settings);
         let mut roster = Roster::default();
         roster.set_single(settings.single_active_consumer);
         Self {
@@ -152,7 +165,22 @@ impl Queue {
             noted: Totals::default(),
             scheduled: None,
             settings,
+            own,
+            policy,
+            operator_policy,
+            without_effect,
+            strays: BTreeMap::new(),
         }
+    }
+
+    /// What holds, where that is not what it was declared with.
+    pub(crate) fn ruled_otherwise(&self) -> Option<Box<Settings>> {
+        self.own.as_ref().map(|_| self.settings.clone())
+    }
+
+    /// What it was declared with.
+    pub(crate) fn own(&self) -> &Settings {
+        self.own.as_deref().unwrap_or(&self.settings)
     }
 
     /// Messages that will change by themselves.
@@ -173,44 +201,6 @@ impl Queue {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == 0 && self.runs.is_empty()
-    }
-
-    /// Takes new settings; what waits stands in the new lanes by its age.
-    pub(crate) fn set_settings(&mut self, settings: Box<Settings>) {
-        let before = std::mem::replace(&mut self.settings, settings);
-        self.roster.set_single(self.settings.single_active_consumer);
-        if before.last_value != self.settings.last_value {
-            self.by_key = key_index(&self.settings, self.seed);
-        }
-        if before.picker != self.settings.picker {
-            self.picker = Picker::new(&self.settings.picker);
-        }
-        if before.order == self.settings.order && before.scheme == self.settings.scheme {
-            self.lanes.apply_settings(&self.settings);
-            return;
-        }
-        self.bring_all();
-        let unread: Vec<RunId> = self.runs.keys().copied().collect();
-        let unread: Vec<Run> = unread.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
-        let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
-        for slot in &slots {
-            self.detach(*slot);
-        }
-        let lanes = Lanes::new(&self.settings);
-        let before = std::mem::replace(&mut self.lanes, lanes);
-        let left: Vec<u16> = slots.iter().map(|slot| self.entries[*slot].lane).collect();
-        self.picker.ranks_changed(None);
-        for slot in &slots {
-            self.enter_lane(*slot);
-        }
-        self.lanes.inherit(&before);
-        for (slot, left) in slots.into_iter().zip(left) {
-            self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
-            self.attach(slot);
-        }
-        for run in unread {
-            self.enter_run(&run.record());
-        }
     }
 
     // ---- where a message stands ----
@@ -417,38 +407,6 @@ impl Queue {
     pub(crate) fn slots_with(&self, wanted: impl Fn(Status) -> bool) -> Vec<Slot> {
         let all = self.by_seq.from(Seq(0));
         all.filter(|slot| wanted(self.entries[*slot].message.state.status())).collect()
-    }
-
-    /// Whether changing to these settings would leave messages misunderstood.
-    ///
-    /// # Errors
-    /// [`Refusal::SettingFixed`] with the key.
-    pub(crate) fn check_settings(&self, settings: &Settings) -> Result<(), Refusal> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        if settings.scheme != self.settings.scheme {
-            return Err(Refusal::SettingFixed("scheme"));
-        }
-        if settings.last_value != self.settings.last_value {
-            return Err(Refusal::SettingFixed("last_value"));
-        }
-        match (&settings.order, &self.settings.order) {
-            (Order::Priority, Order::Priority) => Ok(()),
-            (Order::Priority, _) => self.check_lane_count(),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_lane_count(&self) -> Result<(), Refusal> {
-        let mut priorities = std::collections::BTreeSet::new();
-        for (_, message) in self.messages_from(Seq(0)) {
-            priorities.insert(message.priority);
-            if priorities.len() > crate::LANES_MAX {
-                return Err(Refusal::TooManyLanes);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -135,7 +135,7 @@ impl Queue {
         !self.is_over(self.waiting + 1, self.waiting_bytes + u64::from(bytes))
     }
 
-    fn is_over(&self, messages: u64, bytes: u64) -> bool {
+    pub(super) fn is_over(&self, messages: u64, bytes: u64) -> bool {
         (self.settings.max_length > 0 && messages > self.settings.max_length)
             || (self.settings.max_bytes > 0 && bytes > self.settings.max_bytes)
     }
@@ -261,7 +261,7 @@ impl Queue {
     }
 
     /// Dropped, or out of the lanes and to be dead-lettered in this step: when all that comes in it has its room.
-    fn let_pay(&mut self, victim: Slot, step: &mut Step) {
+    pub(super) fn let_pay(&mut self, victim: Slot, step: &mut Step) {
         if !self.settings.dead_letter_evicted || self.settings.dead_letter == DeadLetterTo::Drop {
             return self.settle(victim, Settled::Evicted, step);
         }

@@ -152,6 +152,10 @@ impl Queue {
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes + bytes, lane.bytes + bytes);
         lane.spilled_to = lane.spilled_to.max(run.last);
         self.spilled_to = self.spilled_to.max(run.last);
+        let older = lane.runs.range(..(run.first, run.id)).next_back().map(|(_, id)| &self.runs[id]);
+        let younger = lane.runs.range((run.first, run.id)..).next();
+        lane.is_tangled |= older.is_some_and(|older| older.last >= run.first)
+            || younger.is_some_and(|(first, _)| *first <= run.last);
         lane.runs.insert((run.first, run.id));
         self.lanes.count_ready(index);
         self.run_alarms.insert((run.expires, run.id));
@@ -176,6 +180,7 @@ impl Queue {
 
     /// Every message that waits in a run is gone.
     pub(crate) fn settle_run(&mut self, id: RunId, how: Settled, step: &mut Step) -> u64 {
+        self.settle_down(id);
         let Some(run) = self.remove_run(id) else { return 0 };
         let messages = run.waiting();
         self.lanes.lane_mut(run.lane).stats.settled_many(how, messages);
@@ -197,8 +202,9 @@ impl Queue {
     fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
         // A recovery may know the lanes of now, and the run is of lanes of before.
         let own = self.open_lane(message.priority);
-        let others = Some(self.runs[&id].lane).filter(|lane| *lane != own);
-        let left = others.map(|lane| Arc::clone(&self.lanes.lane(lane).name));
+        let others = || Some(self.runs[&id].lane).filter(|lane| *lane != own);
+        let left = self.strays.get(&id).cloned();
+        let left = left.or_else(|| others().map(|lane| Arc::clone(&self.lanes.lane(lane).name)));
         let run = self.runs.get_mut(&id).expect("a run that is read is there");
         let (before, index) = (run.first, run.lane);
         let bytes = run.take(ordinal, &message);
@@ -213,13 +219,15 @@ impl Queue {
             lane.runs.insert((first, id));
         }
         if is_over {
+            self.strays.remove(&id);
             self.remove_run(id);
             self.emptied.push(id);
         }
         let seq = message.seq;
         if let Some(slot) = self.by_seq.get(seq) {
             // The record of the run was wrong: the message has left it.
-            self.lanes.lane_mut(index).stats.published -= 1;
+            let published = &mut self.lanes.lane_mut(index).stats.published;
+            *published = published.saturating_sub(1);
             return slot;
         }
         if let Some(left) = left {
@@ -381,9 +389,9 @@ impl Queue {
             return None;
         }
         let holds = |run: &&Run| run.first <= seq && seq <= run.last;
-        let candidates = self.lanes.iter().filter_map(|lane| {
-            let (_, id) = lane.runs.range(..=(seq, RunId(u64::MAX))).next_back()?;
-            Some(&self.runs[id])
+        let candidates = self.lanes.iter().flat_map(|lane| {
+            let older = lane.runs.range(..=(seq, RunId(u64::MAX))).rev();
+            older.take(if lane.is_tangled { usize::MAX } else { 1 }).map(|(_, id)| &self.runs[id])
         });
         candidates.filter(holds).find_map(|run| {
             let ordinal = self.backlog.rank(run.id, seq);

@@ -8,6 +8,7 @@ use super::hash;
 use super::route::Envelope;
 use super::settings::{ExchangeKind, ExchangeSettings};
 use super::trie::Trie;
+use crate::policy::Policy;
 use crate::refusal::Refusal;
 
 /// One exchange.
@@ -17,6 +18,10 @@ pub struct Exchange {
     pub settings: ExchangeSettings,
     bindings: Bindings,
     index: Index,
+    /// The policy that applies to it.
+    pub(super) policy: Option<Arc<str>>,
+    /// Its alternate, where it has none of its own.
+    ruled_alternate: Option<Arc<str>>,
     /// How much its record and those of its bindings take, in KiB, about.
     pub(super) cost: usize,
 }
@@ -30,6 +35,10 @@ pub struct ExchangeView {
     pub settings: ExchangeSettings,
     /// How many bindings it has.
     pub bindings: usize,
+    /// The policy that applies to it.
+    pub policy: Option<Arc<str>>,
+    /// The alternate that holds: its own, else that of the policy.
+    pub alternate: Option<Arc<str>>,
 }
 
 /// What finds bindings without looking at all of them, where that can be.
@@ -78,7 +87,21 @@ impl Exchange {
     pub(super) fn new(settings: ExchangeSettings) -> Self {
         let index = Index::of(settings.kind);
         let cost = 1 + settings.arguments.len() / 1_024;
-        Self { settings, bindings: Bindings::new(), index, cost }
+        let (policy, ruled_alternate) = (None, None);
+        Self { settings, bindings: Bindings::new(), index, policy, ruled_alternate, cost }
+    }
+
+    /// The exchange that gets what this one has no binding for: its own, else that of a policy.
+    #[must_use]
+    pub fn alternate(&self) -> Option<&Arc<str>> {
+        self.settings.alternate.as_ref().or(self.ruled_alternate.as_ref())
+    }
+
+    /// Does what its policy says.
+    pub(super) fn rule(&mut self, policy: Option<(&Arc<str>, &Policy)>) {
+        self.policy = policy.map(|(name, _)| Arc::clone(name));
+        let alternate = policy.and_then(|(_, policy)| policy.definition.alternate_exchange.as_deref());
+        self.ruled_alternate = alternate.map(Arc::from);
     }
 
     /// What is bound to it, in order of where it leads.

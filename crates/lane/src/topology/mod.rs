@@ -11,6 +11,7 @@ mod route;
 mod settings;
 mod trie;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub use trie::topic_matches;
 use self::binding::Bindings;
 use crate::fact::Fact;
 use crate::ids::VhostId;
+use crate::policy::Policies;
 use crate::refusal::Refusal;
 
 /// All exchanges of a virtual host.
@@ -125,13 +127,25 @@ impl Topology {
     }
 
     /// An exchange is there, and is so.
-    pub(crate) fn store(&mut self, name: Arc<str>, settings: ExchangeSettings) {
-        match self.exchanges.get_mut(&name) {
-            Some(there) if there.settings == settings => {}
-            Some(there) => there.set(settings),
-            None => {
-                self.exchanges.insert(name, Exchange::new(settings));
+    pub(crate) fn store(&mut self, name: Arc<str>, settings: ExchangeSettings, policies: &Policies) {
+        match self.exchanges.entry(name) {
+            Entry::Occupied(there) if there.get().settings == settings => {}
+            Entry::Occupied(mut there) => {
+                there.get_mut().set(settings);
+                let name = Arc::clone(there.key());
+                there.get_mut().rule(policies.of_exchange(&name));
             }
+            Entry::Vacant(free) => {
+                let name = Arc::clone(free.key());
+                free.insert(Exchange::new(settings)).rule(policies.of_exchange(&name));
+            }
+        }
+    }
+
+    /// Every exchange does what policies say now.
+    pub(crate) fn rule_all(&mut self, policies: &Policies) {
+        for (name, exchange) in &mut self.exchanges {
+            exchange.rule(policies.of_exchange(name));
         }
     }
 
@@ -243,7 +257,13 @@ impl Topology {
 
 fn view((name, exchange): (&Arc<str>, &Exchange)) -> ExchangeView {
     let bindings = exchange.shared().len();
-    ExchangeView { name: Arc::clone(name), settings: exchange.settings.clone(), bindings }
+    ExchangeView {
+        name: Arc::clone(name),
+        settings: exchange.settings.clone(),
+        bindings,
+        policy: exchange.policy.clone(),
+        alternate: exchange.alternate().cloned(),
+    }
 }
 
 fn is_reserved(name: &str) -> bool {

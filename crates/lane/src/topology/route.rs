@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
             }
             Destination::Exchange(next) => self.reach(next, is_late),
         });
-        if !has_any && let Some(alternate) = &exchange.settings.alternate {
+        if !has_any && let Some(alternate) = exchange.alternate() {
             self.reach(alternate, is_late);
         }
     }

@@ -14,6 +14,7 @@ mod limits;
 mod metadata;
 mod overflow;
 mod pickers;
+mod policies;
 mod priority;
 mod queues;
 mod routing;

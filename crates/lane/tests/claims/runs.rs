@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, Fact, Given, Options, Order,
-    Ordinals, Place, Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Seq,
-    Settings, Status, Step, Time, VhostId, Which,
+    Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Definition, Effect, Fact,
+    Given, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind, Priority, Publish, Pull, QueueId,
+    RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings, Status, Step, Time, VhostId,
+    Which,
 };
 use proptest::prelude::*;
 
@@ -103,6 +104,11 @@ fn runs(broker: &Broker) -> Vec<(u64, u64, u32)> {
     broker.runs().map(|run| (run.run.0, run.waiting, run.count)).collect()
 }
 
+/// In the order of dispatch.
+fn order(broker: &Broker) -> Vec<u64> {
+    browse(broker, VhostId::DEFAULT, "q", BrowseOrder::Dispatch).iter().map(|view| view.seq.0).collect()
+}
+
 /// All lanes: what was published, and what is there.
 fn published(broker: &Broker) -> (u64, u64) {
     let lanes = broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there").lanes;
@@ -110,6 +116,46 @@ fn published(broker: &Broker) -> (u64, u64) {
     let gone =
         lanes.iter().map(|lane| lane.settled + lane.expired + lane.evicted + lane.removed + lane.moved);
     (lanes.iter().map(|lane| lane.published).sum(), here.chain(gone).sum())
+}
+
+/// The head of the journal was given back, and with it what set the policy; not yet that the queue was declared, and not that policies
+/// were said again later.
+#[test]
+fn runs_of_lanes_that_a_recovery_does_not_know_yet_lose_nothing() {
+    let fifo = Settings { scheme: Scheme::Max(255), ..fifo() };
+    let mut stage = Stage::new(fifo);
+    let policy = Policy {
+        pattern: Pattern::new("^q$").expect("a pattern"),
+        definition: Definition { max_priority: Some(9), ..Definition::default() },
+        priority: 0,
+        apply_to: ApplyTo::Queues,
+    };
+    let (kind, name) = (PolicyKind::User, "p".into());
+    stage.ask(Command::SetPolicy { kind, name, policy: Box::new(policy) });
+    let set = stage.facts.len();
+    stage.publish(&[1, 2, 1, 2, 1, 2, 1, 2]);
+    stage.spill(1, 4);
+    stage.spill(2, 4);
+    stage.remove(&[3, 4]);
+    let said = stage.facts.len();
+    stage.facts.extend(stage.broker.topology_facts());
+    let restated = stage.facts.len();
+    stage.facts.extend([1, 2].iter().filter_map(|run| stage.broker.run_fact(Q, RunId(*run))));
+    assert!(matches!(stage.facts[set - 1], Fact::PolicyStored { .. }));
+
+    let expected = (vec![2, 6, 8, 1, 5, 7], vec![(2, 3, 4), (1, 3, 4)]);
+    let is = |broker: &Broker| (order(broker), runs(broker));
+    assert_eq!(is(&stage.broker), expected);
+    let facts = std::mem::take(&mut stage.facts);
+    for (until, from) in [(facts.len(), set), (restated, set), (said, 0), (facts.len(), 0)] {
+        stage.facts = [&facts[..1], &facts[from.max(1)..until]].concat();
+        let (again, _) = stage.folded(|_| true);
+        // Those of which nothing was said since are fetched.
+        let runs = if (until, from) == (restated, set) { Vec::new() } else { expected.1.clone() };
+        assert_eq!(is(&again), (expected.0.clone(), runs), "{from}..{until}");
+        let (published, here) = published(&again);
+        assert_eq!(published, here);
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@
 //! | `exchange x fanout` · `drop x` · `bind x r key` · `bind x >y key` | topology; `>y` is an exchange |
 //! | `set a=1 -b`, `set? a=1` · `metadata` | sets and removes, the second says by how many facts; what is set. `*9` is nine bytes |
 //! | `vhost v queues=2 about=x tag=y` · `drop-vhost v` · `at v` · `vhosts` | makes one or changes it; its end; all that follows is asked there; how many queues are where |
+//! | `policy p ^q first=1 to=queues "max-length":2` · `unpolicy p` | also `operator`, `unoperator`; `rules`: what is other than declared, and why |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
 //! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
@@ -34,10 +35,11 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use overtake_lane::{
-    Address, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, ExchangeKind,
-    ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView, MetadataEntry,
-    Options, Outcome, Place, Priority, Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route,
-    Seq, SessionId, Settings, Status, Step, Time, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
+    Address, ApplyTo, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect,
+    ExchangeKind, ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView,
+    MetadataEntry, Options, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish, Published, Pull,
+    QueueId, Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, Status, Step, Time, UrgentCredit,
+    VhostId, VhostSettings, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -250,6 +252,11 @@ impl Stage {
             "vhosts" => self.say_vhosts(),
             "set" | "set?" => self.set(rest, verb.len() > 3),
             "metadata" => self.say_metadata(),
+            "policy" => self.set_policy(PolicyKind::User, rest),
+            "operator" => self.set_policy(PolicyKind::Operator, rest),
+            "unpolicy" => self.run(Command::RemovePolicy { kind: PolicyKind::User, name: rest.into() }),
+            "unoperator" => self.run(Command::RemovePolicy { kind: PolicyKind::Operator, name: rest.into() }),
+            "rules" => self.say_rules(),
             "hold" | "go" => {
                 let step = self.watch.hold(verb == "hold");
                 self.tell_effects(&step);
@@ -305,6 +312,40 @@ impl Stage {
         if is_counted {
             self.said.push(format!("{} facts", step.facts.len()));
         }
+    }
+
+    fn set_policy(&mut self, kind: PolicyKind, text: &str) {
+        let (head, definition) = text.split_once('"').expect("a definition");
+        let words = Words::of(head.split_whitespace());
+        let definition = format!("{{\"{definition}}}");
+        let policy = Policy {
+            pattern: Pattern::new(words.plain[1]).expect("a pattern"),
+            definition: serde_json::from_str(&definition)
+                .unwrap_or_else(|error| panic!("{definition}: {error}")),
+            priority: words.number("first").unwrap_or(0) as i32,
+            apply_to: match words.keys.get("to").copied() {
+                Some("queues") => ApplyTo::Queues,
+                Some("exchanges") => ApplyTo::Exchanges,
+                _ => ApplyTo::All,
+            },
+        };
+        self.run(Command::SetPolicy { kind, name: words.plain[0].into(), policy: Box::new(policy) });
+    }
+
+    /// By which policies, the settings that hold and are other ones than it was declared with, and what has no effect.
+    fn say_rules(&mut self) {
+        let view = self.watch.broker.view(self.watch.now, self.asker.vhost, &self.queue);
+        let view = view.expect("the queue is there");
+        let named = [("by", &view.policy), ("and", &view.operator_policy)];
+        let mut said: Vec<String> =
+            named.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
+        let json = |settings: &Settings| serde_json::to_value(settings).expect("settings are JSON");
+        let (own, holds) = (json(&view.settings), json(view.effective_settings()));
+        let other = holds.as_object().expect("settings are an object").iter();
+        let other = other.filter(|(key, value)| own.get(key) != Some(value));
+        said.extend(other.map(|(key, value)| format!("{key}={}", value.to_string().replace('"', ""))));
+        said.extend(view.without_effect.iter().map(|key| format!("not {key}")));
+        self.said.push(if said.is_empty() { "as declared".to_owned() } else { said.join(" ") });
     }
 
     fn say_metadata(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::Request;
-use overtake_lane::{ConsumerId, QueueId, Seq, State};
+use overtake_lane::{ConsumerId, Message, Overflow, QueueId, Seq, State};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_cap, lane_name};
@@ -38,6 +38,33 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
             over(settings.max_length, before.0, after.0) || over(settings.max_bytes, before.1, after.1);
         hold(!is_over, Promise::Cap, || {
             format!("queue {} holds {after:?} messages and bytes after a publish, {before:?} before", queue.0)
+        })?;
+    }
+    Ok(())
+}
+
+/// Where a policy was set or removed, no queue for which something else holds now is over its limits and drops what could go.
+pub(crate) fn check_ruled(book: &Book, step: &Step<'_>) -> Checked {
+    for (queue, settings) in book.ruled_by(step) {
+        let Some(seen) = step.after.queues.get(&queue) else { continue };
+        if book.settings[&queue] == settings || settings.overflow != Overflow::Evict {
+            continue;
+        }
+        // What was lent in this step counted when it was decided; it only makes less of it.
+        let is_held = |message: &Message| book.holds.contains_key(&(queue, message.seq));
+        let waiting = seen.messages.iter().filter(|message| {
+            matches!(message.state, State::Ready | State::Delayed { .. })
+                && !message.is_at_once()
+                && !is_held(message)
+        });
+        let (count, bytes, ready) = waiting.fold((0, 0, 0), |(count, bytes, ready), message| {
+            let is_ready = u64::from(message.state == State::Ready);
+            (count + 1, bytes + u64::from(message.bytes), ready + is_ready)
+        });
+        let is_over = (settings.max_length > 0 && count > settings.max_length)
+            || (settings.max_bytes > 0 && bytes > settings.max_bytes);
+        hold(!is_over || ready == 0, Promise::Cap, || {
+            format!("queue {} holds {count} messages of {bytes} bytes under a new policy", queue.0)
         })?;
     }
     Ok(())

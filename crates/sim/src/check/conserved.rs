@@ -88,7 +88,7 @@ fn standing(book: &Book, audit: &Audit, view: &QueueView) -> BTreeMap<i64, Gauge
     let mut lanes: BTreeMap<i64, Gauges> = BTreeMap::new();
     let messages = audit.queues.get(&view.queue).map_or(&[][..], |seen| &seen.messages);
     for message in messages {
-        let gauges = lanes.entry(lane_of(&view.settings, message.priority)).or_default();
+        let gauges = lanes.entry(lane_of(view.effective_settings(), message.priority)).or_default();
         let at = match message.state {
             State::Ready if book.holds.contains_key(&(view.queue, message.seq)) => 2,
             State::Ready => 0,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
-    Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, QueueId, Receipt, Seq, State,
+    Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, Overflow, QueueId, Receipt,
+    Seq, Settings, State,
 };
 
 use crate::audit::{Audit, Seen};
@@ -101,6 +102,7 @@ fn untold_copies(step: &Step<'_>, message: &NewMessage) -> Copies {
 /// Everything that is no longer there had a reason to go.
 pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
     let ended = Ended::of(book, step);
+    let ruled = book.ruled_by(step);
     for (queue, seen) in &step.before.queues {
         let Some(after) = step.after.queues.get(queue) else {
             let deleted = match step.request {
@@ -108,12 +110,25 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
                 Some(Request::Do(Command::DeleteVhost { name })) => step.before.vhosts[&seen.vhost] == *name,
                 _ => false,
             };
-            let ended = deleted || book.may_end(*queue, step.request);
+            let is_ruled = ruled.get(queue).is_some_and(|settings| settings.expires_ms > 0);
+            let ended = deleted || is_ruled || book.may_end(*queue, step.request);
             hold(ended, Promise::Kept, || format!("queue {} is gone and nobody deleted it", seen.name))?;
             continue;
         };
         let has_arrivals = after.next_seq > seen.next_seq;
         for message in seen.messages.iter().filter(|message| after.find(message.seq).is_none()) {
+            if let Some(settings) = ruled.get(queue)
+                && message.state == State::Ready
+                && !book.holds.contains_key(&(*queue, message.seq))
+                && settings.overflow == Overflow::Evict
+                && is_bounded(settings)
+            {
+                // A newer value may have come from another queue, and taken its place.
+                if settings.last_value.is_none() {
+                    check_cheapest(book, step, settings, (*queue, &seen.name), message)?;
+                }
+                continue;
+            }
             if !may_leave(book, step, &ended, (*queue, seen), message, has_arrivals) {
                 return broken(
                     Promise::Kept,
@@ -123,6 +138,11 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             check_payer(book, step, (*queue, &seen.name), message)?;
         }
         for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
+            if let Some(settings) = ruled.get(queue) {
+                let is_right = settings.dead_letter_evicted && (is_bounded(settings) || has_arrivals);
+                hold(is_right, Promise::Kept, || format!("message {message:?} paid for no policy"))?;
+                continue;
+            }
             let settings = &book.settings[queue];
             let came_back =
                 matches!(step.request, Some(Request::Replay { queue, .. }) if is_meant(step, queue, seen));
@@ -140,6 +160,10 @@ fn is_meant(step: &Step<'_>, name: &str, seen: &Seen) -> bool {
     seen.vhost == step.vhost && *seen.name == *name
 }
 
+fn is_bounded(settings: &Settings) -> bool {
+    settings.max_length > 0 || settings.max_bytes > 0
+}
+
 /// Whether a message is a dead letter since this step, because its queue was full.
 fn is_evicted(message: &Message, after: &Seen) -> bool {
     let dead =
@@ -151,14 +175,25 @@ fn is_evicted(message: &Message, after: &Seen) -> bool {
 /// less urgent than what was dropped.
 fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Message) -> Checked {
     let settings = &book.settings[&queue.0];
+    let is_paid = matches!(step.request, Some(Request::Publish { .. } | Request::PublishOne(_)));
+    if !is_paid || settings.last_value.is_some() {
+        return Ok(());
+    }
+    check_cheapest(book, step, settings, queue, gone)
+}
+
+/// Of what was ready all the time nothing that is less urgent than what was dropped, under these settings, is left.
+fn check_cheapest(
+    book: &Book,
+    step: &Step<'_>,
+    settings: &Settings,
+    queue: (QueueId, &str),
+    gone: &Message,
+) -> Checked {
     let is_free = |message: &Message| {
         message.state == State::Ready && !book.holds.contains_key(&(queue.0, message.seq))
     };
-    let is_evicted = is_free(gone)
-        && gone.expires > step.now
-        && !step.given.contains(&(queue.0, gone.seq))
-        && settings.last_value.is_none()
-        && matches!(step.request, Some(Request::Publish { .. } | Request::PublishOne(_)));
+    let is_evicted = is_free(gone) && gone.expires > step.now && !step.given.contains(&(queue.0, gone.seq));
     if !is_evicted {
         return Ok(());
     }
@@ -221,7 +256,7 @@ fn may_leave(
         return true;
     }
     let settings = &book.settings[&queue.0];
-    let is_bounded = settings.max_length > 0 || settings.max_bytes > 0;
+    let is_bounded = is_bounded(settings);
     let hold = book.holds.get(&(queue.0, message.seq));
     let is_over = message.expires <= step.now;
     let Some(lease) = hold else {

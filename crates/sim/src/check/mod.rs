@@ -12,6 +12,7 @@ pub(crate) mod metadata;
 pub(crate) mod one_holder;
 pub(crate) mod order;
 pub(crate) mod pick;
+pub(crate) mod policies;
 pub(crate) mod refold;
 pub(crate) mod route;
 pub(crate) mod vhosts;
@@ -61,6 +62,7 @@ pub(crate) struct Checks {
     pub(crate) gone: gone::Gone,
     pub(crate) metadata: metadata::Remembered,
     pub(crate) vhosts: vhosts::Declared,
+    pub(crate) policies: policies::Ruling,
     pub(crate) denied: denied::Denied,
     pub(crate) pick: pick::Pick,
     pub(crate) refold: refold::Snapshots,

@@ -103,7 +103,7 @@ fn leads(exchange: &Exchange, keys: &[&str], message: &NewMessage) -> Vec<Destin
         ExchangeKind::Fanout | ExchangeKind::ConsistentHash => true,
     };
     let to: Vec<Destination> = exchange.bindings().filter(takes).map(|binding| binding.to.clone()).collect();
-    match &exchange.settings.alternate {
+    match exchange.alternate() {
         Some(alternate) if to.is_empty() => vec![Destination::Exchange(Arc::clone(alternate))],
         _ => to,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{Browse, Filter, Select};
-use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, Status};
+use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, PolicyKind, Status};
 
 use super::Role;
 use crate::draw;
@@ -81,8 +81,24 @@ impl World {
         true
     }
 
+    /// The same of policies.
+    pub(super) fn rules(&mut self, at: usize) -> bool {
+        let may = at == 0 || self.clients[at].role == Role::Admin;
+        if !may || !self.plan.has_policies || !self.chance.policies.once_in(5) {
+            return false;
+        }
+        let exchanges = self.names.exchanges.clone();
+        let (rng, is_deep) = (&mut self.chance.policies, self.plan.is_deep);
+        let request = match rng.once_in(12) {
+            true => Request::Policies(rng.one_of(&[PolicyKind::User, PolicyKind::Operator])),
+            false => Request::Do(draw::policy(rng, &exchanges, is_deep)),
+        };
+        self.asks(at, request);
+        true
+    }
+
     fn redeclares(&mut self, queue: &Arc<str>) -> Option<Request> {
-        let mut settings = self.settings_of(queue)?.clone();
+        let mut settings = self.own_settings_of(queue)?.clone();
         let names = &self.names;
         if self.chance.workload.once_in(4) {
             settings = draw::settings(&mut self.chance.workload, &names.queues, &names.exchanges);

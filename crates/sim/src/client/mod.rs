@@ -169,7 +169,12 @@ impl World {
         if self.makes_vhosts(at) {
             return;
         }
-        if self.makes_queue(at) || self.wires(at) || self.remembers(at) || self.connected(at) {
+        if self.makes_queue(at)
+            || self.wires(at)
+            || self.remembers(at)
+            || self.rules(at)
+            || self.connected(at)
+        {
             return;
         }
         match self.clients[at].role {
@@ -207,6 +212,9 @@ impl World {
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
+        if self.plan.has_policies {
+            draw::numbered(&mut self.chance.policies, &mut settings);
+        }
         self.asks(at, Request::Do(Command::declare(Arc::clone(&name), Box::new(settings))));
         let exchanges = self.names.exchanges.clone();
         for exchange in exchanges {
@@ -232,6 +240,12 @@ impl World {
     pub(crate) fn settings_of(&self, name: &str) -> Option<&Settings> {
         let (id, _) = self.audit.named(self.here, name)?;
         self.book.settings.get(&id)
+    }
+
+    /// What a queue was declared with.
+    fn own_settings_of(&self, name: &str) -> Option<&Settings> {
+        let (id, _) = self.audit.named(self.here, name)?;
+        self.book.own.get(&id).map(|own| &own.settings)
     }
 
     fn some_queue(&mut self) -> Arc<str> {

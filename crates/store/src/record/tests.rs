@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Death, DeathReason, Deaths, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
-    HeadersMatch, Message, Original, Place, Priority, Route, State, VhostSettings,
+    Binding, Death, DeathReason, Deaths, Definition, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
+    HeadersMatch, Message, Original, Place, PolicyValue, Priority, Route, State, VhostSettings,
 };
 use proptest::prelude::*;
 
@@ -131,6 +131,23 @@ fn identities() -> impl Strategy<Value = Identity> {
     prop_oneof![Just(Identity::default()), other]
 }
 
+fn kinds() -> impl Strategy<Value = PolicyKind> {
+    prop_oneof![Just(PolicyKind::User), Just(PolicyKind::Operator)]
+}
+
+fn policies() -> impl Strategy<Value = Box<Policy>> {
+    let apply_to = prop_oneof![Just(ApplyTo::Queues), Just(ApplyTo::Exchanges), Just(ApplyTo::All)];
+    let definition = (prop::option::of(0..i64::MAX as u64), prop::option::of("\\PC{0,9}"), any::<i64>());
+    ("[a-z^$|.]{0,9}", any::<i32>(), apply_to, definition).prop_map(
+        |(pattern, priority, apply_to, (max_length, dead_letter_exchange, batch))| {
+            let kept = [("ha-sync-batch-size".to_owned(), PolicyValue::Number(batch))].into();
+            let definition = Definition { max_length, dead_letter_exchange, kept, ..Definition::default() };
+            let pattern = Pattern::new(&pattern).expect("letters and signs are one");
+            Box::new(Policy { pattern, definition, priority, apply_to })
+        },
+    )
+}
+
 fn facts() -> impl Strategy<Value = Fact> {
     let queue = || any::<u32>().prop_map(QueueId);
     let seq = || any::<u64>().prop_map(Seq);
@@ -185,6 +202,13 @@ fn facts() -> impl Strategy<Value = Fact> {
         (name(), prop::collection::vec(any::<u8>(), 0..9))
             .prop_map(|(key, value)| Fact::MetadataStored { key, value: value.into() }),
         name().prop_map(|key| Fact::MetadataRemoved { key }),
+        (vhost(), kinds(), name(), policies()).prop_map(|(vhost, kind, name, policy)| Fact::PolicyStored {
+            vhost,
+            kind,
+            name,
+            policy
+        }),
+        (vhost(), kinds(), name()).prop_map(|(vhost, kind, name)| Fact::PolicyRemoved { vhost, kind, name }),
         (queue(), messages()).prop_map(|(queue, message)| Fact::Stored { queue, message }),
         (queue(), seq(), any::<u64>(), time(), any::<u32>()).prop_map(
             |(queue, seq, lease, deadline, count)| {

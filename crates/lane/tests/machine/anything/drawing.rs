@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Existing, LaneSettings, LastValue, Order, Outcome, Overflow, PickerKind,
-    Priority, RejectBelow, Settings, Status, UrgentCredit,
+    ApplyTo, Backoff, Band, DeadLetterTo, Definition, Existing, LaneSettings, LastValue, Order, Outcome,
+    Overflow, Pattern, PickerKind, Policy, PolicyKind, Priority, RejectBelow, Scheme, Settings, Status,
+    UrgentCredit,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -12,6 +13,7 @@ use proptest::sample::Index;
 pub(super) const QUEUES: [&str; 3] = ["a", "b", "c"];
 /// Some of which are there. Each may have queues of all those names.
 pub(super) const VHOSTS: [&str; 3] = ["/", "v", "w"];
+pub(super) const POLICIES: [&str; 3] = ["p", "o", "r"];
 
 #[derive(Clone, Debug)]
 pub(super) enum Op {
@@ -108,6 +110,15 @@ pub(super) enum Op {
     },
     Wait {
         ms: u64,
+    },
+    SetPolicy {
+        kind: PolicyKind,
+        name: usize,
+        policy: Box<Policy>,
+    },
+    RemovePolicy {
+        kind: PolicyKind,
+        name: usize,
     },
     Hold(bool),
     PlanRewrite {
@@ -245,7 +256,8 @@ pub(super) fn dead_letter() -> impl Strategy<Value = DeadLetterTo> {
 }
 
 pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
-    let lanes = (order(), 0..4_u32, prop::option::of((0..3_usize, 1..4_u32)), 1..4_u32);
+    let scheme = prop_oneof![2 => Just(Scheme::TenLevel), 1 => Just(Scheme::Max(9))];
+    let lanes = ((scheme, order()), 0..4_u32, prop::option::weighted(0.4, (0..3_usize, 1..4_u32)), 1..4_u32);
     let picker = prop_oneof![3 => Just(0_u8), 1 => Just(1), 1 => Just(2)];
     let overflow = prop_oneof![
         3 => Just(Overflow::Evict),
@@ -267,7 +279,7 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
         prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
     (lanes, picker, limits, refusals, times, deaths, (last_value, life)).prop_map(
         |(
-            (order, max_active, lane, weight),
+            ((scheme, order), max_active, lane, weight),
             picker,
             (max_length, max_bytes, overflow),
             (reject_below, max_message_bytes),
@@ -277,6 +289,7 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
         )| {
             let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
             let settings = Settings {
+                scheme,
                 picker: match picker {
                     0 => PickerKind::Strict,
                     1 => PickerKind::AgingMs(u64::from(weight) * 100),
@@ -314,6 +327,67 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
             Box::new(settings)
         },
     )
+}
+
+/// What a policy says; an operator's has limits only.
+pub(super) fn definition(kind: PolicyKind) -> impl Strategy<Value = Definition> {
+    let maybe = |range: std::ops::Range<u64>| prop::option::weighted(0.2, range);
+    let overflow = prop::option::weighted(
+        0.2,
+        prop_oneof![Just(Overflow::Evict), Just(Overflow::Reject), Just(Overflow::RejectDeadLetter)],
+    );
+    let limits = (maybe(1..12), maybe(20..200), overflow, maybe(0..5_000), maybe(500..20_000));
+    let dead = prop::option::weighted(0.2, prop_oneof![Just("amq.fanout"), Just("amq.topic"), Just("")]);
+    let key = prop::option::weighted(0.2, prop_oneof![Just("a"), Just("k.l")]);
+    let others = (dead, key, prop::option::weighted(0.3, -1..3_i64), maybe(0..3_000));
+    let alternate = prop::option::weighted(0.1, Just("amq.fanout".to_owned()));
+    (limits, others, prop::option::weighted(0.6, 1..12_u8), alternate).prop_map(
+        move |(limits, (exchange, key, delivery_limit, consumer_timeout), max_priority, alternate)| {
+            let (max_length, max_length_bytes, overflow, message_ttl, expires) = limits;
+            let limits = Definition {
+                max_length,
+                max_length_bytes,
+                overflow,
+                message_ttl,
+                expires,
+                delivery_limit,
+                ..Definition::default()
+            };
+            let definition = match kind {
+                PolicyKind::Operator => limits,
+                PolicyKind::User => Definition {
+                    dead_letter_exchange: exchange.map(str::to_owned),
+                    dead_letter_routing_key: key.map(str::to_owned),
+                    consumer_timeout,
+                    alternate_exchange: alternate,
+                    max_priority,
+                    ..limits
+                },
+            };
+            match definition == Definition::default() {
+                true => Definition { message_ttl: Some(90_000), ..definition },
+                false => definition,
+            }
+        },
+    )
+}
+
+pub(super) fn policy_op() -> impl Strategy<Value = Op> {
+    let kind = || prop_oneof![3 => Just(PolicyKind::User), 1 => Just(PolicyKind::Operator)];
+    let pattern = prop_oneof![Just("^a$"), Just("a|b"), Just(""), Just("^(?!c)")];
+    let apply_to =
+        prop_oneof![2 => Just(ApplyTo::Queues), 1 => Just(ApplyTo::All), 1 => Just(ApplyTo::Exchanges)];
+    let set = (kind(), 0..3_usize, pattern, -1..2_i32, apply_to).prop_flat_map(
+        |(kind, name, pattern, priority, apply_to)| {
+            definition(kind).prop_map(move |definition| {
+                let pattern = Pattern::new(pattern).expect("drawn to be sound");
+                let policy = Box::new(Policy { pattern, definition, priority, apply_to });
+                Op::SetPolicy { kind, name, policy }
+            })
+        },
+    );
+    let remove = (kind(), 0..3_usize).prop_map(|(kind, name)| Op::RemovePolicy { kind, name });
+    prop_oneof![3 => set, 2 => remove]
 }
 
 pub(super) fn terms() -> impl Strategy<Value = Terms> {
@@ -369,6 +443,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         2 => (queue(), route()).prop_map(|(queue, key)| Op::Bind { queue, key }),
         1 => (queue(), route()).prop_map(|(queue, key)| Op::Unbind { queue, key }),
         10 => ms().prop_map(|ms| Op::Wait { ms }),
+        5 => policy_op(),
         1 => any::<bool>().prop_map(Op::Hold),
         3 => (any::<Index>(), 1..6_usize).prop_map(|(at, many)| Op::PlanRewrite { at, many }),
         2 => (any::<Index>(), any::<bool>()).prop_map(|(nth, is_written)| Op::EndRewrite { nth, is_written }),
@@ -434,6 +509,7 @@ pub(super) fn deep_op() -> impl Strategy<Value = Op> {
         3 => ms().prop_map(|ms| Op::Wait { ms }),
         12 => (any::<Index>(), 1..6_usize).prop_map(|(at, many)| Op::PlanRewrite { at, many }),
         4 => (any::<Index>(), prop::bool::weighted(0.8)).prop_map(|(nth, is_written)| Op::EndRewrite { nth, is_written }),
+        2 => policy_op(),
         2 => op(),
     ]
 }

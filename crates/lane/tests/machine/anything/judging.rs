@@ -33,11 +33,16 @@ impl World {
         }
         for fact in &step.facts {
             if let Fact::QueueDeleted { queue } = fact {
-                assert!(licence.removes || self.passing.contains(queue), "{queue:?} went without a reason");
+                assert!(
+                    licence.removes || licence.bounds || self.passing.contains(queue),
+                    "{queue:?} went without a reason"
+                );
             }
         }
         let passing = self.watch.broker.all_views(self.watch.now).filter(|view| {
-            !view.identity.is_lasting() || view.identity.auto_delete || view.settings.expires_ms > 0
+            !view.identity.is_lasting()
+                || view.identity.auto_delete
+                || view.effective_settings().expires_ms > 0
         });
         self.passing = passing.map(|view| view.queue).collect();
         let after = self.snapshot();
@@ -94,6 +99,7 @@ impl World {
         let crowded = licence.publishes || licence.replays || moves_in;
         let Some(after) = after else {
             let may = match view.status {
+                Status::Ready if licence.bounds => true,
                 Status::Ready | Status::Delayed => expired || crowded || licence.removes || licence.restarts,
                 Status::Leased => ended || licence.removes,
                 Status::Dead => licence.removes || licence.replays,
@@ -108,7 +114,7 @@ impl World {
             }
             (Status::Delayed, Status::Delayed) => true,
             (Status::Ready, Status::Leased) => delivered,
-            (Status::Ready, Status::Dead) => expired || crowded,
+            (Status::Ready, Status::Dead) => expired || crowded || licence.bounds,
             (Status::Delayed, Status::Ready) => due,
             (Status::Delayed, Status::Leased) => due && delivered,
             (Status::Delayed, Status::Dead) => expired || (due && crowded),
@@ -139,6 +145,7 @@ impl World {
 
     pub(super) fn judge_leases(&self, after: &Snapshot, step: &Step, late: &BTreeSet<(QueueId, Seq)>) {
         for queue in self.watch.broker.all_views(self.watch.now) {
+            let settings = queue.effective_settings();
             let here = || after.iter().filter(|((id, _), _)| *id == queue.queue).map(|(_, view)| view);
             let leased = here().filter(|view| view.status == Status::Leased).count() as u64;
             let lane = |view: &MessageView| {
@@ -148,7 +155,7 @@ impl World {
                 let lane = lane(view);
                 lane.max_active > 0 && lane.leased >= u64::from(lane.max_active)
             };
-            let full = queue.settings.max_active > 0 && leased >= u64::from(queue.settings.max_active);
+            let full = settings.max_active > 0 && leased >= u64::from(settings.max_active);
             let given: Vec<&Delivery> = step
                 .effects
                 .iter()
@@ -160,7 +167,7 @@ impl World {
             assert!(!self.held || given.is_empty(), "leases were held");
             for delivery in &given {
                 let Some(view) = after.get(&(queue.queue, delivery.receipt.seq)) else { continue };
-                let cap = u64::from(queue.settings.max_active);
+                let cap = u64::from(settings.max_active);
                 assert!(cap == 0 || leased <= cap, "over the cap of {cap}");
                 assert!(
                     lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active),
@@ -173,14 +180,14 @@ impl World {
                         "{view:?} went before {other:?} of its lane"
                     );
                     let outranks = lane(other).level > lane(view).level;
-                    let strict = queue.settings.picker == PickerKind::Strict;
+                    let strict = settings.picker == PickerKind::Strict;
                     assert!(
                         !strict || !outranks || capped(other),
                         "{view:?} went before {other:?}, which outranks it"
                     );
                 }
             }
-            if queue.settings.picker == PickerKind::Strict {
+            if settings.picker == PickerKind::Strict {
                 let seqs = || given.iter().map(|delivery| (queue.queue, delivery.receipt.seq));
                 let has_gone = seqs().any(|at| !after.contains_key(&at));
                 let views: Vec<&MessageView> =
@@ -193,7 +200,7 @@ impl World {
                 let better = self.takers.iter().find(|(id, taker)| {
                     taker.priority > got.priority
                         && (taker.vhost, &taker.queue) == (got.vhost, &got.queue)
-                        && !queue.settings.single_active_consumer
+                        && !settings.single_active_consumer
                         && self.has_window(**id, taker, after, 0)
                 });
                 assert!(better.is_none(), "{got:?} was served and {better:?} had room");
@@ -274,7 +281,7 @@ impl World {
 
     /// Where one is served alone, one was.
     pub(super) fn judge_single(&self, queue: &QueueView, given: &[&Delivery]) {
-        if queue.settings.single_active_consumer {
+        if queue.effective_settings().single_active_consumer {
             let stays =
                 |delivery: &&&Delivery| self.takers.get(&delivery.consumer).is_some_and(|taker| taker.stays);
             let served: BTreeSet<ConsumerId> =

@@ -65,6 +65,8 @@ pub(super) struct Licence {
     pub(super) cancels: bool,
     pub(super) extends: bool,
     pub(super) restarts: bool,
+    /// Limits are new, and what is over them goes.
+    pub(super) bounds: bool,
 }
 
 impl World {
@@ -106,7 +108,8 @@ impl World {
             view.place = self.watch.first_place(view.place);
             picture.push(format!("{view:?}"));
         }
-        let lanes = self.watch.broker.all_views(self.watch.now).map(|view| format!("{:?}", view.lanes));
+        let lanes = self.watch.broker.all_views(self.watch.now);
+        let lanes = lanes.map(|view| format!("{:?} {:?} {:?}", view.lanes, view.policy, view.ruled));
         picture.extend(lanes);
         let leases = self.deliveries.iter().map(|given| (given.consumer, given.receipt, given.count));
         picture.extend(leases.map(|lease| format!("{lease:?}")));
@@ -142,7 +145,7 @@ impl World {
 
     pub(super) fn dead_letters_what_it_refuses(&self) -> bool {
         let mut views = self.watch.broker.all_views(self.watch.now);
-        views.any(|view| view.settings.overflow == Overflow::RejectDeadLetter)
+        views.any(|view| view.effective_settings().overflow == Overflow::RejectDeadLetter)
     }
 
     pub(super) fn ask_by(
@@ -371,6 +374,18 @@ impl World {
             }
             Op::Unbind { queue, key } => {
                 let _ = self.ask(Command::Unbind(binding(*queue, key)), &Licence::default());
+            }
+            Op::SetPolicy { kind, name, policy } => {
+                let (kind, name, policy) = (*kind, POLICIES[*name].into(), policy.clone());
+                let licence = Licence { bounds: true, ..Licence::default() };
+                let set = self.ask(Command::SetPolicy { kind, name, policy }, &licence);
+                let is_there = self.watch.broker.topology(self.vhost).is_ok();
+                assert_eq!(set, if is_there { Ok(Reply::Done) } else { Err(Refusal::NoSuchVhost) });
+            }
+            Op::RemovePolicy { kind, name } => {
+                let licence = Licence { bounds: true, ..Licence::default() };
+                let (kind, name) = (*kind, POLICIES[*name].into());
+                let _ = self.ask(Command::RemovePolicy { kind, name }, &licence);
             }
             Op::Wait { ms } => {
                 let before = self.snapshot();

@@ -1,0 +1,194 @@
+//! Settings that change while messages wait: each stands where its priority and its age put it under the new ones.
+
+use std::sync::Arc;
+
+use super::{Queue, key_index};
+use crate::command::Step;
+use crate::entries::Slot;
+use crate::fact::Fact;
+use crate::ids::Seq;
+use crate::lane::Lanes;
+use crate::message::Settled;
+use crate::picker::Picker;
+use crate::policy::Ruled;
+use crate::priority::Scheme;
+use crate::refusal::Refusal;
+use crate::run::{Run, RunId};
+use crate::settings::{DeadLetterTo, Order, Overflow, Settings};
+
+impl Queue {
+    /// Whether changing to these settings would leave messages misunderstood. Its own scheme is fixed; that of a policy maps what
+    /// comes from now on, and means by a number what its own means.
+    ///
+    /// # Errors
+    /// [`Refusal::SettingFixed`] with the key, [`Refusal::TooManyLanes`].
+    pub(crate) fn check_settings(&self, ruled: &Ruled) -> Result<(), Refusal> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let (own, new) = (self.own(), ruled.own.as_ref().unwrap_or(&ruled.settings));
+        if new.scheme != own.scheme {
+            return Err(Refusal::SettingFixed("scheme"));
+        }
+        if new.last_value != own.last_value {
+            return Err(Refusal::SettingFixed("last_value"));
+        }
+        match (&ruled.settings.order, &self.settings.order) {
+            (Order::Priority, Order::Priority) => Ok(()),
+            (Order::Priority, _) => self.check_lane_count(),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_lane_count(&self) -> Result<(), Refusal> {
+        let mut priorities = std::collections::BTreeSet::new();
+        for (_, message) in self.messages_from(Seq(0)) {
+            priorities.insert(message.priority);
+            if priorities.len() > crate::LANES_MAX {
+                return Err(Refusal::TooManyLanes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this holds already.
+    pub(crate) fn is_ruled(&self, ruled: &Ruled) -> bool {
+        let Ruled { settings, own, policy, operator_policy, without_effect } = ruled;
+        (settings, own) == (&self.settings, &self.own)
+            && (policy, operator_policy) == (&self.policy, &self.operator_policy)
+            && *without_effect == self.without_effect
+    }
+
+    /// Something else holds from now on. Where that means other lanes, what waits in runs is fetched.
+    pub(crate) fn rule(&mut self, ruled: Ruled) {
+        if self.take_rules(ruled) {
+            self.bring_all();
+            // What cannot be read.
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            let runs: Vec<Run> = runs.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
+            self.change_lanes();
+            for run in runs {
+                self.enter_run(&run.record());
+            }
+        }
+    }
+
+    /// The same during a recovery. What waits in runs stays there: which of them were fetched is said by facts. Until it is over,
+    /// runs of a lane may overlap.
+    pub(crate) fn fold_rule(&mut self, ruled: Ruled) {
+        if self.take_rules(ruled) {
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            let mut strays = Vec::new();
+            for id in runs {
+                self.settle_down(id);
+                let run = self.remove_run(id).expect("it was just there");
+                strays.push((Arc::clone(&self.lanes.lane(run.lane).name), run.record()));
+            }
+            self.change_lanes();
+            for (left, record) in strays {
+                self.strays.insert(record.run, left);
+                self.add_run(&record);
+            }
+        }
+    }
+
+    /// A run is of the lane that it is in, if it was a stray: counted as if each of its messages had moved there.
+    pub(crate) fn settle_down(&mut self, id: RunId) {
+        if let (Some(left), Some(run)) = (self.strays.remove(&id), self.runs.get(&id)) {
+            for _ in 0..run.waiting() {
+                self.lanes.count_moved(&left, run.lane);
+            }
+        }
+    }
+
+    /// After a recovery: that these runs were fetched was on its way to the disk when the broker ended.
+    pub(crate) fn bring_strays(&mut self) {
+        for id in self.strays.keys().copied().collect::<Vec<_>>() {
+            self.bring_run(id);
+            self.settle_down(id);
+        }
+    }
+
+    /// True: its lanes are other ones now.
+    fn take_rules(&mut self, ruled: Ruled) -> bool {
+        let Ruled { settings, own, policy, operator_policy, without_effect } = ruled;
+        (self.policy, self.operator_policy, self.without_effect) = (policy, operator_policy, without_effect);
+        self.own = own;
+        let before = std::mem::replace(&mut self.settings, settings);
+        self.roster.set_single(self.settings.single_active_consumer);
+        if before.last_value != self.settings.last_value {
+            self.by_key = key_index(&self.settings, self.seed);
+        }
+        if before.picker != self.settings.picker {
+            self.picker = Picker::new(&self.settings.picker);
+        }
+        let is_same = has_lanes_of(&before, &self.settings);
+        if is_same {
+            self.lanes.apply_settings(&self.settings);
+        }
+        !is_same
+    }
+
+    fn change_lanes(&mut self) {
+        let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
+        for slot in &slots {
+            self.detach(*slot);
+        }
+        let lanes = Lanes::new(&self.settings);
+        let before = std::mem::replace(&mut self.lanes, lanes);
+        let left: Vec<u16> = slots.iter().map(|slot| self.entries[*slot].lane).collect();
+        self.picker.ranks_changed(None);
+        for slot in &slots {
+            self.enter_lane(*slot);
+            // At once: a lane with nothing in it may give way to another.
+            self.attach(*slot);
+        }
+        self.lanes.inherit(&before);
+        for (slot, left) in slots.into_iter().zip(left) {
+            self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
+        }
+    }
+
+    /// Comes within the limits of a policy that is new: the least urgent messages go, of them the oldest first. Where its own limits
+    /// are lowered nothing is dropped before the next message comes.
+    pub(crate) fn evict_all(&mut self, step: &mut Step) {
+        while self.settings.overflow == Overflow::Evict && self.is_over(self.waiting, self.waiting_bytes) {
+            let Some(least) = self.lanes.ready().last() else { return };
+            if self.evict_run(least, step) {
+                continue;
+            }
+            let victim = self.load(least, 1).then(|| self.lanes.at_rank(least).head(&self.entries));
+            let Some(victim) = victim.flatten() else { return };
+            self.let_pay(victim, step);
+        }
+    }
+
+    /// Drops the oldest messages of a lane at once, if they are all that waits in a run, and nobody wants them. False: they are not.
+    fn evict_run(&mut self, rank: usize, step: &mut Step) -> bool {
+        let lane = self.lanes.at_rank(rank);
+        let Some((_, id)) = lane.runs.first().copied() else { return false };
+        let run = &self.runs[&id];
+        let head = lane.head(&self.entries).map(|slot| self.entries[slot].message.seq);
+        let is_oldest = head.is_none_or(|head| head > run.last);
+        let is_dropped =
+            !self.settings.dead_letter_evicted || self.settings.dead_letter == DeadLetterTo::Drop;
+        let is_over_without = self.is_over(self.waiting - run.waiting(), self.waiting_bytes - run.bytes);
+        if !(is_oldest && is_dropped && is_over_without) {
+            return false;
+        }
+        self.settle_run(id, Settled::Evicted, step);
+        step.facts.push(Fact::RunSettled { queue: self.id, run: id, how: Settled::Evicted });
+        true
+    }
+}
+
+/// Whether these settings make the same lanes for the same priorities, of the same names.
+fn has_lanes_of(before: &Settings, now: &Settings) -> bool {
+    let are_numbered = |settings: &Settings| matches!(settings.scheme, Scheme::Max(_));
+    before.order == now.order
+        && match &now.order {
+            Order::Fifo => true,
+            Order::Priority => before.scheme == now.scheme || (are_numbered(before) && are_numbered(now)),
+            Order::Lanes(_) => before.scheme == now.scheme,
+        }
+}
