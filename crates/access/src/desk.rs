@@ -10,11 +10,12 @@ use std::sync::Arc;
 use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, LeaseRequest,
-    LeasedMessage, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Refused, Select, Snapshot,
+    LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Refused, Select,
+    Snapshot,
 };
 use overtake_lane::{
-    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, QueueView, Receipt, Refusal,
-    Settings, Status,
+    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
+    QueueView, Receipt, Refusal, Settings, Status,
 };
 use serde_json::{Value, json};
 
@@ -222,6 +223,39 @@ impl Desk {
         Ok(())
     }
 
+    // ---- policies ----
+
+    /// The policies of a kind, by name. Everybody who may look around here.
+    pub async fn policies(&self, kind: PolicyKind) -> Done<NamedPolicies> {
+        self.must_look()?;
+        Ok(self.engine.policies(kind).await?)
+    }
+
+    /// Sets a policy. Policymakers; an operator's administrators.
+    pub async fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Done<()> {
+        let before = self.must_rule(kind, name).await?;
+        let after = json!(policy);
+        self.engine.set_policy(kind, name, policy).await?;
+        self.record(by_kind(kind, "policy.set", "operator_policy.set"), name, before, after);
+        Ok(())
+    }
+
+    /// Removes a policy. As to set one.
+    pub async fn remove_policy(&self, kind: PolicyKind, name: &str) -> Done<()> {
+        let before = self.must_rule(kind, name).await?;
+        self.engine.remove_policy(kind, name).await?;
+        self.record(by_kind(kind, "policy.remove", "operator_policy.remove"), name, before, Value::Null);
+        Ok(())
+    }
+
+    /// Whether one may set policies of this kind here. Answers how the one of that name is now.
+    async fn must_rule(&self, kind: PolicyKind, name: &str) -> Done<Value> {
+        self.who.must_have(by_kind(kind, Tag::Policymaker, Tag::Administrator))?;
+        self.who.must_enter(&self.vhost)?;
+        let before = self.engine.policies(kind).await?.into_iter().find(|(there, _)| **there == *name);
+        Ok(before.map(|(_, policy)| json!(policy)).unwrap_or_default())
+    }
+
     // ---- messages on their way ----
 
     /// Publishes all or none. Write each exchange and queue.
@@ -364,6 +398,14 @@ impl Desk {
             self.gate.record(Deed::of(Some(&self.who), "store.snapshot", ""));
         }
         Ok(taken)
+    }
+}
+
+/// For a user's policy one, for an operator's another.
+fn by_kind<T>(kind: PolicyKind, user: T, operator: T) -> T {
+    match kind {
+        PolicyKind::User => user,
+        PolicyKind::Operator => operator,
     }
 }
 

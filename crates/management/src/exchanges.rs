@@ -33,7 +33,8 @@ pub(crate) fn meant(name: &str) -> &str {
 
 /// The one that has no name and is nowhere else listed.
 fn nameless() -> ExchangeView {
-    ExchangeView { name: "".into(), settings: ExchangeSettings::new(ExchangeKind::Direct), bindings: 0 }
+    let settings = ExchangeSettings::new(ExchangeKind::Direct);
+    ExchangeView { name: "".into(), settings, bindings: 0, policy: None, alternate: None }
 }
 
 /// Every exchange that may be seen at a desk, the nameless one first.
@@ -53,7 +54,7 @@ fn shown(vhost: &str, exchange: &ExchangeView) -> Value {
         "auto_delete": settings.auto_delete,
         "internal": settings.internal,
         "arguments": tables::remembered(&settings.arguments),
-        "policy": null,
+        "policy": exchange.policy,
         "user_who_performed_action": "",
     })
 }

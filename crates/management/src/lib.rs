@@ -26,6 +26,7 @@ mod metrics;
 mod options;
 mod paging;
 mod parameters;
+mod policies;
 mod problem;
 mod process;
 mod properties;
@@ -83,6 +84,7 @@ fn all() -> Routes {
         sockets::routes,
         consumers::routes,
         parameters::routes,
+        policies::routes,
         definitions::routes,
         health::routes,
         metrics::routes,

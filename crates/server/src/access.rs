@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use overtake_access::{
-    Account, Change, DEFAULT_VHOST, Denied, Gate, Identity, NoGate, NotChanged, Permission, Tag,
+    Account, Change, DEFAULT_VHOST, Denied, Desks, Gate, Identity, NoGate, NotChanged, Permission, Tag,
 };
 use overtake_amqp_session::Rights;
 use overtake_engine::rights::Need;
 use overtake_engine::{Clock, Engine, SystemClock};
+use overtake_management::definitions;
 
 use crate::ServeError;
 use crate::config::Config;
@@ -66,6 +67,21 @@ async fn make_administrator(config: &Config, gate: &Gate) -> Result<(), ServeErr
         NotChanged::Failed(failure) => ServeError::Stopped { why: failure.to_string() },
         NotChanged::Unchangeable(why) => unusable(why.to_string()),
     })
+}
+
+/// Imports the definitions that the configuration names, if it does.
+pub(crate) async fn load_definitions(config: &Config, desks: &Desks) -> Result<(), ServeError> {
+    let path = &config.access.load_definitions.value;
+    if path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let cannot = |why: String| ServeError::Definitions { path: path.clone(), why };
+    let file = std::fs::read(path).map_err(|error| cannot(error.to_string()))?;
+    let changes = definitions::load(desks, &file).await.map_err(|not| cannot(not.to_string()))?;
+    for change in &changes {
+        tracing::info!("definitions: {change}");
+    }
+    Ok(())
 }
 
 /// Beyond this machine nobody is served while guest is the only administrator: whoever could reach it could do nothing, or worse,

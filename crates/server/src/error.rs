@@ -77,6 +77,13 @@ pub enum ServeError {
         /// Where it would be reached.
         address: SocketAddr,
     },
+    /// The definitions to load cannot be.
+    Definitions {
+        /// Their file.
+        path: PathBuf,
+        /// Why not, with the place.
+        why: String,
+    },
     /// The audit file cannot be written.
     AuditFile {
         /// Its path.
@@ -147,6 +154,9 @@ impl ServeError {
             Self::NoAdministrator { .. } => {
                 "name one with --admin-user and --admin-password-file, or listen on 127.0.0.1 and make one: overtake user put NAME --tag administrator".to_owned()
             }
+            Self::Definitions { .. } => {
+                "nothing of it was declared: correct the file, or leave --load-definitions out".to_owned()
+            }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
@@ -211,6 +221,9 @@ impl fmt::Display for ServeError {
                 f,
                 "{address} can be reached from other machines, and the only administrator, guest, comes from this one only"
             ),
+            Self::Definitions { path, why } => {
+                write!(f, "cannot load the definitions in {}: {why}", path.display())
+            }
             Self::AuditFile { path, error } => {
                 write!(f, "cannot write the audit file {}: {error}", path.display())
             }

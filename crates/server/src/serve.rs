@@ -104,9 +104,10 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
     let gate = Arc::new(access::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?);
-    access::check_reach(&addresses, &gate)?;
-
     let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
+    // They may bring the administrator.
+    access::load_definitions(config, &desks).await?;
+    access::check_reach(&addresses, &gate)?;
     let connections = Connections::default();
     let management = management::router(config, desks, connections.clone(), &addresses);
     let serving = Serving::start(config, listening, tls.as_ref(), &engine, &gate, management, connections);

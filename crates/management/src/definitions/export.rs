@@ -2,15 +2,16 @@
 
 use overtake_access::Desk;
 use overtake_amqp_session::arguments::kind_name;
-use overtake_lane::QueueView;
+use overtake_lane::{PolicyKind, QueueView};
 use serde_json::{Value, json};
 
+use super::plan::OPERATOR_POLICY;
 use crate::ask::Ask;
 use crate::options::RABBITMQ_VERSION;
 use crate::problem::Problem;
 use crate::queues::QueuePut;
 use crate::users::every_permission;
-use crate::{bindings, parameters, queues, tables, users};
+use crate::{bindings, parameters, policies, queues, tables, users};
 
 /// All there is.
 pub(super) async fn whole(ask: &Ask) -> Result<Value, Problem> {
@@ -31,6 +32,7 @@ pub(super) async fn whole(ask: &Ask) -> Result<Value, Problem> {
         })
     });
     let all = parameters::read(&**ask.app.engine()).await?;
+    let parameters = [parameters::of_components(&all), objects.operator_policies].concat();
     Ok(json!({
         "rabbit_version": RABBITMQ_VERSION,
         "rabbitmq_version": RABBITMQ_VERSION,
@@ -43,9 +45,9 @@ pub(super) async fn whole(ask: &Ask) -> Result<Value, Problem> {
         "vhosts": described.collect::<Vec<_>>(),
         "permissions": every_permission(ask, None),
         "topic_permissions": [],
-        "parameters": parameters::of_components(&all),
+        "parameters": parameters,
         "global_parameters": parameters::globals(&all),
-        "policies": [],
+        "policies": objects.policies,
         "queues": objects.queues,
         "exchanges": objects.exchanges,
         "bindings": objects.bindings,
@@ -72,8 +74,8 @@ pub(super) async fn one_vhost(ask: &Ask, vhost: &str) -> Result<Value, Problem> 
         "description": settings.description,
         "default_queue_type": "classic",
         "limits": [],
-        "parameters": placeless(here),
-        "policies": [],
+        "parameters": placeless([here, objects.operator_policies].concat()),
+        "policies": placeless(objects.policies),
         "queues": placeless(objects.queues),
         "exchanges": placeless(objects.exchanges),
         "bindings": placeless(objects.bindings),
@@ -116,11 +118,21 @@ struct Objects {
     queues: Vec<Value>,
     exchanges: Vec<Value>,
     bindings: Vec<Value>,
+    policies: Vec<Value>,
+    operator_policies: Vec<Value>,
 }
 
 impl Objects {
     async fn gather(&mut self, desk: &Desk) -> Result<(), Problem> {
         let vhost = desk.vhost();
+        for (name, policy) in desk.policies(PolicyKind::User).await? {
+            self.policies.push(policies::shown(vhost, &name, &policy));
+        }
+        for (name, policy) in desk.policies(PolicyKind::Operator).await? {
+            let value = json!(policy);
+            let defined = json!({"component": OPERATOR_POLICY, "vhost": vhost, "name": name, "value": value});
+            self.operator_policies.push(defined);
+        }
         for queue in queues::all(desk).await?.iter().filter(|queue| !queue.identity.exclusive) {
             self.queues.push(queue_defined(vhost, queue));
         }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::bindings::BindingPut;
 use crate::exchanges::ExchangePut;
+use crate::policies::PolicyPut;
 use crate::problem::Problem;
 use crate::queues::QueuePut;
 use crate::users::{PermissionPut, UserPut};
@@ -21,7 +22,7 @@ pub struct Definitions {
     pub(crate) topic_permissions: Vec<Value>,
     pub(crate) global_parameters: Vec<GlobalDefined>,
     pub(crate) parameters: Vec<ParameterDefined>,
-    pub(crate) policies: Vec<Value>,
+    pub(crate) policies: Vec<Placed<PolicyPut>>,
     pub(crate) exchanges: Vec<Placed<ExchangePut>>,
     pub(crate) queues: Vec<Placed<QueuePut>>,
     pub(crate) bindings: Vec<BindingDefined>,

@@ -35,6 +35,9 @@ impl Plan {
 
     async fn declare(&self, vhosts: &BTreeMap<String, Connection>) -> Result<(), Problem> {
         let inside = |vhost: &str| vhosts.get(vhost).ok_or_else(Problem::not_found);
+        for (vhost, kind, name, policy) in &self.policies {
+            inside(vhost)?.set_policy(*kind, name, policy.clone()).await?;
+        }
         for (vhost, name, settings) in &self.exchanges {
             inside(vhost)?.declare_exchange(name, settings.clone()).await?;
         }

@@ -9,17 +9,20 @@ use overtake_access::{Account, Change, Desks, Directory, Identity, Tag};
 use overtake_amqp_session::{arguments, differs};
 use overtake_engine::{DeclareQueue, Engine};
 use overtake_lane::{
-    Binding, Destination, ExchangeSettings, ExchangeView, MetadataEntry, QueueView, VhostId, VhostSettings,
-    check_name,
+    Binding, Destination, ExchangeSettings, ExchangeView, MetadataEntry, Policy, PolicyKind, QueueView,
+    VhostId, VhostSettings, check_name,
 };
 use serde_json::Value;
 
 use super::file::{BindingDefined, Definitions, DestinationType, Placed};
 use crate::exchanges::ExchangePut;
 use crate::parameters;
+use crate::policies::PolicyPut;
 use crate::problem::Problem;
 use crate::queues::QueuePut;
 
+/// As what RabbitMQ writes operators' policies down.
+pub(super) const OPERATOR_POLICY: &str = "operator_policy";
 /// Queues asked for at once.
 const PAGE: usize = 1_000;
 
@@ -29,6 +32,7 @@ pub struct Plan {
     pub(super) vhosts: Vec<(String, VhostSettings)>,
     pub(super) people: Vec<Change>,
     pub(super) parameters: Vec<MetadataEntry>,
+    pub(super) policies: Vec<(String, PolicyKind, String, Policy)>,
     pub(super) exchanges: Vec<(String, String, ExchangeSettings)>,
     pub(super) queues: Vec<(String, String, DeclareQueue)>,
     pub(super) bindings: Vec<(String, Binding)>,
@@ -56,17 +60,22 @@ impl Plan {
         let engine = desks.engine(who, Tag::Administrator)?;
         let mut there = There::look(engine, desks).await?;
         let mut plan = Self::default();
-        refuse(
-            &definitions.policies,
-            "policies",
-            "this version knows no policies: set arguments of queues instead",
-        )?;
         let none = "there are no rights to topics here, and without them more would be allowed than before";
         refuse(&definitions.topic_permissions, "topic_permissions", none)?;
         plan.vhosts(definitions, &mut there)?;
         plan.users(definitions, &there)?;
         plan.permissions(definitions, &there)?;
         plan.parameters(definitions, &there, into)?;
+        for (at, policy) in definitions.policies.iter().enumerate() {
+            let planned = plan.policy(
+                PolicyKind::User,
+                &policy.name,
+                vhost_of(policy.vhost.as_deref(), into),
+                &policy.what,
+                &there,
+            );
+            placed("policies", at, planned)?;
+        }
         for (at, exchange) in definitions.exchanges.iter().enumerate() {
             placed("exchanges", at, plan.exchange(exchange, &mut there, into))?;
         }
@@ -150,6 +159,13 @@ impl Plan {
         for (at, defined) in definitions.parameters.iter().enumerate() {
             let vhost = placed("parameters", at, vhost_of(defined.vhost.as_deref(), into))?;
             placed("parameters", at, there.vhost(vhost))?;
+            if defined.component == OPERATOR_POLICY {
+                let said = serde_json::from_value(defined.value.clone()).map_err(Problem::bad);
+                let said: PolicyPut = placed("parameters", at, said)?;
+                let planned = self.policy(PolicyKind::Operator, &defined.name, Ok(vhost), &said, there);
+                placed("parameters", at, planned)?;
+                continue;
+            }
             let entry = parameters::entry(&defined.component, vhost, &defined.name, &defined.value);
             self.parameter(entry, there, &defined.name);
         }
@@ -161,6 +177,24 @@ impl Plan {
             self.changes_to(format_args!("parameter {name}"));
             self.parameters.push(entry);
         }
+    }
+
+    fn policy(
+        &mut self,
+        kind: PolicyKind,
+        name: &str,
+        vhost: Result<&str, Problem>,
+        said: &PolicyPut,
+        there: &There,
+    ) -> Result<(), Problem> {
+        let vhost = vhost?;
+        check_name(name).map_err(Problem::bad)?;
+        let policy = said.policy(kind)?;
+        if there.vhost(vhost)?.policies.get(&(kind, name.to_owned())) != Some(&policy) {
+            self.changes_to(format_args!("policy {name} in {vhost}"));
+            self.policies.push((vhost.to_owned(), kind, name.to_owned(), policy));
+        }
+        Ok(())
     }
 
     fn exchange(
@@ -186,7 +220,9 @@ impl Plan {
             )));
         }
         check_name(name).map_err(Problem::bad)?;
-        let view = ExchangeView { name: name.into(), settings: settings.clone(), bindings: 0 };
+        let alternate = settings.alternate.clone();
+        let (name_of, of) = (name.into(), settings.clone());
+        let view = ExchangeView { name: name_of, settings: of, bindings: 0, policy: None, alternate };
         here.exchanges.insert(name.to_owned(), view);
         self.changes_to(format_args!("exchange {name} in {vhost}"));
         self.exchanges.push((vhost.to_owned(), name.to_owned(), settings));
@@ -274,6 +310,7 @@ struct There {
 #[derive(Default)]
 struct Here {
     settings: VhostSettings,
+    policies: BTreeMap<(PolicyKind, String), Policy>,
     exchanges: BTreeMap<String, ExchangeView>,
     queues: BTreeMap<String, Option<QueueView>>,
     bindings: BTreeSet<Binding>,
@@ -318,6 +355,10 @@ impl Here {
     ) -> Result<Self, Problem> {
         let engine = engine.in_vhost(vhost);
         let mut here = Self { settings, ..Self::default() };
+        for kind in [PolicyKind::User, PolicyKind::Operator] {
+            let policies = engine.policies(kind).await?.into_iter();
+            here.policies.extend(policies.map(|(name, policy)| ((kind, name.to_string()), policy)));
+        }
         for exchange in engine.exchanges().await? {
             here.bindings.extend(engine.bindings(&exchange.name).await?);
             here.exchanges.insert(exchange.name.to_string(), exchange);

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, done, put};
 use crate::ask::Ask;
+use crate::policies::Definitions;
 use crate::problem::Problem;
 use crate::routes::Routes;
 use crate::{bindings, lenient, messages, paging, tables};
@@ -53,7 +54,8 @@ async fn list(ask: Ask) -> Answer {
     let mut items = Vec::new();
     for desk in ask.desks().await? {
         let queues = all(&desk).await?;
-        items.extend(queues.iter().map(|queue| view::shown(&ask.app, desk.vhost(), queue)));
+        let policies = Definitions::look(&desk).await?;
+        items.extend(queues.iter().map(|queue| view::shown(&ask.app, desk.vhost(), queue, &policies)));
     }
     paging::list(&ask, items)
 }
@@ -62,7 +64,7 @@ async fn show(ask: Ask) -> Answer {
     ask.app.watch();
     let desk = ask.desk().await?;
     let queue = desk.queue(ask.named("name")).await?;
-    let mut item = view::shown(&ask.app, desk.vhost(), &queue);
+    let mut item = view::shown(&ask.app, desk.vhost(), &queue, &Definitions::look(&desk).await?);
     let connected = ask.app.connections.look().await;
     let consumers = crate::consumers::all(&ask.app, &connected, std::slice::from_ref(&queue), desk.vhost());
     item["consumer_details"] = consumers.into();

@@ -4,11 +4,12 @@ use overtake_lane::{LaneView, QueueView};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::policies::Definitions;
 use crate::rates::Counts;
 use crate::tables;
 
 /// A queue as it is now. Delayed messages wait, so they count as ready; dead letters that are kept are ours alone.
-pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView) -> Value {
+pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Definitions) -> Value {
     let counts = Counts::of(queue);
     let samples = app.rates.queue(queue.queue);
     let sum = |number: fn(&LaneView) -> u64| queue.lanes.iter().map(number).sum::<u64>();
@@ -25,9 +26,9 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView) -> Value {
         "auto_delete": queue.identity.auto_delete,
         "exclusive": queue.identity.exclusive,
         "arguments": tables::remembered(&queue.identity.arguments),
-        "policy": null,
-        "operator_policy": null,
-        "effective_policy_definition": {},
+        "policy": queue.policy,
+        "operator_policy": queue.operator_policy,
+        "effective_policy_definition": policies.effective(queue),
         "consumers": counts.consumers,
         "consumer_capacity": capacity,
         "consumer_utilisation": capacity,

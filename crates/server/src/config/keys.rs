@@ -156,6 +156,8 @@ settings! {
         admin_user ("admin-user"): String = String::new();
         #[doc = "The file with the password of that administrator; a line break at its end does not count."]
         admin_password_file ("admin-password-file"): PathBuf = PathBuf::new();
+        #[doc = "A file of definitions, ours or RabbitMQ's, that is imported at each start: what is there and the same stays as it is. Empty: none."]
+        load_definitions ("load-definitions"): PathBuf = PathBuf::new();
         #[doc = "A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only."]
         audit_file ("audit-file"): PathBuf = PathBuf::new();
     }
