@@ -33,7 +33,13 @@ pub(crate) fn meant(name: &str) -> &str {
 
 /// The one that has no name and is nowhere else listed.
 fn nameless() -> ExchangeView {
-    ExchangeView { name: "".into(), settings: ExchangeSettings::new(ExchangeKind::Direct), bindings: 0 }
+    ExchangeView {
+        name: "".into(),
+        settings: ExchangeSettings::new(ExchangeKind::Direct),
+        bindings: 0,
+        policy: None,
+        alternate: None,
+    }
 }
 
 /// Every exchange that may be seen at a desk, the nameless one first.

@@ -186,7 +186,13 @@ impl Plan {
             )));
         }
         check_name(name).map_err(Problem::bad)?;
-        let view = ExchangeView { name: name.into(), settings: settings.clone(), bindings: 0 };
+        let view = ExchangeView {
+            name: name.into(),
+            settings: settings.clone(),
+            bindings: 0,
+            policy: None,
+            alternate: settings.alternate.clone(),
+        };
         here.exchanges.insert(name.to_owned(), view);
         self.changes_to(format_args!("exchange {name} in {vhost}"));
         self.exchanges.push((vhost.to_owned(), name.to_owned(), settings));
