@@ -150,3 +150,18 @@ async fn what_is_there_and_differs_is_not_overwritten() {
     let expect = "queues[0]: inequivalent arg 'x-max-priority' for queue 'shop.orders' in vhost 'prod'";
     assert!(reply.reason().starts_with(expect), "{}", reply.text);
 }
+
+#[tokio::test]
+async fn a_queue_that_arguments_do_not_describe_moves_over_with_its_settings() {
+    use overtake_engine::Engine;
+    use overtake_lane::{Scheme, Settings};
+    let (one, other) = (World::new().await, World::new().await);
+    let settings = Settings { scheme: Scheme::Named, max_active: 7, ..Settings::default() };
+    one.engine.declare_queue("q", settings.clone()).await.expect("it is made");
+    let file = one.get("/api/definitions").await.expect(200).text;
+    assert!(
+        definitions::plan(&one.desks, file.as_bytes()).await.expect("it is as it is").changes().is_empty()
+    );
+    other.post("/api/definitions", &file).await.expect(204);
+    assert_eq!(other.engine.queue("q").await.expect("it is there").settings, settings);
+}

@@ -50,6 +50,8 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Dec
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "vhost" -d 'Make, list, change and delete virtual hosts'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "policy" -d 'Set, list and remove policies'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "definitions" -d 'Write all that is declared into a file, and back'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "token" -d 'Make, list and revoke tokens'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "whoami" -d 'Show who the broker takes you for'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "audit" -d 'Show what administrators did last: who, what, when, and how it was before'
@@ -701,6 +703,90 @@ complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -f -a "set" -d 'Set a policy: it holds at once for every queue whose name its pattern matches, also for those that are there'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -f -a "list" -d 'List policies'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -f -a "remove" -d 'Remove a policy: what it said holds no more'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l priority -d 'Of those that match the one with the highest priority holds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l apply-to -d 'What it is for' -r -f -a "queues\t'Queues'
+exchanges\t'Exchanges'
+all\t'Both'"
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l operator -d 'An operator policy: it bounds what users and their policies say'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l operator -d 'Operator policies'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l operator -d 'An operator policy'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -f -a "export" -d 'Write all that is declared into a file: virtual hosts, users, rights, queues, exchanges, bindings. Messages are not in it'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -f -a "import" -d 'Declare all that is in a file, also one that RabbitMQ exported. What is there and the same stays as it is'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l in -d 'Only this virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l in -d 'All of it into this virtual host: a file that was exported of one' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l dry-run -d 'Only say what would be changed'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

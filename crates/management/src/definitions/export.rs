@@ -2,11 +2,13 @@
 
 use overtake_access::Desk;
 use overtake_amqp_session::arguments::kind_name;
+use overtake_lane::QueueView;
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
 use crate::options::RABBITMQ_VERSION;
 use crate::problem::Problem;
+use crate::queues::QueuePut;
 use crate::users::every_permission;
 use crate::{bindings, parameters, queues, tables, users};
 
@@ -85,6 +87,29 @@ fn placeless(mut all: Vec<Value>) -> Vec<Value> {
     all
 }
 
+/// A queue, with all its settings where its arguments do not say them: then it was made or changed in another way.
+fn queue_defined(vhost: &str, queue: &QueueView) -> Value {
+    let said = QueuePut {
+        durable: queue.identity.durable,
+        auto_delete: queue.identity.auto_delete,
+        arguments: tables::remembered(&queue.identity.arguments).as_object().cloned().unwrap_or_default(),
+        ..QueuePut::default()
+    };
+    let mut defined = json!({
+        "name": queue.name,
+        "vhost": vhost,
+        "type": "classic",
+        "durable": said.durable,
+        "auto_delete": said.auto_delete,
+        "arguments": said.arguments,
+    });
+    let follows = said.wanted(&queue.name).and_then(|wanted| said.queue(&wanted, vhost));
+    if follows.is_ok_and(|follows| follows.settings != queue.settings) {
+        defined["settings"] = json!(queue.settings);
+    }
+    defined
+}
+
 /// What was declared in virtual hosts, but for what is always there and what goes with its connection.
 #[derive(Default)]
 struct Objects {
@@ -97,14 +122,7 @@ impl Objects {
     async fn gather(&mut self, desk: &Desk) -> Result<(), Problem> {
         let vhost = desk.vhost();
         for queue in queues::all(desk).await?.iter().filter(|queue| !queue.identity.exclusive) {
-            self.queues.push(json!({
-                "name": queue.name,
-                "vhost": vhost,
-                "type": "classic",
-                "durable": queue.identity.durable,
-                "auto_delete": queue.identity.auto_delete,
-                "arguments": tables::remembered(&queue.identity.arguments),
-            }));
+            self.queues.push(queue_defined(vhost, queue));
         }
         for exchange in desk.exchanges().await?.iter().filter(|exchange| !exchange.name.starts_with("amq.")) {
             let settings = &exchange.settings;

@@ -207,7 +207,7 @@ impl Plan {
     ) -> Result<(), Problem> {
         let (name, vhost) = (&*defined.name, vhost_of(defined.vhost.as_deref(), into)?);
         let wanted = defined.what.wanted(name)?;
-        let queue = arguments::queue(&wanted, vhost)?;
+        let queue = defined.what.queue(&wanted, vhost)?;
         let here = there.vhost_mut(vhost)?;
         match here.queues.get(name) {
             Some(Some(is)) if is.settings == queue.settings && is.identity.is_same(&queue.identity) => Ok(()),

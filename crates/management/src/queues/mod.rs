@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, NotDone, Tag};
 use overtake_amqp::connection as amqp;
 use overtake_amqp_session::{arguments, differs};
-use overtake_engine::{DeleteOnly, Failure};
-use overtake_lane::{QueueView, Refusal};
+use overtake_engine::{DeclareQueue, DeleteOnly, Failure};
+use overtake_lane::{QueueView, Refusal, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -81,11 +81,13 @@ pub(crate) struct QueuePut {
     pub(crate) exclusive: bool,
     #[serde(deserialize_with = "lenient::object")]
     pub(crate) arguments: Map<String, Value>,
+    /// All its settings, where arguments do not say them: ours.
+    pub(crate) settings: Option<Settings>,
 }
 
 impl Default for QueuePut {
     fn default() -> Self {
-        Self { durable: true, auto_delete: false, exclusive: false, arguments: Map::new() }
+        Self { durable: true, auto_delete: false, exclusive: false, arguments: Map::new(), settings: None }
     }
 }
 
@@ -104,15 +106,26 @@ impl QueuePut {
             arguments: tables::table(&self.arguments)?,
         })
     }
+
+    /// The same as the engine is asked for it.
+    pub(crate) fn queue(&self, wanted: &amqp::DeclareQueue, vhost: &str) -> Result<DeclareQueue, Problem> {
+        let mut queue = arguments::queue(wanted, vhost)?;
+        if let Some(settings) = &self.settings {
+            settings.validate().map_err(Problem::bad)?;
+            queue.settings = settings.clone();
+        }
+        Ok(queue)
+    }
 }
 
 async fn declare(ask: Ask) -> Answer {
     let (desk, name) = (ask.desk().await?, ask.named("name"));
-    let wanted = ask.body::<QueuePut>()?.wanted(name)?;
+    let said = ask.body::<QueuePut>()?;
+    let wanted = said.wanted(name)?;
     if name.starts_with("amq.") {
         return Err(Problem::denied(format_args!("queue name '{name}' contains reserved prefix 'amq.*'")));
     }
-    let queue = arguments::queue(&wanted, desk.vhost())?;
+    let queue = said.queue(&wanted, desk.vhost())?;
     match desk.declare(name, queue).await {
         Ok(declared) => put(declared.made),
         Err(NotDone::Failed(Failure::Refused(refused))) if refused.refusal == Refusal::QueueDiffers => {
