@@ -21,7 +21,7 @@ pub(crate) type Policies = BTreeMap<Key, Policy>;
 /// What a request does to them.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Sets(Key, Policy),
+    Sets(Key, Box<Policy>),
     Removes(Key),
     /// A virtual host goes, and those in it.
     Drops(VhostId),
@@ -33,7 +33,7 @@ impl Change {
         let (Some(Request::Do(command)), Some(Ok(_))) = (step.request, step.result) else { return None };
         Some(match command {
             Command::SetPolicy { kind, name, policy } => {
-                Self::Sets((step.vhost, *kind, Arc::clone(name)), (**policy).clone())
+                Self::Sets((step.vhost, *kind, Arc::clone(name)), policy.clone())
             }
             Command::RemovePolicy { kind, name } => Self::Removes((step.vhost, *kind, Arc::clone(name))),
             Command::DeleteVhost { name } => {
@@ -46,7 +46,7 @@ impl Change {
 
     pub(crate) fn apply(&self, policies: &mut Policies) {
         match self {
-            Self::Sets(key, policy) => drop(policies.insert(key.clone(), policy.clone())),
+            Self::Sets(key, policy) => drop(policies.insert(key.clone(), (**policy).clone())),
             Self::Removes(key) => drop(policies.remove(key)),
             Self::Drops(gone) => policies.retain(|(vhost, ..), _| vhost != gone),
         }

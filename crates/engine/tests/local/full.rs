@@ -3,12 +3,21 @@
 use std::sync::Arc;
 
 use overtake_engine::{Engine, LeasedMessage, LocalEngine, ManualClock};
-use overtake_lane::{MetadataEntry, Outcome, Refusal, Settings, VhostSettings};
+use overtake_lane::{
+    ApplyTo, Definition, MetadataEntry, Outcome, Pattern, Policy, PolicyKind, Refusal, Settings,
+    VhostSettings,
+};
 use overtake_store::MemoryDisk;
 
 use crate::support::{TINY, bodies, clock, message, open_disk, pull};
 
 const FILES: u64 = 6;
+
+fn policy(most: u64) -> Policy {
+    let definition = Definition { max_length: Some(1_000 + most), ..Definition::default() };
+    let pattern = Pattern::new("").expect("a pattern");
+    Policy { pattern, definition, priority: 0, apply_to: ApplyTo::All }
+}
 
 /// A disk that has room for so many files, an engine on it, and how many messages it took until it was full.
 async fn filled(settings: Settings) -> (MemoryDisk, Arc<ManualClock>, LocalEngine, u64) {
@@ -87,7 +96,7 @@ async fn a_full_disk_lets_a_queue_be_deleted() {
     panic!("there is room again, and nothing can be declared");
 }
 
-/// With many queues, the deletion of each of which is said.
+/// With many queues, the deletion of each of which is said, and many policies, of which that is not.
 #[tokio::test]
 async fn a_full_disk_lets_a_virtual_host_be_deleted() {
     let (disk, clock) = (MemoryDisk::new(1), clock());
@@ -96,7 +105,9 @@ async fn a_full_disk_lets_a_virtual_host_be_deleted() {
     let there = engine.in_vhost(engine.declare_vhost("v", VhostSettings::default()).await.expect("declared"));
     for n in 0..100 {
         there.declare_queue(&format!("q{n}"), Settings::default()).await.expect("declared");
+        there.set_policy(PolicyKind::User, &format!("p{n}"), policy(n)).await.expect("set");
     }
+    engine.set_policy(PolicyKind::User, "p", policy(7)).await.expect("set");
     disk.set_capacity(Some(disk.used().max(FILES * TINY)));
     for n in 0_u64.. {
         if there
@@ -112,12 +123,14 @@ async fn a_full_disk_lets_a_virtual_host_be_deleted() {
     }
     let more = engine.declare_vhost("w", VhostSettings::default()).await;
     assert!(more.is_ok() || more == Err(Refusal::StoreFull.into()), "{more:?}");
+    there.remove_policy(PolicyKind::User, "p0").await.expect("removed");
     engine.delete_vhost("v").await.expect("deleted");
     publish_in_time(&engine, &clock).await;
     engine.close();
     let engine = open_disk(&disk, &clock).expect("opens again");
     assert_eq!((engine.recovered().queues, engine.recovered().messages), (1, 1));
     assert!(engine.vhost("v").await.is_err());
+    assert_eq!(engine.policies(PolicyKind::User).await.expect("shown"), [("p".into(), policy(7))]);
 }
 
 #[tokio::test]
