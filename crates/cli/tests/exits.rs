@@ -280,6 +280,7 @@ fn a_configuration_that_can_be_used_is_0() {
             [access]
             admin_user = ""                            # default
             admin_password_file = ""                   # default
+            load_definitions = ""                      # default
             audit_file = ""                            # default
 
             [store]
