@@ -458,6 +458,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         [access]
         admin_user = ""                            # default
         admin_password_file = ""                   # default
+        load_definitions = ""                      # default
         audit_file = ""                            # default
 
         [store]
