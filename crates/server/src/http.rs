@@ -15,13 +15,18 @@ use overtake_access::Peer;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tower_http::normalize_path::NormalizePath;
 
 use crate::accept::{Ended, Protocol};
 use crate::tls::{HANDSHAKE, Presented};
 
+/// The routes, of which each is served with slashes behind its path, too: tools that join addresses from parts leave them there
+/// (Flower asks for `/api/queues/`).
+type Routes = NormalizePath<axum::Router>;
+
 /// How HTTP is served.
 pub(crate) struct Http {
-    routes: axum::Router,
+    routes: Routes,
     tls: Option<Presented>,
     http: http1::Builder,
 }
@@ -32,6 +37,7 @@ impl Http {
     pub(crate) fn new(routes: axum::Router, tls: Option<Presented>, header_timeout: Duration) -> Self {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+        let routes = NormalizePath::trim_trailing_slash(routes);
         Self { routes, tls, http }
     }
 }
@@ -58,14 +64,14 @@ impl Protocol for Http {
 
 /// The routes for requests from one address.
 struct From {
-    routes: TowerToHyperService<axum::Router>,
+    routes: TowerToHyperService<Routes>,
     peer: Peer,
 }
 
 impl Service<Request<Incoming>> for From {
-    type Response = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Response;
-    type Error = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Error;
-    type Future = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Future;
+    type Response = <TowerToHyperService<Routes> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Routes> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Routes> as Service<Request<Incoming>>>::Future;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer);
