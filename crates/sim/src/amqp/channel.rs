@@ -65,7 +65,7 @@ pub(super) enum Expect {
     Get { no_ack: bool, queue: Queue },
     Recover,
     Commit(Transaction),
-    Rollback(Vec<(u64, Out)>),
+    Rollback,
 }
 
 /// A queue as a client thinks of it.

@@ -146,7 +146,9 @@ impl World {
         let channel = wire.side.channels.get_mut(&number).expect("it is open");
         let transaction: Transaction = std::mem::take(&mut channel.transaction);
         if self.chance.amqp.once_in(4) {
-            channel.expect(Expect::Rollback(transaction.settled));
+            // They are out again for what is said from now on, whenever the answer comes.
+            channel.out.extend(transaction.settled);
+            channel.expect(Expect::Rollback);
             wire.say(number, tx::Rollback {});
         } else {
             channel.expect(Expect::Commit(transaction));
