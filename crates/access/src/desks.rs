@@ -1,6 +1,6 @@
 //! From what a request shows to the desk of whoever sends it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -14,9 +14,49 @@ use crate::identity::{Denied, Identity};
 use crate::office::Office;
 use crate::right::Tag;
 
-/// Where a request comes from, as the server says with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer(pub IpAddr);
+/// Who is at the other end of the connection that a request comes by, as the server says with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    address: IpAddr,
+    certificate: Option<Arc<str>>,
+}
+
+impl Peer {
+    /// Somebody at this address.
+    #[must_use]
+    pub const fn at(address: IpAddr) -> Self {
+        Self { address, certificate: None }
+    }
+
+    /// It showed a certificate with this common name, which was checked.
+    #[must_use]
+    pub fn with_certificate(self, certificate: Option<Arc<str>>) -> Self {
+        Self { certificate, ..self }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// What a request with this header `Authorization` shows of who sends it: without one, the certificate of its connection.
+    /// `None` when there is nothing to be read.
+    #[must_use]
+    pub fn shows(&self, authorization: Option<&[u8]>) -> Option<Credentials> {
+        match authorization {
+            Some(header) => Credentials::read(std::str::from_utf8(header).ok()?),
+            None => self.certificate.clone().map(Credentials::Certificate),
+        }
+    }
+}
+
+/// Of whom nothing is said does not come from this machine.
+impl Default for Peer {
+    fn default() -> Self {
+        Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    }
+}
 
 /// What a request shows of who sends it (`Authorization`, RFC 7617 and RFC 6750).
 #[derive(Clone, PartialEq, Eq)]
@@ -30,6 +70,8 @@ pub enum Credentials {
     },
     /// A token.
     Bearer(String),
+    /// The common name of a certificate that was checked.
+    Certificate(Arc<str>),
 }
 
 impl Credentials {
@@ -78,10 +120,12 @@ impl Desks {
     ///
     /// # Errors
     /// [`LoginRefused`].
-    pub async fn who(&self, shown: &Credentials, from: IpAddr) -> Result<Identity, LoginRefused> {
+    pub async fn who(&self, shown: &Credentials, peer: &Peer) -> Result<Identity, LoginRefused> {
+        let from = peer.address;
         match shown {
             Credentials::Basic { user, password } => self.gate.log_in(user, password, from).await,
             Credentials::Bearer(token) => self.gate.log_in_by_token(token, from),
+            Credentials::Certificate(user) => self.gate.log_in_by_certificate(user, from),
         }
     }
 
@@ -161,12 +205,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_read_from_a_header() {
-        let show = |header: &str| match Credentials::read(header) {
+    fn credentials_are_read_from_a_header_or_else_a_certificate() {
+        let here = Peer::at(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let certified = here.clone().with_certificate(Some("ann".into()));
+        let show_of = |peer: &Peer, header: Option<&str>| match peer.shows(header.map(str::as_bytes)) {
             Some(Credentials::Basic { user, password }) => format!("{user} {password}"),
             Some(Credentials::Bearer(token)) => format!("<{token}>"),
+            Some(Credentials::Certificate(name)) => format!("[{name}]"),
             None => "-".into(),
         };
+        let show = |header: &str| show_of(&certified, Some(header));
         let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
         assert_eq!(show(&basic("guest:guest")), "guest guest");
         assert_eq!(show(&basic("a:b:c")), "a b:c");
@@ -175,5 +223,7 @@ mod tests {
         for header in ["", "Basic", "Basic !", &basic("none"), "Digest x"] {
             assert_eq!(show(header), "-", "{header}");
         }
+        assert_eq!(show_of(&certified, None), "[ann]", "the header goes before");
+        assert_eq!(show_of(&here, None), "-");
     }
 }

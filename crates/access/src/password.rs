@@ -38,6 +38,19 @@ pub enum Hashing {
     Sha512,
 }
 
+impl Hashing {
+    /// How a hash was made that does not say it, by its form: RabbitMQ's tell by their length.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let sha512 = (SALT_LEN + 64).div_ceil(3) * 4;
+        match text.len() {
+            _ if text.starts_with("$argon2id$") => Self::Argon2id,
+            len if len == sha512 => Self::Sha512,
+            _ => Self::Sha256,
+        }
+    }
+}
+
 /// A password that is kept as a hash.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasswordHash {
@@ -199,7 +212,9 @@ mod tests {
         assert!(!PasswordHash::is_of(Some(&hash), "test13"));
 
         let made = [&[1, 2, 3, 4][..], &Sha512::digest(b"\x01\x02\x03\x04secret")].concat();
-        let hash = PasswordHash::imported(Hashing::Sha512, &STANDARD.encode(made)).expect("a hash");
+        let made = STANDARD.encode(made);
+        assert_eq!(Hashing::of(&made), Hashing::Sha512);
+        let hash = PasswordHash::imported(Hashing::Sha512, &made).expect("a hash");
         assert!(PasswordHash::is_of(Some(&hash), "secret"));
         assert!(!PasswordHash::is_of(Some(&hash), "secret "));
     }

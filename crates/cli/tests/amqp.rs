@@ -236,10 +236,77 @@ fn http_is_served_under_tls() {
     assert!(run.code == 69 && run.stderr.contains("use the port that is served under TLS"), "{run:?}");
     let run = support::run(&["--url", &url, "--ca-file", &key, "health"], b"");
     assert!(run.code != 0 && run.stderr.contains("there is no certificate in it"), "{run:?}");
+    let mut foreign = secure(broker.https.trim_start_matches("https://"), &authority, None);
+    write!(foreign, "GET /livez HTTP/1.1\r\nhost: broker.example\r\nconnection: close\r\n\r\n")
+        .expect("it reads");
+    let mut answer = [0; 12];
+    foreign.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 421", "everything listens on this machine only");
     // Plain HTTP is still there, and not on that port.
     assert!(broker.run(&["health"]).code == 0);
     let run = support::run(&["--url", &broker.https.replace("https", "http"), "health"], b"");
     assert!(run.code != 0, "{run:?}");
+}
+
+#[test]
+fn over_http_too_a_certificate_says_who_somebody_is() {
+    let authority = Authority::new("ours");
+    let files = TempDir::new().expect("a directory");
+    let [cert, key] = authority.sign_into(files.path(), "broker");
+    let ca = write(files.path(), "ca.pem", &authority.pem());
+    let flags = ["--https", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
+    let (_dir, broker) = broker(&flags);
+    let address = broker.https.trim_start_matches("https://").trim_end_matches('/');
+    let ann = authority.sign("ann");
+    let ask = |path: &str, certificate, header: &str| {
+        let mut stream = secure(address, &authority, certificate);
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{header}\r\n")
+            .expect("it reads");
+        let mut answer = String::new();
+        // The other side may end without saying goodbye to TLS.
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+
+    let unknown = ask("/v1/whoami", Some(&ann), "");
+    assert!(unknown.contains("login-refused"), "she is no user yet: {unknown}");
+    broker.run(&["user", "put", "ann", "--no-password", "--tag", "management"]).ok();
+    for path in ["/v1/whoami", "/api/whoami"] {
+        let answer = ask(path, Some(&ann), "");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"ann\""), "{answer}");
+        let answer = ask(path, Some(&ann), "authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n");
+        assert!(answer.contains("\"guest\""), "what the request itself says goes before: {answer}");
+        let answer = ask(path, Some(&ann), "authorization: Basic eDp5\r\n");
+        assert!(answer.starts_with("HTTP/1.1 401"), "and is not made good by a certificate: {answer}");
+        assert!(ask(path, None, "").starts_with("HTTP/1.1 401"));
+    }
+}
+
+#[test]
+fn who_listens_to_others_under_tls_answers_to_its_name() {
+    let authority = Authority::new("ours");
+    let files = TempDir::new().expect("a directory");
+    let [cert, key] = authority.sign_into(files.path(), "broker");
+    let password = write(files.path(), "password", "a good password");
+    let (_dir, broker) = broker(&[
+        "--https",
+        "0.0.0.0:0",
+        "--tls-cert",
+        &cert,
+        "--tls-key",
+        &key,
+        "--admin-user",
+        "root",
+        "--admin-password-file",
+        &password,
+    ]);
+    let address = broker.https.trim_start_matches("https://").replace("0.0.0.0", "127.0.0.1");
+    let mut stream = secure(&address, &authority, None);
+    write!(stream, "GET /livez HTTP/1.1\r\nhost: broker.example\r\nconnection: close\r\n\r\n")
+        .expect("it reads");
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }
 
 #[test]

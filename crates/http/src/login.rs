@@ -3,12 +3,11 @@
 //! Every path asks for a login but those below, so a new route cannot be forgotten; handlers get a [`Desk`] and no engine, so none
 //! can forget to ask for rights.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, Peer};
@@ -47,8 +46,9 @@ pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, nex
     if is_open(request.uri().path()) {
         return next.run(request).await;
     }
-    let peer = request.extensions().get::<Peer>().copied();
-    let who = match who(&app, shown(request.headers()), peer).await {
+    let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
+    let shown = shown(&peer, request.headers().get(header::AUTHORIZATION));
+    let who = match who(&app, &peer, shown).await {
         Ok(who) => who,
         Err(problem) => return problem.into_response(),
     };
@@ -64,37 +64,33 @@ pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, nex
     next.run(request).await
 }
 
-async fn who(
-    app: &App,
-    shown: Result<Credentials, Problem>,
-    peer: Option<Peer>,
-) -> Result<Identity, Problem> {
-    let shown = shown?;
-    // Who is not said to come from here does not.
-    let elsewhere = Peer(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let Peer(from) = peer.unwrap_or(elsewhere);
-    app.desks.who(&shown, from).await.map_err(|refused| {
+/// What says who sends a request.
+fn shown(peer: &Peer, header: Option<&HeaderValue>) -> Result<Credentials, Problem> {
+    peer.shows(header.map(HeaderValue::as_bytes)).ok_or_else(|| {
+        let nothing = Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "login-required",
+            "the request does not say who sends it",
+            "send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
+        );
+        match header {
+            None => nothing,
+            Some(_) => nothing.detail("the header `Authorization` is neither Basic nor Bearer"),
+        }
+    })
+}
+
+async fn who(app: &App, peer: &Peer, shown: Result<Credentials, Problem>) -> Result<Identity, Problem> {
+    app.desks.who(&shown?, peer).await.map_err(|refused| {
         Problem::new(
             StatusCode::UNAUTHORIZED,
             "login-refused",
             "nobody could be logged in with what the request shows",
-            "check name and password, or the token; the user guest comes from the broker's own machine only",
+            "check name and password, the token, or the common name of the certificate; the user guest comes from the broker's own \
+             machine only",
         )
         .detail(refused.to_string())
     })
-}
-
-/// What a request shows of who sends it.
-fn shown(headers: &HeaderMap) -> Result<Credentials, Problem> {
-    let nothing = Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "login-required",
-        "the request does not say who sends it",
-        "send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
-    );
-    let Some(header) = headers.get(header::AUTHORIZATION) else { return Err(nothing) };
-    let shown = header.to_str().ok().and_then(Credentials::read);
-    shown.ok_or_else(|| nothing.detail("the header `Authorization` is neither Basic nor Bearer"))
 }
 
 /// The virtual host of a query, and the address without it.
@@ -160,9 +156,8 @@ mod tests {
     #[test]
     fn what_a_request_shows_is_named_or_asked_for() {
         let shown = |header: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            headers.extend(header.map(|header| (header::AUTHORIZATION, header.parse().expect("a header"))));
-            super::shown(&headers).err().map(|problem| problem.body().code())
+            let header = header.map(HeaderValue::from_static);
+            super::shown(&Peer::default(), header.as_ref()).err().map(|problem| problem.body().code())
         };
         assert_eq!(shown(None), Some("login-required"));
         assert_eq!(shown(Some("Digest x")), Some("login-required"));

@@ -167,7 +167,7 @@ async fn guest_comes_from_this_machine_only() {
     let ask = |from: Option<Ipv4Addr>| {
         let request = Request::get("/v1/whoami").header(header::AUTHORIZATION, GUEST);
         let request = match from {
-            Some(from) => request.extension(Peer(IpAddr::V4(from))),
+            Some(from) => request.extension(Peer::at(IpAddr::V4(from))),
             None => request,
         };
         world.begin_as_it_is(request.body(Body::empty()).expect("a request"))

@@ -1,10 +1,9 @@
 //! Nobody gets further without a login.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Credentials, Identity, Peer};
@@ -17,7 +16,9 @@ pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, ne
     if is_of_another_page(request.headers()) {
         return Problem::denied("web pages of another origin are not answered").into_response();
     }
-    match who(&app, shown(&request)).await {
+    let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
+    let header = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    match who(&app, &peer, peer.shows(header)).await {
         Ok(who) => {
             request.extensions_mut().insert(who);
             next.run(request).await
@@ -34,15 +35,7 @@ fn is_of_another_page(headers: &HeaderMap) -> bool {
     is_foreign || text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
-/// What a request shows, and where it comes from. Who is not said to come from this machine does not.
-fn shown(request: &Request) -> (Option<Credentials>, IpAddr) {
-    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let elsewhere = Peer(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let Peer(from) = request.extensions().get().copied().unwrap_or(elsewhere);
-    (header.and_then(Credentials::read), from)
-}
-
-async fn who(app: &App, (shown, from): (Option<Credentials>, IpAddr)) -> Result<Identity, Problem> {
+async fn who(app: &App, peer: &Peer, shown: Option<Credentials>) -> Result<Identity, Problem> {
     let shown = shown.ok_or_else(Problem::unknown_user)?;
-    Ok(app.desks.who(&shown, from).await?)
+    Ok(app.desks.who(&shown, peer).await?)
 }

@@ -60,7 +60,7 @@ impl PolicyPut {
             fields["apply-to"] = apply_to.as_str().into();
         }
         let policy: Policy = serde_json::from_value(fields)
-            .map_err(|error| Problem::bad(format_args!("the policy cannot be: {error}")))?;
+            .map_err(|error| Problem::bad(format_args!("Validation failed: {error}")))?;
         policy.check(kind).map_err(Problem::bad)?;
         Ok(policy)
     }

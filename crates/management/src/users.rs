@@ -98,7 +98,8 @@ impl UserPut {
         let Some(hash) = self.password_hash.as_deref().filter(|hash| !hash.is_empty()) else {
             return Ok(None);
         };
-        Ok(Some(PasswordHash::imported(self.hashing_algorithm.unwrap_or(Hashing::Sha256), hash)?))
+        let hashing = self.hashing_algorithm.unwrap_or_else(|| Hashing::of(hash));
+        Ok(Some(PasswordHash::imported(hashing, hash)?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Request;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::normalize_path::NormalizePath;
 
 use crate::accept::{Ended, Protocol};
-use crate::tls::{HANDSHAKE, Presented};
+use crate::tls::{HANDSHAKE, Presented, common_name};
 
 /// The routes, of which each is served with slashes behind its path, too: tools that join addresses from parts leave them there
 /// (Flower asks for `/api/queues/`).
@@ -50,19 +51,25 @@ impl Protocol for Http {
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
         let http = self.http.clone();
-        let routes = From { routes: TowerToHyperService::new(self.routes.clone()), peer: Peer(peer.ip()) };
+        let routes = TowerToHyperService::new(self.routes.clone());
+        let peer = Peer::at(peer.ip());
         let tls = self.tls.as_ref().map(Presented::now);
         async move {
-            let Some(tls) = tls else { return converse(http, TokioIo::new(stream), routes, stop).await };
+            let Some(tls) = tls else {
+                return converse(http, TokioIo::new(stream), From { routes, peer }, stop).await;
+            };
             let secure = TlsAcceptor::from(tls).accept(stream);
             let secure = tokio::time::timeout(HANDSHAKE, secure);
             let stream = stop.run_until_cancelled(secure).await.ok_or("stopped")???;
-            converse(http, TokioIo::new(stream), routes, stop).await
+            let certificates = stream.get_ref().1.peer_certificates();
+            let shown = certificates.and_then(|all| common_name(all.first()?));
+            let peer = peer.with_certificate(shown.map(Arc::from));
+            converse(http, TokioIo::new(stream), From { routes, peer }, stop).await
         }
     }
 }
 
-/// The routes for requests from one address.
+/// The routes for requests that come by one connection.
 struct From {
     routes: TowerToHyperService<Routes>,
     peer: Peer,
@@ -74,7 +81,7 @@ impl Service<Request<Incoming>> for From {
     type Future = <TowerToHyperService<Routes> as Service<Request<Incoming>>>::Future;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(self.peer.clone());
         self.routes.call(request)
     }
 }

@@ -270,6 +270,12 @@ struct Serving {
     amqp: Term,
 }
 
+/// Whether HTTP is served to this machine only, plain and under TLS.
+fn is_http_for_loopback_only(config: &Config) -> bool {
+    let (plain, tls) = (config.http.listen.value.0.ip(), config.http.tls_listen.value.0);
+    plain.is_loopback() && tls.is_none_or(|tls| tls.0.ip().is_loopback())
+}
+
 impl Serving {
     fn start(
         config: &Config,
@@ -288,7 +294,7 @@ impl Serving {
             drain_timeout: drain_timeout(config),
             shutdown: shutdown.clone(),
             readiness: Readiness::default(),
-            loopback_only: config.http.listen.value.0.ip().is_loopback(),
+            loopback_only: is_http_for_loopback_only(config),
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let desks = Desks::new(Arc::clone(engine) as Arc<dyn Engine>, Arc::clone(gate));

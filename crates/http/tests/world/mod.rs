@@ -121,7 +121,7 @@ impl World {
 /// As the user guest.
 pub(crate) const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
 /// From this machine.
-pub(crate) const HERE: Peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
+pub(crate) const HERE: Peer = Peer::at(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
 impl Reply {
     async fn of(response: Response) -> Self {

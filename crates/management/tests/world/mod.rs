@@ -74,7 +74,7 @@ impl World {
     }
 
     pub(crate) async fn send(&self, mut request: Request<Body>) -> Reply {
-        request.extensions_mut().insert(Peer(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        request.extensions_mut().insert(Peer::at(IpAddr::V4(Ipv4Addr::LOCALHOST)));
         let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
