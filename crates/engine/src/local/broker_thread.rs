@@ -105,11 +105,10 @@ impl BrokerThread {
 
     /// The next ask; `None` when it is time for something else.
     fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
-        let is_down = self.set_down.borrow().is_some();
         // Nothing is looked at before the disk thread has done what it has.
         let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
         let wake = self.core.next_deadline().into_iter().chain(self.retry).chain(look).min();
-        match wake.filter(|_| !is_down).and_then(|when| self.clock.until(when)) {
+        match wake.filter(|_| !self.is_down()).and_then(|when| self.clock.until(when)) {
             None => Some(asks.recv().unwrap_or(Ask::Close)),
             Some(Duration::ZERO) => asks.try_recv().ok(),
             Some(timeout) => match asks.recv_timeout(timeout) {
@@ -131,14 +130,15 @@ impl BrokerThread {
         }
     }
 
-    /// Whether requests wait for a file, or for those that do. Once nothing can be done any more nobody need wait to hear so.
+    /// Whether requests wait for a file, or for those that do. Once nothing can be done any more they wait for those before them, of
+    /// which the disk thread says so.
     fn must_park(&self) -> bool {
-        let is_down = self.set_down.borrow().is_some();
-        !is_down && (self.core.is_starved() || !self.parked.is_empty())
+        let is_behind = self.core.is_starved() || !self.parked.is_empty();
+        if self.is_down() { self.in_flight > 0 } else { is_behind }
     }
 
     fn handle(&mut self, ask: Ask) {
-        if self.closing || self.set_down.borrow().is_some() {
+        if self.closing || self.is_down() {
             return self.refuse(ask);
         }
         let now = self.clock.now();
@@ -248,13 +248,12 @@ impl BrokerThread {
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Flushed(Ok(batch)) => {
+            News::Flushed(done) => {
                 self.in_flight -= 1;
-                batch.into_iter().for_each(|batch| self.core.reuse(batch));
-            }
-            News::Flushed(Err(why)) => {
-                self.in_flight -= 1;
-                self.go_down(&why);
+                match done {
+                    Ok(batch) => batch.into_iter().for_each(|batch| self.core.reuse(batch)),
+                    Err(why) => self.set_down(&why),
+                }
             }
             News::Done(done) => {
                 if let Done::NoRoom { .. } = done {
@@ -273,7 +272,7 @@ impl BrokerThread {
                 self.core.disk_full();
             }
             News::Space(space) => self.core.disk_space(space),
-            News::Poisoned(why) => self.go_down(&why),
+            News::Poisoned(why) => self.set_down(&why),
         }
     }
 
@@ -338,12 +337,19 @@ impl BrokerThread {
         self.answers.is_empty() && self.sessions.is_idle()
     }
 
-    /// Lets time pass, goes on with what was parked, and hands on what has gathered.
+    /// Does what there is to do; or, once nothing can be done any more, tells everybody who is not told by the disk thread, after
+    /// those who are.
     fn turn(&mut self) {
-        if self.set_down.borrow().is_some() {
-            self.answers.clear();
-            return;
+        if !self.is_down() {
+            self.go_on();
         }
+        if self.is_down() && self.in_flight == 0 {
+            self.tell_all();
+        }
+    }
+
+    /// Lets time pass, goes on with what was parked, and hands on what has gathered.
+    fn go_on(&mut self) {
         let now = self.clock.now();
         if self.core.next_deadline().is_some_and(|when| when <= now) {
             self.core.tick(now);
@@ -360,7 +366,7 @@ impl BrokerThread {
         }
         self.core.keep_house();
         if let Some(why) = self.core.failure() {
-            return self.go_down(&why);
+            return self.set_down(&why);
         }
         // Before anybody hears an answer, so that who is refused sees why.
         self.publish_health();
@@ -399,7 +405,8 @@ impl BrokerThread {
             .send(Flush { batch, answers, events, jobs, prepare, drop_spares, look })
             .is_err()
         {
-            self.go_down("the disk thread is gone");
+            self.in_flight -= 1;
+            self.set_down("the disk thread is gone");
         }
     }
 
@@ -412,14 +419,22 @@ impl BrokerThread {
         self.shared.unsynced.store(self.core.unsynced_records(), Ordering::Relaxed);
     }
 
-    /// Nothing can be confirmed any more: everybody who waits is told why.
-    fn go_down(&mut self, why: &str) {
+    fn is_down(&self) -> bool {
+        self.set_down.borrow().is_some()
+    }
+
+    /// Nothing can be confirmed any more. The first reason counts.
+    fn set_down(&self, why: &str) {
         self.set_down.send_if_modified(|down| {
             let first = down.is_none();
             down.get_or_insert_with(|| Arc::from(why));
             first
         });
-        let why = Arc::from(why);
+    }
+
+    /// Everybody who waits is told why.
+    fn tell_all(&mut self) {
+        let why = self.set_down.borrow().clone().unwrap_or_else(|| Arc::from(super::STOPPED));
         for (caller, _) in std::mem::take(&mut self.answers) {
             self.tell_unavailable(Ticket::Caller(caller), &why);
         }
@@ -434,11 +449,12 @@ impl BrokerThread {
 
     /// The last batch proves the one before it; then nobody is left waiting.
     fn say_goodbye(mut self) {
-        if self.set_down.borrow().is_none() {
+        if !self.is_down() {
             let batch = self.core.take_proof();
             let _ = self.hands.flushes.send(Flush { batch, ..Flush::default() });
         }
-        self.go_down(super::STOPPED);
+        self.set_down(super::STOPPED);
+        self.tell_all();
     }
 }
 
