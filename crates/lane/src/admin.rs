@@ -117,14 +117,14 @@ impl Broker {
         promote: Option<&Given>,
     ) -> Result<(QueueId, Priority), Refusal> {
         let message = &queue.entries[slot].message;
-        let death = message.death().ok_or(Refusal::NotDead)?;
+        let name = message.home().ok_or(Refusal::NotDead)?;
         let home = match message.state {
             State::Dead => queue.id,
             State::Leased { .. } => return Err(Refusal::Leased),
-            State::Ready | State::Delayed { .. } if death.queue == queue.name => {
+            State::Ready | State::Delayed { .. } if *name == queue.name => {
                 return Err(Refusal::NotDead);
             }
-            State::Ready | State::Delayed { .. } => self.id_of(queue.vhost, &death.queue)?,
+            State::Ready | State::Delayed { .. } => self.id_of(queue.vhost, name)?,
         };
         let target = self.queue_ref(home);
         let priority = promote.map_or(Ok(message.priority), |given| target.map_priority(given))?;
@@ -155,8 +155,11 @@ impl Broker {
         if let Some((priority, given)) = promote {
             (message.priority, message.original) = (priority, given.original());
         }
-        if let Some(deaths) = message.extras.as_mut().and_then(|extras| extras.deaths.as_mut()) {
-            Arc::make_mut(deaths).comes_home();
+        if let Some(extras) = &mut message.extras {
+            extras.record = None;
+            if let Some(deaths) = &mut extras.deaths {
+                Arc::make_mut(deaths).comes_home();
+            }
         }
         self.arrive(id, vec![home], message, step);
     }
@@ -164,7 +167,7 @@ impl Broker {
 
 impl Queue {
     /// Has in memory what is meant.
-    fn bring_chosen(&mut self, which: &Which) {
+    pub(crate) fn bring_chosen(&mut self, which: &Which) {
         match which {
             Which::Id(id) => {
                 if let Ok(seq) = self.find(id) {

@@ -11,12 +11,14 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
+use crate::history::End;
 use crate::ids::{Asker, ConsumerId, LeaseId, QueueId, Receipt, Seq, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
 use crate::priority::Given;
 use crate::queue::Queue;
+use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
 use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
 use crate::sessions::Sessions;
@@ -174,18 +176,20 @@ impl Broker {
             Command::Settle { receipts, outcome } => {
                 let results = receipts.iter().map(|receipt| {
                     let slot = self.check_receipt(receipt)?;
-                    self.settle(receipt, slot, outcome, step);
+                    self.settle(receipt, slot, outcome, Report::default(), step);
                     Ok(())
                 });
                 let results = results.collect();
                 self.dispatch_all(receipts.iter().map(|receipt| receipt.queue), step);
                 Ok(Reply::Each(results))
             }
+            Command::Finish { receipt, outcome, report } => self.finish(&receipt, outcome, *report, step),
+            Command::CancelMessages { queue, which } => self.cancel_messages(&queue, &which, step),
             Command::Extend { receipts, visibility_ms } => {
                 let results = receipts.iter().map(|receipt| {
                     let now = self.now;
                     let slot = self.check_receipt(receipt)?;
-                    self.queue_mut(receipt.queue).extend(now, slot, visibility_ms, step);
+                    self.queue_mut(receipt.queue).extend(now, slot, visibility_ms, step)?;
                     self.reschedule(receipt.queue);
                     Ok(())
                 });
@@ -231,7 +235,7 @@ impl Broker {
         // Not by when: for a run that is only a bound, and nothing may depend on what is in memory.
         due.sort_unstable_by_key(|(id, _)| *id);
         for (id, dying) in &mut due {
-            self.dead_letter_all(*id, std::mem::take(dying), step);
+            self.end_all(*id, std::mem::take(dying), step);
         }
         self.dispatch_all(due.into_iter().map(|(id, _)| id).chain(shared), step);
     }
@@ -258,21 +262,31 @@ impl Broker {
         queue.ok_or(Refusal::StaleReceipt)?.leased(receipt)
     }
 
-    /// Ends a lease that was checked.
-    pub(crate) fn settle(&mut self, receipt: &Receipt, slot: Slot, outcome: Outcome, step: &mut Step) {
-        let now = self.now;
-        let queue = self.queue_mut(receipt.queue);
-        let death = match outcome {
-            Outcome::Ack => {
-                queue.settle(slot, Settled::Acked, step);
-                None
+    /// Ends a lease that was checked. What was reported of the work goes into the record of the message, if it ends and has one.
+    pub(crate) fn settle(
+        &mut self,
+        receipt: &Receipt,
+        slot: Slot,
+        outcome: Outcome,
+        report: Report,
+        step: &mut Step,
+    ) {
+        let (now, id) = (self.now, receipt.queue);
+        let queue = self.queue_mut(id);
+        let end = match outcome {
+            Outcome::Ack if queue.settings.history.is_none() => {
+                return queue.settle(slot, Settled::Acked, step);
             }
+            Outcome::Ack => return self.end(id, slot, Ending::Completed, Settled::Acked, report, step),
             Outcome::Nack { delay_ms } => queue.put_back(now, slot, PutBack::Failed, delay_ms, step),
             Outcome::Release => queue.put_back(now, slot, PutBack::Released, None, step),
-            Outcome::Reject => Some(DeathReason::Rejected),
+            Outcome::Reject if queue.is_asked_back(slot) => Some(End::Cancelled),
+            Outcome::Reject => Some(End::Dies(DeathReason::Rejected)),
         };
-        if let Some(reason) = death {
-            self.dead_letter(receipt.queue, receipt.seq, reason, step);
+        match end {
+            None => {}
+            Some(End::Dies(reason)) => self.dead_letter(id, receipt.seq, reason, report, step),
+            Some(End::Cancelled) => self.end(id, slot, Ending::Cancelled, Settled::Removed, report, step),
         }
     }
 

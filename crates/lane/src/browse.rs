@@ -98,6 +98,8 @@ impl Queue {
             bytes: message.bytes,
             key: message.key().map(ToOwned::to_owned),
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
+            work: message.work().copied(),
+            record: message.record().cloned(),
             place: message.place,
         }
     }

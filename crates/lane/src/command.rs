@@ -13,6 +13,7 @@ use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Priority};
+use crate::record::Report;
 use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::Settings;
@@ -163,6 +164,23 @@ pub enum Command {
         receipts: Vec<Receipt>,
         /// How.
         outcome: Outcome,
+    },
+    /// Settles one lease, and says how the work on its message went. Answers [`Reply::Each`].
+    Finish {
+        /// Which lease.
+        receipt: Receipt,
+        /// How it ends.
+        outcome: Outcome,
+        /// What its record says, if the message ends and its queue has a history.
+        report: Box<Report>,
+    },
+    /// Takes messages back: those that wait are removed. Who works on one by a pull is told when it asks for more time
+    /// ([`Refusal::CancelAsked`]); however it then comes back, unless it is acknowledged, it is cancelled.
+    CancelMessages {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        which: Which,
     },
     /// Lengthens leases, each for itself.
     Extend {

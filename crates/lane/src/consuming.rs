@@ -120,7 +120,7 @@ impl Broker {
         let queue = self.queue_mut(seat.queue);
         queue.used = now;
         let dying = queue.give_back(now, consumer, step);
-        self.dead_letter_all(seat.queue, dying, step);
+        self.end_all(seat.queue, dying, step);
         self.queue_mut(seat.queue).roster.remove(consumer);
     }
 

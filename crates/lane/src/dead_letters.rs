@@ -10,10 +10,12 @@ use crate::command::{Effect, Publish, Step};
 use crate::deaths::{Death, DeathReason, Deaths};
 use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
+use crate::history::End;
 use crate::ids::{QueueId, Seq, VhostId};
 use crate::letters::{Letter, Route};
 use crate::message::{Located, Message, Settled, State};
 use crate::queue::Queue;
+use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
 use crate::settings::{DeadLetterTo, LastValue, Overflow};
 use crate::topology::Envelope;
@@ -29,11 +31,15 @@ enum Fate {
 }
 
 impl Broker {
-    pub(crate) fn dead_letter_all(&mut self, id: QueueId, dying: Vec<(Seq, DeathReason)>, step: &mut Step) {
-        for (seq, reason) in dying {
+    pub(crate) fn end_all(&mut self, id: QueueId, ending: Vec<(Seq, End)>, step: &mut Step) {
+        for (seq, end) in ending {
             // One that came here in the same moment may have evicted or replaced it.
-            if self.queues.get(&id).is_some_and(|queue| queue.by_seq.get(seq).is_some()) {
-                self.dead_letter(id, seq, reason, step);
+            let Some(slot) = self.queues.get(&id).and_then(|queue| queue.by_seq.get(seq)) else { continue };
+            match end {
+                End::Dies(reason) => self.dead_letter(id, seq, reason, Report::default(), step),
+                End::Cancelled => {
+                    self.end(id, slot, Ending::Cancelled, Settled::Removed, Report::default(), step);
+                }
             }
         }
     }
@@ -42,7 +48,7 @@ impl Broker {
     pub(crate) fn dead_letter_payers(&mut self, id: QueueId, step: &mut Step) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let payers = std::mem::take(&mut queue.payers).into_iter();
-        self.dead_letter_all(id, payers.map(|seq| (seq, DeathReason::Maxlen)).collect(), step);
+        self.end_all(id, payers.map(|seq| (seq, End::Dies(DeathReason::Maxlen))).collect(), step);
     }
 
     /// Does with the message of a refused publish what its queue says. Answers the refusal.
@@ -63,30 +69,58 @@ impl Broker {
             // The publisher lets go of the content when it sees the refusal.
             step.effects.push(Effect::Shared(publish.place));
             let seq = queue.lay_down(now, publish, priority, default_ttl_ms, step);
-            self.dead_letter(id, seq, DeathReason::Maxlen, step);
+            self.dead_letter(id, seq, DeathReason::Maxlen, Report::default(), step);
         }
         refusal
     }
 
-    /// Does with a message that may not go on what its queue says. If that cannot be done it stays, as a dead letter.
-    /// Where it goes nothing is leased yet: more may come in the same step, and more urgent.
-    pub(crate) fn dead_letter(&mut self, id: QueueId, seq: Seq, reason: DeathReason, step: &mut Step) {
+    /// Does with a message that may not go on what its queue says, and records it where that has a history. If neither can be done it
+    /// stays, as a dead letter. Where it goes nothing is leased yet: more may come in the same step, and more urgent.
+    pub(crate) fn dead_letter(
+        &mut self,
+        id: QueueId,
+        seq: Seq,
+        reason: DeathReason,
+        report: Report,
+        step: &mut Step,
+    ) {
         let slot = self.queue_ref(id).by_seq.get(seq).expect("a dying message is there");
-        match self.fate(id, slot, reason) {
-            Fate::Gone => self.queue_mut(id).settle(slot, gone_by(reason), step),
-            Fate::Stays(deaths) => self.queue_mut(id).bury(slot, deaths, step),
-            Fate::Moves(targets, deaths) => {
+        let history = self.history_for(id, slot);
+        match (self.fate(id, slot, reason), history) {
+            (Fate::Gone, None) => self.queue_mut(id).settle(slot, gone_by(reason), step),
+            (Fate::Stays(deaths), None) => self.queue_mut(id).bury(slot, deaths, step),
+            (Fate::Moves(targets, deaths), None) => {
                 let mut message = self.queue_mut(id).move_away(slot, true);
                 message.extras.get_or_insert_default().deaths = Some(deaths);
                 self.stirred.extend(&targets);
                 self.arrive(id, targets, message, step);
+            }
+            (fate, Some(history)) => {
+                let error = || Some(reason.error().into());
+                let report = Report { error: report.error.or_else(error), ..report };
+                let record = self.queue_ref(id).record(slot, reason.ending(), self.now, report);
+                let (mut message, mut targets, deaths) = match fate {
+                    Fate::Gone => (self.queue_mut(id).retire(slot, gone_by(reason)), Vec::new(), None),
+                    Fate::Stays(deaths) => {
+                        (self.queue_mut(id).move_away(slot, true), Vec::new(), Some(deaths))
+                    }
+                    Fate::Moves(to, deaths) => (self.queue_mut(id).move_away(slot, true), to, Some(deaths)),
+                };
+                message.keep(record);
+                if deaths.is_some() {
+                    message.extras.get_or_insert_default().deaths = deaths;
+                }
+                if !targets.contains(&history) {
+                    targets.push(history);
+                }
+                self.record_in(history, id, targets, message, step);
             }
         }
     }
 
     fn fate(&self, id: QueueId, slot: Slot, reason: DeathReason) -> Fate {
         let queue = self.queue_ref(id);
-        let to = &queue.settings.dead_letter;
+        let to = queue.settings.dead_letter_for(reason);
         if *to == DeadLetterTo::Drop {
             return Fate::Gone;
         }
@@ -192,6 +226,15 @@ impl Queue {
             && (others_may_pay || self.has_free_room(message.bytes))
     }
 
+    /// Whether a message can be recorded here. What has its id gives way.
+    pub(crate) fn can_record(&self, message: &Message) -> bool {
+        let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
+        keyed
+            && self.fits(message)
+            && self.lanes.check(message.priority).is_ok()
+            && self.has_room_for(message)
+    }
+
     /// Whether it is small enough for this queue.
     pub(crate) fn fits(&self, message: &Message) -> bool {
         let most = [self.settings.max_message_bytes, self.settings.max_bytes];
@@ -216,6 +259,6 @@ fn gone_by(reason: DeathReason) -> Settled {
     match reason {
         DeathReason::Expired => Settled::Expired,
         DeathReason::Maxlen => Settled::Evicted,
-        DeathReason::Rejected | DeathReason::DeliveryLimit => Settled::Dropped,
+        DeathReason::Rejected | DeathReason::DeliveryLimit | DeathReason::Timeout => Settled::Dropped,
     }
 }

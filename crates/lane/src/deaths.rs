@@ -24,6 +24,8 @@ pub enum DeathReason {
     Expired,
     /// Its queue was full.
     Maxlen,
+    /// Somebody worked on it for longer than the queue allows.
+    Timeout,
 }
 
 /// One death, or several in the same queue for the same reason.

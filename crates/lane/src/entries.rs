@@ -62,12 +62,14 @@ impl Entry {
         }
     }
 
-    /// When something happens to it by itself: it expires, is due, or its lease ends.
+    /// When something happens to it by itself: it expires, is due, or its lease or the time for its work ends.
     pub(crate) fn alarm(&self) -> Time {
         match self.message.state {
             State::Ready => self.message.expires,
             State::Delayed { due } => due.min(self.message.expires),
-            State::Leased { deadline, .. } => deadline,
+            State::Leased { deadline, .. } => {
+                self.message.work().map_or(deadline, |work| deadline.min(work.ends))
+            }
             State::Dead => Time::NEVER,
         }
     }

@@ -10,6 +10,7 @@ use crate::ids::{LeaseId, QueueId, Seq, Time, VhostId};
 use crate::message::{Message, Settled};
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Original, Priority};
+use crate::record::Work;
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeSettings};
@@ -133,6 +134,8 @@ pub enum Fact {
         deadline: Time,
         /// How often it has been leased.
         count: u32,
+        /// The work that goes on, where that is noted.
+        work: Option<Work>,
     },
     /// A lease came back, or its message's wait began or ended.
     PutBack {

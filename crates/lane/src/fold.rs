@@ -80,9 +80,9 @@ impl Broker {
                 let freed = self.known_or_nameless(queue).fold_stored(message);
                 step.effects.extend(freed.map(Effect::Released));
             }
-            Fact::Leased { queue, seq, lease, deadline, count } => {
+            Fact::Leased { queue, seq, lease, deadline, count, work } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
-                queue.fold_leased(slot, lease, deadline, count);
+                queue.fold_leased(slot, lease, deadline, count, work);
             }
             Fact::PutBack { queue, seq, count, due } => {
                 let (queue, slot) = self.known_message(queue, seq)?;

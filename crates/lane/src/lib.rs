@@ -16,6 +16,7 @@ mod entries;
 mod exchanges;
 mod fact;
 mod fold;
+mod history;
 mod identity;
 mod ids;
 mod index;
@@ -31,6 +32,7 @@ mod position;
 mod priority;
 mod publishing;
 mod queue;
+mod record;
 mod refusal;
 mod roster;
 mod run;
@@ -68,6 +70,7 @@ pub use policy::{
     ApplyTo, DEFINITION_BYTES_MAX, Definition, POLICIES_MAX, PoliciesSize, Policy, PolicyKind, PolicyValue,
 };
 pub use priority::{Given, Original, Priority, Scheme};
+pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;
 pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView};
 pub use settings::{

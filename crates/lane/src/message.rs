@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::deaths::{Death, Deaths};
 use crate::ids::{LeaseId, Place, QueueId, Seq, Time};
 use crate::priority::{Original, Priority};
+use crate::record::{Record, Work};
 
 /// A message as the store keeps it and a recovery finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,10 @@ pub struct Extras {
     pub key: Option<Box<str>>,
     /// Where it died, if it ever did.
     pub deaths: Option<Arc<Deaths>>,
+    /// The work that goes on, while it is leased.
+    pub work: Option<Box<Work>>,
+    /// How the work on it went, once that is over.
+    pub record: Option<Arc<Record>>,
 }
 
 /// Where in its life a message stands. Settled ones are gone.
@@ -144,6 +149,39 @@ impl Message {
     #[must_use]
     pub fn death(&self) -> Option<&Death> {
         self.deaths().map(Deaths::last)
+    }
+
+    /// The work on it that goes on.
+    #[must_use]
+    pub fn work(&self) -> Option<&Work> {
+        self.extras.as_deref().and_then(|extras| extras.work.as_deref())
+    }
+
+    /// How the work on it went.
+    #[must_use]
+    pub fn record(&self) -> Option<&Arc<Record>> {
+        self.extras.as_deref().and_then(|extras| extras.record.as_ref())
+    }
+
+    /// Where it would go back to: where it was worked on, else where it died.
+    #[must_use]
+    pub fn home(&self) -> Option<&Arc<str>> {
+        self.record().map(|record| &record.queue).or_else(|| Some(&self.death()?.queue))
+    }
+
+    pub(crate) fn set_work(&mut self, work: Option<Work>) {
+        if work.is_some() || self.extras.is_some() {
+            let extras = self.extras.get_or_insert_default();
+            extras.work = work.map(Box::new);
+            if **extras == Extras::default() {
+                self.extras = None;
+            }
+        }
+    }
+
+    /// Bytes of all that it remembers.
+    pub(crate) fn history_size(&self) -> u64 {
+        self.deaths().map_or(0, Deaths::size) + self.record().map_or(0, |record| record.size())
     }
 
     /// Whether it is over unless a consumer takes it in the step in which it comes. It never waits, and takes no room.

@@ -10,6 +10,7 @@ use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Re
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted, Copied};
+use crate::record::Report;
 use crate::refusal::Refusal;
 use crate::topology::Envelope;
 use crate::vhosts::Vhost;
@@ -137,7 +138,7 @@ impl Broker {
         }
         for (receipt, outcome) in settlements {
             let slot = self.check_receipt(receipt).expect("a checked receipt holds");
-            self.settle(receipt, slot, *outcome, step);
+            self.settle(receipt, slot, *outcome, Report::default(), step);
         }
         let settled = settlements.iter().map(|(receipt, _)| receipt.queue);
         let touched: BTreeSet<QueueId> = before.into_keys().chain(settled).collect();

@@ -60,6 +60,10 @@ pub enum Refusal {
     Unroutable,
     /// The lease is over: settled, expired, or the message was given to somebody else.
     StaleReceipt,
+    /// Somebody wants the message back: end the work on it, and settle it. The lease is as it was.
+    CancelAsked,
+    /// A report is longer than [`REPORT_BYTES_MAX`](crate::REPORT_BYTES_MAX).
+    ReportTooLarge,
     /// The message is leased to a consumer.
     Leased,
     /// The message is a dead letter; replay it first.
@@ -135,6 +139,8 @@ impl Refusal {
             Self::TooManyCopies => "too-many-copies",
             Self::Unroutable => "unroutable",
             Self::StaleReceipt => "stale-receipt",
+            Self::CancelAsked => "cancel-asked",
+            Self::ReportTooLarge => "report-too-large",
             Self::Leased => "leased",
             Self::Dead => "dead",
             Self::NotDead => "not-dead",
@@ -199,9 +205,15 @@ impl Refusal {
             Self::StaleReceipt => {
                 "drop the result: the message has been or will be given to another consumer"
             }
+            Self::CancelAsked => {
+                "stop the work on the message and settle it, however it ended: the lease is not lengthened"
+            }
+            Self::ReportTooLarge => {
+                "send only the end of the output: error and output have 32768 bytes together"
+            }
             Self::Leased => "wait until its consumer has settled it, or remove it",
             Self::Dead => "replay it to put it back into its lane",
-            Self::NotDead => "only dead letters can be replayed",
+            Self::NotDead => "only dead letters, and what a history keeps, can be replayed",
             Self::ConsumerKnown => "use a new consumer id",
             Self::NoSuchConsumer => "the consumer is gone; start a new one",
             Self::QueueLocked => "use a queue of your own, or ask over the connection that declared it",
@@ -267,6 +279,8 @@ impl fmt::Display for Refusal {
             Self::TooManyCopies => "there would be too many copies",
             Self::Unroutable => "no queue is bound for this message",
             Self::StaleReceipt => "the lease is over",
+            Self::CancelAsked => "the message is to be given back",
+            Self::ReportTooLarge => "the report is too large",
             Self::Leased => "the message is leased",
             Self::Dead => "the message is a dead letter",
             Self::NotDead => "the message is no dead letter",

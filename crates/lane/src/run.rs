@@ -58,7 +58,7 @@ pub struct RunRecord {
     pub count: u32,
     /// No more of those that wait have an id.
     pub ids: u32,
-    /// No more of those that wait died in another queue.
+    /// No more of those that wait came from another queue, where they died or were worked on.
     pub deaths: u32,
     /// Bytes of content of those that wait.
     pub bytes: u64,

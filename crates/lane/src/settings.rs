@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::LANES_MAX;
+use crate::deaths::DeathReason;
 use crate::priority::{Given, Priority, Scheme};
 
 /// Longest `visibility_timeout_ms`, `ttl_ms`, delay or backoff: ten years.
@@ -56,6 +57,12 @@ pub struct Settings {
     pub backoff: Backoff,
     /// Where dead letters go.
     pub dead_letter: DeadLetterTo,
+    /// The queue of the same virtual host into which messages go when the work on them is over, each with a record of how that went:
+    /// also dead letters that would be kept or dropped. Unset, or its own name: nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
+    /// Longest that somebody may work on a message at a time, ms: then it is a dead letter (`timeout`); 0: no end.
+    pub run_timeout_ms: u64,
     /// Whether an expired message is dead-lettered instead of dropped.
     pub dead_letter_expired: bool,
     /// Whether an evicted message is dead-lettered instead of dropped.
@@ -95,6 +102,8 @@ impl Default for Settings {
             delivery_limit: 0,
             backoff: Backoff::default(),
             dead_letter: DeadLetterTo::default(),
+            history: None,
+            run_timeout_ms: 0,
             dead_letter_expired: false,
             dead_letter_evicted: false,
             last_value: None,
@@ -252,6 +261,26 @@ impl fmt::Display for BadSetting {
 impl std::error::Error for BadSetting {}
 
 impl Settings {
+    /// Where a message goes that dies for this reason.
+    pub(crate) fn dead_letter_for(&self, reason: DeathReason) -> &DeadLetterTo {
+        let is_wanted = match reason {
+            DeathReason::Expired => self.dead_letter_expired,
+            DeathReason::Maxlen => self.dead_letter_evicted || self.overflow == Overflow::RejectDeadLetter,
+            DeathReason::Rejected | DeathReason::DeliveryLimit | DeathReason::Timeout => true,
+        };
+        if is_wanted { &self.dead_letter } else { &DeadLetterTo::Drop }
+    }
+
+    /// Whether a message that dies for this reason leaves more behind than a number.
+    pub(crate) fn keeps(&self, reason: DeathReason) -> bool {
+        self.history.is_some() || *self.dead_letter_for(reason) != DeadLetterTo::Drop
+    }
+
+    /// Whether it is noted when work on a message begins.
+    pub(crate) fn notes_work(&self) -> bool {
+        self.history.is_some() || self.run_timeout_ms > 0
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -268,6 +297,9 @@ impl Settings {
             && crate::check_name(name).is_err()
         {
             return Err(bad("dead_letter.queue", "must be the name of a queue"));
+        }
+        if self.history.as_deref().is_some_and(|name| crate::check_name(name).is_err()) {
+            return Err(bad("history", "must be the name of a queue"));
         }
         for lane in self.lanes.keys() {
             self.check_lane_name("lanes", lane)?;
@@ -353,6 +385,7 @@ impl Settings {
             ("visibility_timeout_ms", self.visibility_timeout_ms),
             ("expires_ms", self.expires_ms),
             ("consumer_timeout_ms", self.consumer_timeout_ms),
+            ("run_timeout_ms", self.run_timeout_ms),
             ("backoff.initial_ms", self.backoff.initial_ms),
             ("backoff.max_ms", self.backoff.max_ms),
         ];

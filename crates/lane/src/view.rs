@@ -9,6 +9,7 @@ use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, SessionId, Time, VhostId};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
+use crate::record::{Record, Work};
 use crate::settings::Settings;
 
 /// A queue as it is now.
@@ -137,6 +138,10 @@ pub struct MessageView {
     pub key: Option<String>,
     /// Where it died.
     pub deaths: Option<Arc<Deaths>>,
+    /// The work on it that goes on.
+    pub work: Option<Work>,
+    /// How the work on it went.
+    pub record: Option<Arc<Record>>,
     /// Where its content is.
     pub place: Place,
 }

@@ -41,6 +41,7 @@ impl Queue {
         self.change_state(slot, |entry| {
             entry.holder = None;
             entry.outdated = false;
+            entry.message.set_work(None);
             entry.message.state = State::Dead;
             if deaths.is_some() {
                 entry.message.extras.get_or_insert_default().deaths = deaths;
@@ -53,6 +54,12 @@ impl Queue {
         let stats = &mut self.lanes.lane_mut(self.entries[slot].lane).stats;
         stats.moved += 1;
         stats.dead_lettered += u64::from(died);
+        self.take_out(slot)
+    }
+
+    /// A message whose end is recorded: it is gone here, and moves away with its record.
+    pub(crate) fn retire(&mut self, slot: Slot, how: Settled) -> Message {
+        self.lanes.count_settled(self.entries[slot].lane, how);
         self.take_out(slot)
     }
 

@@ -9,10 +9,12 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
+use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
 use crate::priority::Priority;
+use crate::record::Work;
 use crate::refusal::Refusal;
 use crate::roster::Kind;
 
@@ -132,25 +134,31 @@ impl Queue {
         lease: LeaseId,
         step: &mut Step,
     ) {
-        let deadline = match terms {
-            Terms::Pulled(deadline) | Terms::Held(deadline) => deadline,
+        let until = match terms {
+            Terms::Pulled(until) | Terms::Held(until) => until,
             Terms::Settled => return self.give(now, slot, consumer, lease, step),
         };
         let pulls = matches!(terms, Terms::Pulled(_));
+        let work = self.settings.notes_work().then(|| Work {
+            started: now,
+            ends: deadline(now, self.settings.run_timeout_ms),
+            is_cancelled: false,
+        });
         self.detach(slot);
         let entry = &mut self.entries[slot];
         entry.message.count = entry.message.count.saturating_add(1);
-        entry.message.state = State::Leased { lease, deadline };
+        entry.message.state = State::Leased { lease, deadline: until };
+        entry.message.set_work(work);
         entry.holder = (!pulls).then_some(consumer);
         let Message { seq, place, priority, count, bytes, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
         self.lanes.lane_mut(lane).stats.delivered(waited, count);
         self.attach(slot);
         let receipt = Receipt { queue: self.id, seq, lease };
-        let delivery = Delivery { consumer, receipt, place, priority, deadline, count, settled: None };
+        let delivery = Delivery { consumer, receipt, place, priority, deadline: until, count, settled: None };
         step.effects.push(Effect::Deliver(delivery));
         if pulls {
-            step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline, count });
+            step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline: until, count, work });
             self.roster.change(consumer, true, |kind| {
                 if let Kind::Pulls { left, left_bytes, taken, .. } = kind {
                     (*left, *taken) = (*left - 1, *taken + 1);
@@ -208,18 +216,53 @@ impl Queue {
     }
 
     /// Lengthens a pull's lease. One of a consumer that stays has no end of its own.
-    pub(crate) fn extend(&mut self, now: Time, slot: Slot, visibility_ms: u64, step: &mut Step) {
+    ///
+    /// # Errors
+    /// [`Refusal::CancelAsked`].
+    pub(crate) fn extend(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        visibility_ms: u64,
+        step: &mut Step,
+    ) -> Result<(), Refusal> {
         if self.entries[slot].holder.is_some() {
-            return;
+            return Ok(());
+        }
+        if self.is_asked_back(slot) {
+            return Err(Refusal::CancelAsked);
         }
         let new = deadline(now, visibility_ms);
-        let State::Leased { lease, .. } = self.entries[slot].message.state else { return };
+        let State::Leased { lease, .. } = self.entries[slot].message.state else { return Ok(()) };
         self.change_state(slot, |entry| entry.message.state = State::Leased { lease, deadline: new });
-        let Message { seq, count, .. } = self.entries[slot].message;
-        step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline: new, count });
+        self.say_leased(slot, step);
+        Ok(())
     }
 
-    /// Ends a lease without settling. Answers why the message must be dead-lettered instead, if it must.
+    fn say_leased(&self, slot: Slot, step: &mut Step) {
+        let message = &self.entries[slot].message;
+        let State::Leased { lease, deadline } = message.state else { return };
+        let Message { seq, count, .. } = *message;
+        let work = message.work().copied();
+        step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline, count, work });
+    }
+
+    /// The holder of a pull's lease is told that the message is wanted back when it asks for more time. False: nobody can be told.
+    pub(crate) fn ask_back(&mut self, now: Time, slot: Slot, step: &mut Step) -> bool {
+        let entry = &mut self.entries[slot];
+        if entry.holder.is_some() || !matches!(entry.message.state, State::Leased { .. }) {
+            return false;
+        }
+        let work = entry.message.work().copied();
+        let work = work.unwrap_or(Work { started: now, ends: Time::NEVER, is_cancelled: false });
+        if !work.is_cancelled {
+            entry.message.set_work(Some(Work { is_cancelled: true, ..work }));
+            self.say_leased(slot, step);
+        }
+        true
+    }
+
+    /// Ends a lease without settling. Answers how the message ends instead, if it does.
     pub(crate) fn put_back(
         &mut self,
         now: Time,
@@ -227,8 +270,11 @@ impl Queue {
         why: PutBack,
         delay_ms: Option<u64>,
         step: &mut Step,
-    ) -> Option<DeathReason> {
+    ) -> Option<End> {
         let Message { count, expires, seq, .. } = self.entries[slot].message;
+        if self.is_asked_back(slot) {
+            return Some(End::Cancelled);
+        }
         if expires <= now {
             return self.expire(slot, step);
         }
@@ -238,7 +284,7 @@ impl Queue {
         }
         let limit = self.settings.delivery_limit;
         if why != PutBack::Released && limit > 0 && count >= limit {
-            return Some(DeathReason::DeliveryLimit);
+            return Some(End::Dies(DeathReason::DeliveryLimit));
         }
         let wait_ms = match (why, delay_ms) {
             (PutBack::Failed, None) => self.settings.backoff.wait_ms(count),
@@ -254,14 +300,15 @@ impl Queue {
     pub(super) fn wait(&mut self, slot: Slot, due: Option<Time>) {
         self.change_state(slot, |entry| {
             entry.holder = None;
+            entry.message.set_work(None);
             entry.message.state = due.map_or(State::Ready, |due| State::Delayed { due });
         });
     }
 
-    /// The time to live is over. Answers that it must be dead-lettered, if the settings say so.
-    fn expire(&mut self, slot: Slot, step: &mut Step) -> Option<DeathReason> {
-        if self.settings.dead_letter_expired {
-            return Some(DeathReason::Expired);
+    /// The time to live is over. Answers that something is to be done with it, if the settings say so.
+    fn expire(&mut self, slot: Slot, step: &mut Step) -> Option<End> {
+        if self.settings.keeps(DeathReason::Expired) {
+            return Some(End::Dies(DeathReason::Expired));
         }
         self.settle(slot, Settled::Expired, step);
         None
@@ -275,13 +322,13 @@ impl Queue {
         alarm.min(run).min(give_up).min(self.expires().unwrap_or(Time::NEVER)).some()
     }
 
-    /// Lets time pass. Answers the messages that must be dead-lettered, oldest first.
+    /// Lets time pass. Answers the messages that end, oldest first.
     pub(crate) fn advance(
         &mut self,
         now: Time,
         seats: &BTreeMap<ConsumerId, Seat>,
         step: &mut Step,
-    ) -> Vec<(Seq, DeathReason)> {
+    ) -> Vec<(Seq, End)> {
         self.wake_runs(now);
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
@@ -289,6 +336,7 @@ impl Queue {
         for slot in rung {
             let Message { state, expires, seq, count, .. } = self.entries[slot].message;
             let death = match state {
+                State::Leased { .. } if self.is_overdue(now, slot) => Some(End::Dies(DeathReason::Timeout)),
                 State::Leased { lease, .. } => {
                     if let Some(consumer) = self.entries[slot].holder {
                         let receipt = Receipt { queue: self.id, seq, lease };
@@ -306,26 +354,31 @@ impl Queue {
                 }
                 State::Ready | State::Dead => None,
             };
-            dying.extend(death.map(|reason| (seq, reason)));
+            dying.extend(death.map(|end| (seq, end)));
         }
         dying
     }
 
-    /// Puts back all that a consumer holds, before it is taken off the roster. Answers the messages that must be
-    /// dead-lettered, oldest first.
-    pub(crate) fn give_back(
-        &mut self,
-        now: Time,
-        consumer: ConsumerId,
-        step: &mut Step,
-    ) -> Vec<(Seq, DeathReason)> {
+    /// Whether somebody wants back what is leased.
+    pub(crate) fn is_asked_back(&self, slot: Slot) -> bool {
+        self.entries[slot].message.work().is_some_and(|work| work.is_cancelled)
+    }
+
+    /// Whether somebody has worked on it for too long.
+    fn is_overdue(&self, now: Time, slot: Slot) -> bool {
+        self.entries[slot].message.work().is_some_and(|work| work.ends <= now)
+    }
+
+    /// Puts back all that a consumer holds, before it is taken off the roster. Answers the messages that end, oldest
+    /// first.
+    pub(crate) fn give_back(&mut self, now: Time, consumer: ConsumerId, step: &mut Step) -> Vec<(Seq, End)> {
         let held = self.roster.get(consumer).map(|taker| taker.kind.held()).unwrap_or_default();
         let held: Vec<Slot> = held.iter(&self.entries).collect();
         let mut dying = Vec::new();
         for slot in held {
             let seq = self.entries[slot].message.seq;
             let death = self.put_back(now, slot, PutBack::Lost, None, step);
-            dying.extend(death.map(|reason| (seq, reason)));
+            dying.extend(death.map(|end| (seq, end)));
         }
         dying
     }

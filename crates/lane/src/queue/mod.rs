@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use crate::alarms::Alarms;
 use crate::broker::Totals;
-use crate::deaths::Deaths;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::identity::Identity;
 use crate::ids::{QueueId, Seq, SessionId, Time, VhostId};
@@ -89,7 +88,7 @@ pub(crate) struct Queue {
     strays: BTreeMap<RunId, Arc<str>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
-    /// Bytes of the histories of the messages in memory that ever died.
+    /// Bytes of the deaths and records of the messages in memory.
     pub(crate) history_bytes: u64,
     /// Evicted in this step, to be dead-lettered before it ends.
     pub(crate) payers: Vec<Seq>,
@@ -319,7 +318,7 @@ impl Queue {
 
     /// Gives a message a slot.
     fn enter(&mut self, message: Message, lane: u16) -> Slot {
-        self.history_bytes += message.deaths().map_or(0, Deaths::size);
+        self.history_bytes += message.history_size();
         self.entries.insert(message, lane)
     }
 
@@ -357,7 +356,7 @@ impl Queue {
             self.by_key.forget(&self.entries, slot);
         }
         self.by_seq.remove(self.entries[slot].message.seq);
-        self.history_bytes -= self.entries[slot].message.deaths().map_or(0, Deaths::size);
+        self.history_bytes -= self.entries[slot].message.history_size();
         self.entries.remove(slot)
     }
 

@@ -201,7 +201,7 @@ impl Queue {
         state: State,
     ) -> Message {
         let has_texts = publish.id.is_some() || publish.key.is_some();
-        let texts = || Extras { id: publish.id.clone(), key: publish.key.clone(), deaths: None };
+        let texts = || Extras { id: publish.id.clone(), key: publish.key.clone(), ..Extras::default() };
         Message {
             seq: self.next_seq,
             priority,
@@ -262,11 +262,18 @@ impl Queue {
 
     /// Dropped, or out of the lanes and to be dead-lettered in this step: when all that comes in it has its room.
     pub(super) fn let_pay(&mut self, victim: Slot, step: &mut Step) {
-        if !self.settings.dead_letter_evicted || self.settings.dead_letter == DeadLetterTo::Drop {
+        if !self.leaves_evicted() {
             return self.settle(victim, Settled::Evicted, step);
         }
         self.payers.push(self.entries[victim].message.seq);
         self.lay_out(victim, None);
+    }
+
+    /// Whether something is to be done with what is evicted.
+    pub(super) fn leaves_evicted(&self) -> bool {
+        let settings = &self.settings;
+        let is_dead_lettered = settings.dead_letter_evicted && settings.dead_letter != DeadLetterTo::Drop;
+        is_dead_lettered || settings.history.is_some()
     }
 
     /// What to answer for a copy.

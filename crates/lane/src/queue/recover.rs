@@ -9,6 +9,7 @@ use crate::entries::Slot;
 use crate::ids::{LeaseId, Place, Seq, Time};
 use crate::message::{Message, Settled, State};
 use crate::ordinals::Ordinals;
+use crate::record::Work;
 use crate::run::{Reader, Rewritten, Run, RunId, RunRecord};
 
 /// More bytes of content than a queue ever holds.
@@ -26,9 +27,17 @@ impl Queue {
         before
     }
 
-    pub(crate) fn fold_leased(&mut self, slot: Slot, lease: LeaseId, deadline: Time, count: u32) {
+    pub(crate) fn fold_leased(
+        &mut self,
+        slot: Slot,
+        lease: LeaseId,
+        deadline: Time,
+        count: u32,
+        work: Option<Work>,
+    ) {
         self.change_state(slot, |entry| {
             entry.message.count = count;
+            entry.message.set_work(work);
             entry.message.state = State::Leased { lease, deadline };
         });
     }

@@ -14,7 +14,7 @@ use crate::policy::Ruled;
 use crate::priority::Scheme;
 use crate::refusal::Refusal;
 use crate::run::{Run, RunId};
-use crate::settings::{DeadLetterTo, Order, Overflow, Settings};
+use crate::settings::{Order, Overflow, Settings};
 
 impl Queue {
     /// Whether changing to these settings would leave messages misunderstood. Its own scheme is fixed; that of a policy maps what
@@ -170,8 +170,7 @@ impl Queue {
         let run = &self.runs[&id];
         let head = lane.head(&self.entries).map(|slot| self.entries[slot].message.seq);
         let is_oldest = head.is_none_or(|head| head > run.last);
-        let is_dropped =
-            !self.settings.dead_letter_evicted || self.settings.dead_letter == DeadLetterTo::Drop;
+        let is_dropped = !self.leaves_evicted();
         let is_over_without = self.is_over(self.waiting - run.waiting(), self.waiting_bytes - run.bytes);
         if !(is_oldest && is_dropped && is_over_without) {
             return false;

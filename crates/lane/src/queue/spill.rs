@@ -103,7 +103,7 @@ impl Queue {
             priority: first.priority,
             count: slots.len() as u32,
             ids: count(&|message| message.id().is_some()),
-            deaths: count(&|message| self.died_elsewhere(message)),
+            deaths: count(&|message| self.is_from_elsewhere(message)),
             bytes: waiting().map(|message| u64::from(message.bytes)).sum(),
             expires: waiting().map(|message| message.expires).min().unwrap_or(Time::NEVER),
             first: first.seq,
@@ -286,7 +286,7 @@ impl Queue {
         for id in ids {
             let backlog = self.backlog.clone();
             let all = Reader::new(&*backlog, &self.runs[&id], 0);
-            let died: Vec<_> = all.filter(|(_, message)| self.died_elsewhere(message)).collect();
+            let died: Vec<_> = all.filter(|(_, message)| self.is_from_elsewhere(message)).collect();
             for (ordinal, message) in died {
                 self.fetch(id, ordinal, message);
             }
@@ -299,15 +299,15 @@ impl Queue {
             return;
         }
         for seq in seqs {
-            let found = self.in_runs(*seq).filter(|(_, _, message)| self.died_elsewhere(message));
+            let found = self.in_runs(*seq).filter(|(_, _, message)| self.is_from_elsewhere(message));
             if let Some((id, ordinal, message)) = found {
                 self.fetch(id, ordinal, message);
             }
         }
     }
 
-    fn died_elsewhere(&self, message: &Message) -> bool {
-        message.death().is_some_and(|death| death.queue != self.name)
+    fn is_from_elsewhere(&self, message: &Message) -> bool {
+        message.home().is_some_and(|home| *home != self.name)
     }
 
     /// Has the `count` oldest messages of a lane in memory, if it has so many. False: they cannot be read.
@@ -492,6 +492,7 @@ impl Queue {
             let held = self.by_seq.get(message.seq).is_some_and(|slot| self.entries[slot].holder.is_some());
             if held {
                 message.state = State::Ready;
+                message.set_work(None);
             }
             message
         })

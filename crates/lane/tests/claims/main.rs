@@ -24,3 +24,4 @@ mod settings;
 mod time;
 mod transactions;
 mod vhosts;
+mod work;

@@ -27,7 +27,10 @@
 //! | `vhost v queues=2 about=x tag=y` · `drop-vhost v` · `at v` · `vhosts` | makes one or changes it; its end; all that follows is asked there; how many queues are where |
 //! | `policy p ^q first=1 to=queues "max-length":2` · `unpolicy p` | also `operator`, `unoperator`; `rules`: what is other than declared, and why |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
+//! | `finish` · `want-back` · `record` · `work` | see `work.rs` |
 //! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
+
+mod work;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -59,6 +62,11 @@ pub(crate) fn check_with(options: Options, settings: &str, story: &str, expect: 
         assert_eq!(tell(options, settings, story, Some(keep)), told, "spilled but for {keep}");
     }
     expect.assert_eq(&told);
+}
+
+/// What a story says that begins with these settings.
+pub(crate) fn tell_story(settings: &str, story: &str) -> String {
+    tell(Options::default(), settings, story, None)
 }
 
 /// Runs a story and compares the position of every message with where it comes in the order of browsing.
@@ -201,6 +209,10 @@ impl Stage {
                 let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
                 self.run(Command::Settle { receipts, outcome: outcome(verb, &words) });
             }
+            "finish" => self.finish(&words),
+            "want-back" => self.want_back(words.plain[0]),
+            "record" => self.say_record(words.plain[0]),
+            "work" => self.say_work(words.plain[0]),
             "extend" => {
                 let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
                 self.run(Command::Extend { receipts, visibility_ms: words.number("for").expect("for=") });

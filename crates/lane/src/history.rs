@@ -1,0 +1,163 @@
+//! The end of a message: with a history it moves there with a record of how it went, else it is gone.
+
+use std::sync::Arc;
+
+use crate::broker::Broker;
+use crate::command::{Few, Outcome, Reply, Step, Which};
+use crate::deaths::DeathReason;
+use crate::entries::{Entry, Slot};
+use crate::ids::{QueueId, Receipt, Seq, Time};
+use crate::message::{Message, Settled, State};
+use crate::queue::Queue;
+use crate::record::{Ending, Record, Report, Work};
+use crate::refusal::Refusal;
+
+/// How a message ends of which its queue alone cannot dispose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// It is a dead letter.
+    Dies(DeathReason),
+    /// It comes back, and somebody wanted it back.
+    Cancelled,
+}
+
+impl Broker {
+    /// Settles one lease and says how the work went.
+    pub(crate) fn finish(
+        &mut self,
+        receipt: &Receipt,
+        outcome: Outcome,
+        report: Report,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        report.check()?;
+        let result =
+            self.check_receipt(receipt).map(|slot| self.settle(receipt, slot, outcome, report, step));
+        self.dispatch_all(result.iter().map(|()| receipt.queue), step);
+        Ok(Reply::Each(Few::from_buf([result])))
+    }
+
+    /// Takes back what nobody works on, and asks back what somebody works on by a pull. What a consumer that stays holds is taken
+    /// from it.
+    pub(crate) fn cancel_messages(
+        &mut self,
+        name: &str,
+        which: &Which,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        let id = self.id_of(self.asking.vhost, name)?;
+        let now = self.now;
+        let queue = self.queue_mut(id);
+        queue.bring_chosen(which);
+        let slots = queue.chosen(which, |queue, slot| match queue.entries[slot].message.state {
+            State::Dead => Err(Refusal::Dead),
+            _ => Ok(()),
+        })?;
+        let seqs: Vec<Seq> = slots.iter().map(|slot| queue.entries[*slot].message.seq).collect();
+        for seq in &seqs {
+            let queue = self.queue_mut(id);
+            let Some(slot) = queue.by_seq.get(*seq) else { continue };
+            if !queue.ask_back(now, slot, step) {
+                self.end(id, slot, Ending::Cancelled, Settled::Removed, Report::default(), step);
+            }
+        }
+        self.dispatch(id, step);
+        Ok(Reply::Count(seqs.len() as u64))
+    }
+
+    /// Ends a message: it goes into the history of its queue, or is gone.
+    pub(crate) fn end(
+        &mut self,
+        id: QueueId,
+        slot: Slot,
+        ending: Ending,
+        how: Settled,
+        report: Report,
+        step: &mut Step,
+    ) {
+        let Some(history) = self.history_for(id, slot) else {
+            return self.queue_mut(id).settle(slot, how, step);
+        };
+        let record = self.queue_ref(id).record(slot, ending, self.now, report);
+        let mut message = self.queue_mut(id).retire(slot, how);
+        message.keep(record);
+        self.record_in(history, id, vec![history], message, step);
+    }
+
+    /// Moves a message with its record into these queues, one of which is a history: there it takes the place of what has its id.
+    pub(crate) fn record_in(
+        &mut self,
+        history: QueueId,
+        from: QueueId,
+        targets: Vec<QueueId>,
+        message: Message,
+        step: &mut Step,
+    ) {
+        let at = step.facts.len();
+        let queue = self.queue_mut(history);
+        if let Some(seq) = queue.pending_of(message.id()).map(|pending| pending.seq)
+            && let Some(older) = queue.bring(seq)
+        {
+            queue.settle(older, Settled::Replaced, step);
+        }
+        debug_assert!(step.facts.len() <= at + 1, "one takes the place of one");
+        self.stirred.extend(&targets);
+        self.arrive(from, targets, message, step);
+    }
+
+    /// The queue into which this message goes when it ends, if there is one that takes it.
+    pub(crate) fn history_for(&self, id: QueueId, slot: Slot) -> Option<QueueId> {
+        let queue = self.queue_ref(id);
+        let name = queue.settings.history.as_deref()?;
+        let history = self.id_of(queue.vhost, name).ok().filter(|history| *history != id)?;
+        let takes = self.queue_ref(history).can_record(&queue.entries[slot].message);
+        takes.then_some(history)
+    }
+}
+
+impl Queue {
+    /// The record of a message that ends now. Where nothing is said of what went wrong, the reason itself is.
+    pub(crate) fn record(&self, slot: Slot, ending: Ending, now: Time, report: Report) -> Arc<Record> {
+        let Entry { message, lane, .. } = &self.entries[slot];
+        Arc::new(Record {
+            ending,
+            queue: Arc::clone(&self.name),
+            lane: Arc::clone(&self.lanes.lane(*lane).name),
+            queued: message.since,
+            started: message.work().map(|work: &Work| work.started),
+            finished: now,
+            attempts: message.count,
+            report,
+        })
+    }
+}
+
+impl Message {
+    /// The work on it is over, and went so.
+    pub(crate) fn keep(&mut self, record: Arc<Record>) {
+        let extras = self.extras.get_or_insert_default();
+        (extras.work, extras.record) = (None, Some(record));
+    }
+}
+
+impl DeathReason {
+    /// How the work on a message ended that died of this.
+    pub(crate) fn ending(self) -> Ending {
+        match self {
+            Self::Rejected | Self::DeliveryLimit => Ending::Failed,
+            Self::Expired | Self::Timeout => Ending::Timeout,
+            Self::Maxlen => Ending::Cancelled,
+        }
+    }
+
+    /// What a report says of it that says nothing else.
+    pub(crate) fn error(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::DeliveryLimit => "delivery limit",
+            Self::Expired => "expired before it was done",
+            Self::Timeout => "ran too long",
+            Self::Maxlen => "the queue was full",
+        }
+    }
+}

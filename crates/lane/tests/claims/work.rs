@@ -1,0 +1,194 @@
+//! What is worked on, how that ended, and what is kept of it.
+
+use expect_test::expect;
+
+use crate::story::{check, tell_story};
+
+const KEPT: &str = r#""scheme":"named","history":"h","visibility_timeout_ms":1000"#;
+
+#[test]
+fn what_is_done_is_in_the_history_with_its_record() {
+    check(
+        KEPT,
+        "declare h · publish a:high,id=x · +5ms · lease · work a · +3ms · finish a exit=0 output=fine · left · lanes · in h · left · record a · show a",
+        expect![
+            "made · a · for 0ms · empty · high: 1 published 1 delivered 1 settled 5 waited · ready a · completed in q/high, waited 5ms, ran 3ms, 1x, exit 0, output fine · a 3 is ready in 3, leased 0x"
+        ],
+    );
+    check(
+        KEPT,
+        "declare h · publish a b · lease 2 · ack a b · restart · in h · left · record a · record b",
+        expect!["made · a b · ready a b · completed in q/normal, waited 0ms, ran 0ms, 1x · completed in q/normal, waited 0ms, ran 0ms, 1x"],
+    );
+}
+
+#[test]
+fn what_failed_is_in_the_history_and_where_dead_letters_go() {
+    check(
+        r#""history":"h","delivery_limit":2"#,
+        "declare h · publish a · lease · +1ms · finish a nack exit=1 error=crash · lease · +2ms · finish a nack exit=2 error=crash · left · in h · record a · deaths a",
+        expect![
+            "made · a · a(2) · empty · failed in q/4, waited 1ms, ran 2ms, 2x, exit 2, error crash · q deliverylimit by /q first, last by /q, now by /q"
+        ],
+    );
+    check(
+        r#""history":"h","dead_letter":"drop""#,
+        "declare h · publish a · lease · reject a · lanes · in h · record a · deaths a",
+        expect![
+            "made · a · 4: 1 published 1 delivered 1 removed · failed in q/4, waited 0ms, ran 0ms, 1x, error rejected · a never died"
+        ],
+    );
+    check(
+        r#""history":"h","dead_letter":{"queue":"r"}"#,
+        "declare h · declare r · publish a · lease · finish a reject error=bad · in h · record a · in r · record a · show a · replay a · in q · left · record a",
+        expect![
+            "made · made · a · failed in q/4, waited 0ms, ran 0ms, 1x, error bad · failed in q/4, waited 0ms, ran 0ms, 1x, error bad · a 4 is ready in 4, leased 0x, died Rejected in q/4 after 1, 0ms ago · ready a · a has no record"
+        ],
+    );
+    check(
+        r#""history":"h","dead_letter":{"queue":"h"}"#,
+        "declare h · publish a · lease · reject a · in h · left",
+        expect!["made · a · ready a"],
+    );
+}
+
+#[test]
+fn what_takes_too_long_is_over() {
+    check(
+        r#""history":"h","run_timeout_ms":100"#,
+        "declare h · publish a b · lease for=60 · +50ms · extend a for=60 · work a · +50ms · left · extend a for=60 · finish a · in h · record a",
+        expect![
+            "made · a · for 50ms, ends in 50ms · ready b · no: stale-receipt · no: stale-receipt · timeout in q/4, waited 0ms, ran 100ms, 1x, error ran too long"
+        ],
+    );
+    check(
+        r#""run_timeout_ms":100"#,
+        "publish a · consume w window=1 · +100ms · left · show a · ack a",
+        expect![
+            "w:a · dead a · a 4 is dead in 4, leased 1x, died Timeout in q/4 after 1, 0ms ago · no: stale-receipt"
+        ],
+    );
+    check(
+        r#""history":"h","ttl_ms":10"#,
+        "declare h · publish a · +10ms · lanes · in h · record a",
+        expect![
+            "made · 4: 1 published 1 expired · timeout in q/4, waited 10ms, 0x, error expired before it was done"
+        ],
+    );
+}
+
+#[test]
+fn what_nobody_works_on_is_cancelled_at_once() {
+    check(
+        KEPT,
+        "declare h · publish a b,delay=50 c · want-back a · want-back b · left · in h · record a · record b",
+        expect![
+            "made · ready c · cancelled in q/normal, waited 0ms, 0x · cancelled in q/normal, waited 0ms, 0x"
+        ],
+    );
+    check(
+        KEPT,
+        "declare h · consume w window=1 · publish a · want-back a · left · in h · record a",
+        expect!["made · w:a · empty · cancelled in q/normal, waited 0ms, ran 0ms, 1x"],
+    );
+    check(
+        "",
+        "publish a · lease · reject a · want-back a · want-back x · publish b · want-back all · left",
+        expect!["a · no: dead · no: no-such-message · dead a"],
+    );
+}
+
+#[test]
+fn who_works_on_what_is_wanted_back_is_told_when_it_asks_for_more_time() {
+    check(
+        KEPT,
+        "declare h · publish a · lease · want-back a · want-back a · work a · left · extend a for=900 · restart · work a · +5ms · finish a reject exit=143 · left · in h · record a",
+        expect![
+            "made · a · for 0ms, wanted back · leased a · no: cancel-asked · for 0ms, wanted back · empty · cancelled in q/normal, waited 0ms, ran 5ms, 1x, exit 143"
+        ],
+    );
+    for (back, ran) in [("release a", 0), ("nack a", 0), ("+1000ms", 1000), ("reject a", 0)] {
+        let story =
+            format!("declare h · publish a · lease · want-back a · {back} · left · lease · in h · record a");
+        let told = format!("made · a · empty · nothing · cancelled in q/normal, waited 0ms, ran {ran}ms, 1x");
+        assert_eq!(tell_story(KEPT, &story), told);
+    }
+    check(
+        KEPT,
+        "declare h · publish a · lease · want-back a · ack a · in h · record a",
+        expect!["made · a · completed in q/normal, waited 0ms, ran 0ms, 1x"],
+    );
+    check(
+        "",
+        "publish a · lease · want-back a · work a · release a · left",
+        expect!["a · for 0ms, wanted back · empty"],
+    );
+}
+
+#[test]
+fn a_history_has_the_last_of_each_id() {
+    check(
+        KEPT,
+        "declare h · publish a,id=x · lease · ack a · publish b,id=x · lease · finish b exit=7 · in h · left · record b",
+        expect!["made · a · b · ready b · completed in q/normal, waited 0ms, ran 0ms, 1x, exit 7"],
+    );
+}
+
+#[test]
+fn what_is_kept_may_be_done_again() {
+    check(
+        KEPT,
+        "declare h · publish a:high,id=x · lease · ack a · in h · replay x · left · in q · left · record a · lease · show a",
+        expect![
+            "made · a · empty · ready a · a has no record · a · a high is leased in high, leased 1x, deadline in 1000ms"
+        ],
+    );
+    check(
+        KEPT,
+        "declare h · publish a · lease · ack a · publish b · replay b · in h · publish c · replay c",
+        expect!["made · a · no: not-dead · no: not-dead"],
+    );
+}
+
+#[test]
+fn without_its_history_a_message_is_gone() {
+    check(KEPT, "publish a b · lease 2 · ack a · reject b · left", expect!["a b · dead b"]);
+    check(r#""history":"q""#, "publish a · lease · ack a · left", expect!["a · empty"]);
+    check(
+        KEPT,
+        r#"declare h "max_length":1,"overflow":"reject" · publish a b · lease 2 · ack a · ack b · in h · left"#,
+        expect!["made · a b · ready a"],
+    );
+    check(
+        KEPT,
+        r#"declare h "max_length":1,"order":"fifo" · publish a b · lease 2 · ack a · ack b · in h · left"#,
+        expect!["made · a b · ready b"],
+    );
+}
+
+#[test]
+fn who_is_evicted_is_recorded() {
+    check(
+        r#""history":"h","max_length":1"#,
+        "declare h · publish a b:9 · left · in h · record a",
+        expect!["made · ready b · cancelled in q/4, waited 0ms, 0x, error the queue was full"],
+    );
+}
+
+#[test]
+fn a_report_is_bounded() {
+    check(
+        KEPT,
+        "declare h · publish a · lease · finish a output=*32769 · finish a output=*32768 · left",
+        expect!["made · a · no: report-too-large · empty"],
+    );
+}
+
+#[test]
+fn others_are_not_told() {
+    check(
+        "",
+        "publish a · lease · finish a exit=0 · left · finish a",
+        expect!["a · empty · no: stale-receipt"],
+    );
+}
