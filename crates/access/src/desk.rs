@@ -15,7 +15,7 @@ use overtake_engine::{
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
-    QueueView, Receipt, Refusal, Settings, Status,
+    QueueView, Receipt, Refusal, Report, Settings, Status,
 };
 use serde_json::{Value, json};
 
@@ -312,6 +312,18 @@ impl Desk {
         Ok(self.engine.settle(receipts, outcome).await?)
     }
 
+    /// Settles one lease of a queue and says how the work went; that it is of it was seen before. Read.
+    pub async fn finish(
+        &self,
+        queue: &str,
+        receipt: Receipt,
+        outcome: Outcome,
+        report: Report,
+    ) -> Done<Result<(), Refusal>> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.finish(receipt, outcome, report).await?)
+    }
+
     /// Lengthens leases of a queue; that they are of it was seen before. Read.
     pub async fn extend(
         &self,
@@ -358,6 +370,15 @@ impl Desk {
         let which = format!("{select:?}");
         let count = self.engine.remove(queue, select).await?;
         self.record("message.remove", queue, json!({"which": which}), json!({"count": count}));
+        Ok(count)
+    }
+
+    /// Takes messages back, or asks for them. Read.
+    pub async fn cancel_messages(&self, queue: &str, select: Select) -> Done<u64> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        let which = format!("{select:?}");
+        let count = self.engine.cancel_messages(queue, select).await?;
+        self.record("message.cancel", queue, json!({"which": which}), json!({"count": count}));
         Ok(count)
     }
 

@@ -2,7 +2,7 @@
 
 use overtake_amqp::connection::Delivery;
 use overtake_engine::{Content, Delivered, LeasedMessage};
-use overtake_lane::{Death, DeathReason, Deaths, Given, Original, Receipt};
+use overtake_lane::{Death, DeathReason, Deaths, Given, Original, Receipt, Record, Report, Time};
 use overtake_properties::{
     ArrayBuilder, Fields, Properties, Short, ShortText, Table, TableBuilder, TableRef, Value,
 };
@@ -16,6 +16,7 @@ struct Carried<'a> {
     /// Its publisher's id.
     id: Option<&'a str>,
     deaths: Option<&'a Deaths>,
+    record: Option<&'a Record>,
     content: &'a Content,
 }
 
@@ -30,6 +31,7 @@ pub(crate) fn delivered<R>(message: &Delivered, give: impl FnOnce(&Delivery<'_>)
         priority,
         id: extras.and_then(|extras| extras.id.as_deref()),
         deaths: extras.and_then(|extras| extras.deaths.as_deref()),
+        record: extras.and_then(|extras| extras.record.as_deref()),
         content: &message.content,
     };
     carried.give(give)
@@ -51,6 +53,7 @@ pub(crate) fn leased<R>(leased: &LeasedMessage, give: impl FnOnce(&Delivery<'_>)
         // Ids that the broker made up begin so, and no others may.
         id: Some(message.id.as_str()).filter(|id| !id.starts_with("seq-")),
         deaths: message.deaths.as_deref(),
+        record: message.record.as_deref(),
         content,
     };
     carried.give(give)
@@ -76,7 +79,7 @@ impl Carried<'_> {
         let said = self.content.properties.view();
         let id = self.id.filter(|_| said.message_id().is_none());
         let is_other = self.priority.is_some() && self.priority != said.priority();
-        if self.deaths.is_none() && self.count <= 1 && !is_other && id.is_none() {
+        if self.is_new() && !is_other && id.is_none() {
             return None;
         }
         let headers = self.headers(said.headers());
@@ -93,8 +96,13 @@ impl Carried<'_> {
         Some(fields.encode())
     }
 
+    /// Whether nothing has happened to it yet.
+    fn is_new(&self) -> bool {
+        self.deaths.is_none() && self.record.is_none() && self.count <= 1
+    }
+
     fn headers(&self, said: Option<TableRef<'_>>) -> Option<Table> {
-        if self.deaths.is_none() && self.count <= 1 {
+        if self.is_new() {
             return said.map(TableRef::to_table);
         }
         let mut headers = said.unwrap_or(TableRef::EMPTY).to_table();
@@ -119,6 +127,10 @@ impl Carried<'_> {
                     headers = headers.view().with(ShortText::cut(&name).into(), text(value));
                 }
             }
+        }
+        if let Some(record) = self.record {
+            let about = of_record(record);
+            headers = headers.view().with(Short::literal("x-overtake-record"), Value::Table(about.view()));
         }
         Some(headers)
     }
@@ -145,11 +157,37 @@ fn of_death(death: &Death) -> Table {
     }
 }
 
+/// How the work on a message went, with the names that HTTP has for it; times in milliseconds.
+fn of_record(record: &Record) -> Table {
+    let Report { exit_code, error, output } = &record.report;
+    let ms = |time: Time| Value::I64(i64::try_from(time.0).unwrap_or(i64::MAX));
+    let mut table = TableBuilder::new()
+        .entry(Short::literal("ending"), text(record.ending.word()))
+        .entry(Short::literal("queue"), text(&record.queue))
+        .entry(Short::literal("lane"), text(&record.lane))
+        .entry(Short::literal("queued"), ms(record.queued))
+        .entry(Short::literal("finished"), ms(record.finished))
+        .entry(Short::literal("attempts"), Value::I64(record.attempts.into()));
+    if let Some(started) = record.started {
+        table = table.entry(Short::literal("started"), ms(started));
+    }
+    if let Some(code) = exit_code {
+        table = table.entry(Short::literal("exit_code"), Value::I64((*code).into()));
+    }
+    for (name, said) in [(Short::literal("error"), error), (Short::literal("output"), output)] {
+        if let Some(said) = said {
+            table = table.entry(name, text(said));
+        }
+    }
+    table.finish()
+}
+
 fn reason(reason: DeathReason) -> &'static str {
     match reason {
         DeathReason::Rejected => "rejected",
         DeathReason::DeliveryLimit => "delivery_limit",
         DeathReason::Expired => "expired",
         DeathReason::Maxlen => "maxlen",
+        DeathReason::Timeout => "timeout",
     }
 }

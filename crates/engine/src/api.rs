@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
-    MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Route, Seq,
-    Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
+    MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Route,
+    Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
 
@@ -114,6 +114,8 @@ pub trait Engine: Send + Sync + 'static {
     fn set_window(&self, number: u32, size: u32) -> Pending<()>;
     /// Settles leases, each for itself.
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
+    /// Settles one lease and says how the work went, for the history of its queue.
+    fn finish(&self, receipt: Receipt, outcome: Outcome, report: Report) -> Pending<Result<(), Refusal>>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
 
@@ -130,6 +132,9 @@ pub trait Engine: Send + Sync + 'static {
     fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64>;
     /// Removes messages. Answers how many.
     fn remove(&self, queue: &str, select: Select) -> Pending<u64>;
+    /// Takes messages back: those that wait end at once; who works on one is told when it asks for more time
+    /// ([`Refusal::CancelAsked`]). Answers how many.
+    fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64>;
     /// Removes everything that stands so, by default what is ready and delayed. Answers how many.
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64>;
     /// Puts dead letters back into their lanes, with another priority if `promote` says so. Answers how many.

@@ -140,13 +140,18 @@ impl Takes for (&str, &Settings) {
     fn takes<E>(&self, must: &mut dyn FnMut(Need<'_>) -> Result<(), E>) -> Result<(), E> {
         let (name, settings) = *self;
         need(must, Right::Configure, Named::Queue(name))?;
-        let to = match &settings.dead_letter {
-            DeadLetterTo::Keep | DeadLetterTo::Drop => return Ok(()),
-            DeadLetterTo::Queue(to) => Named::Queue(to),
-            DeadLetterTo::Exchange { name, .. } => Named::Exchange(name),
+        let dead_letters = match &settings.dead_letter {
+            DeadLetterTo::Keep | DeadLetterTo::Drop => None,
+            DeadLetterTo::Queue(to) => Some(Named::Queue(to)),
+            DeadLetterTo::Exchange { name, .. } => Some(Named::Exchange(name)),
         };
+        let to: Vec<Named<'_>> =
+            dead_letters.into_iter().chain(settings.history.as_deref().map(Named::Queue)).collect();
+        if to.is_empty() {
+            return Ok(());
+        }
         need(must, Right::Read, Named::Queue(name))?;
-        need(must, Right::Write, to)
+        to.into_iter().try_for_each(|to| need(must, Right::Write, to))
     }
 }
 
@@ -174,7 +179,9 @@ impl Takes for Command {
             Self::Consume(consume) => read(&consume.queue),
             Self::Get(get) => read(&get.queue),
             Self::Pull(pull) => read(&pull.queue),
-            Self::Remove { queue, .. } | Self::Purge { queue, .. } => read(queue),
+            Self::Remove { queue, .. } | Self::CancelMessages { queue, .. } | Self::Purge { queue, .. } => {
+                read(queue)
+            }
             Self::Reprioritise { queue, .. } | Self::Replay { queue, .. } => {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))
@@ -196,6 +203,7 @@ impl Takes for Command {
             | Self::Took { .. }
             | Self::SetWindow { .. }
             | Self::Settle { .. }
+            | Self::Finish { .. }
             | Self::Extend { .. } => return Ok(()),
         };
         need(must, right, to)
@@ -215,9 +223,10 @@ impl Takes for Request {
             Self::Lease { lease, .. } => read(&lease.queue),
             Self::Get(get) => read(&get.queue),
             Self::Consume { consume, .. } => read(&consume.queue),
-            Self::Remove { queue, .. } | Self::Browse { queue, .. } | Self::Message { queue, .. } => {
-                read(queue)
-            }
+            Self::Remove { queue, .. }
+            | Self::CancelMessages { queue, .. }
+            | Self::Browse { queue, .. }
+            | Self::Message { queue, .. } => read(queue),
             Self::Reprioritise { queue, .. } | Self::Replay { queue, .. } => {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))

@@ -6,12 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use overtake_engine::{BrowsedMessage, Content, LeasedMessage, Page, PublishedCopy};
 use overtake_lane::{
-    BrowseOrder, Death, DeathReason, Given, Headers, MessageView, Refusal, Route, Status, Time,
+    BrowseOrder, Death, DeathReason, Ending, Given, Headers, MessageView, Record, Refusal, Report, Route,
+    Status, Time,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::schema::{DeathReasonSchema, PrioritySchema, StatusSchema};
+use crate::schema::{DeathReasonSchema, EndingSchema, PrioritySchema, StatusSchema};
 
 /// One copy of a published message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -115,6 +116,69 @@ pub(crate) struct MessageOut<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     deaths: Vec<DeathOut<'a>>,
+    /// When the work on it was begun, while it goes on: in a queue with a history, or a bound on how long work takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    started: Option<String>,
+    /// Somebody wants it back from whoever works on it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    cancel_asked: bool,
+    /// How the work on it went, in a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<RecordOut<'a>>,
+}
+
+/// How the work on a message went.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Record)]
+pub(crate) struct RecordOut<'a> {
+    /// How it ended.
+    #[schema(value_type = EndingSchema)]
+    ending: Ending,
+    /// The queue it was in.
+    queue: &'a str,
+    /// The lane it was in.
+    lane: &'a str,
+    /// When it was published.
+    #[schema(format = DateTime)]
+    queued: String,
+    /// When it was begun, the last time; missing: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    started: Option<String>,
+    /// When it ended.
+    #[schema(format = DateTime)]
+    finished: String,
+    /// How often it was begun.
+    attempts: u32,
+    /// With what its program ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// What kind of error it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    /// The end of what it printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a str>,
+}
+
+impl<'a> RecordOut<'a> {
+    fn of(record: &'a Record) -> Self {
+        let Report { exit_code, error, output } = &record.report;
+        Self {
+            ending: record.ending,
+            queue: &record.queue,
+            lane: &record.lane,
+            queued: rfc3339(record.queued),
+            started: record.started.map(rfc3339),
+            finished: rfc3339(record.finished),
+            attempts: record.attempts,
+            exit_code: *exit_code,
+            error: error.as_deref(),
+            output: output.as_deref(),
+        }
+    }
 }
 
 /// Why, where and when a message became a dead letter.
@@ -276,6 +340,9 @@ impl<'a> MessageOut<'a> {
             routing_keys: keys_of(content.route_of(view)),
             dead_letter: view.death().map(DeathOut::of),
             deaths: view.deaths.iter().flat_map(|deaths| deaths.iter()).map(DeathOut::of).collect(),
+            started: view.work.map(|work| rfc3339(work.started)),
+            cancel_asked: view.work.is_some_and(|work| work.is_cancelled),
+            record: view.record.as_deref().map(RecordOut::of),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(reprioritise))
         .routes(routes!(remove))
+        .routes(routes!(cancel))
         .routes(routes!(purge))
         .routes(routes!(replay))
 }
@@ -43,6 +44,20 @@ async fn reprioritise(At(desk): At, QueueName(queue): QueueName, Json(ask): Json
 )]
 async fn remove(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<SelectIn>) -> Answer {
     json(StatusCode::OK, &CountOut { count: desk.remove(&queue, ask.into_select()?).await? })
+}
+
+/// Takes messages back: those that wait end at once, as `cancelled` in the history of the queue.
+///
+/// Who has leased one is told when it asks to lengthen the lease (409, `cancel-asked`), and is to end its work and settle. However it
+/// settles, but for `ack`, and when the lease runs out, the message is cancelled.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/cancel", tag = "messages",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = SelectIn,
+    responses((status = 200, description = "Done, or asked for", body = CountOut))
+)]
+async fn cancel(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<SelectIn>) -> Answer {
+    json(StatusCode::OK, &CountOut { count: desk.cancel_messages(&queue, ask.into_select()?).await? })
 }
 
 /// Removes everything that stands so; without `status` what is ready or delayed.

@@ -88,10 +88,13 @@ async fn settle(
     At(desk): At,
     State(app): State<Arc<App>>,
     QueueName(queue): QueueName,
-    Json(ask): Json<SettleIn>,
+    Json(mut ask): Json<SettleIn>,
 ) -> Answer {
-    let outcome = ask.outcome()?;
+    let (outcome, report) = (ask.outcome()?, ask.take_report()?);
     let receipts = app.receipts(&desk, &queue, &ask.receipts.0).await?;
+    if let (Some(report), [receipt]) = (report, &receipts[..]) {
+        return each(&ask.receipts.0, vec![desk.finish(&queue, *receipt, outcome, report).await?]);
+    }
     each(&ask.receipts.0, desk.settle(&queue, receipts, outcome).await?)
 }
 

@@ -181,6 +181,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::TooManyLanes
         | Refusal::IdPending
         | Refusal::StaleReceipt
+        | Refusal::CancelAsked
         | Refusal::Leased
         | Refusal::Dead
         | Refusal::NotDead
@@ -208,7 +209,7 @@ pub(crate) fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::PolicyInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Refusal::MessageTooLarge | Refusal::ReportTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Refusal::QueueFull | Refusal::BelowPriority => StatusCode::TOO_MANY_REQUESTS,
         Refusal::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
     }

@@ -56,6 +56,23 @@ pub(crate) enum DeathReasonSchema {
     Expired,
     /// Its queue was full.
     Maxlen,
+    /// Somebody worked on it for longer than the queue allows.
+    Timeout,
+}
+
+/// How the work on a message ended.
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Ending)]
+pub(crate) enum EndingSchema {
+    /// It was done: acknowledged.
+    Completed,
+    /// It was rejected, or failed as often as the queue allows.
+    Failed,
+    /// It took longer than `run_timeout_ms`, or was not begun before it expired.
+    Timeout,
+    /// Somebody took it back, or the queue was full and it was the least urgent.
+    Cancelled,
 }
 
 /// How an exchange chooses queues.
@@ -162,6 +179,11 @@ pub(crate) struct SettingsSchema {
     /// Where dead letters go.
     #[schema(required = false)]
     dead_letter: DeadLetterSchema,
+    /// The queue of the same virtual host into which messages go when the work on them is over, each with a record of how that went.
+    history: Option<String>,
+    /// Longest that somebody may work on a message at a time, ms: then it is a dead letter (`timeout`); 0: no end.
+    #[schema(required = false)]
+    run_timeout_ms: u64,
     /// Whether an expired message is dead-lettered instead of dropped.
     #[schema(required = false)]
     dead_letter_expired: bool,

@@ -68,6 +68,8 @@ pub struct Broker {
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
     pub(crate) leases: LeaseId,
     pub(crate) held: bool,
+    /// Bytes that records of what ends may take; what does not fit is gone without one.
+    pub(crate) record_room: u64,
     pub(crate) totals: Totals,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
@@ -100,6 +102,7 @@ impl Broker {
             schedule: BTreeSet::new(),
             leases: LeaseId::first_of(options.life),
             held: false,
+            record_room: u64::MAX,
             stirred: Vec::new(),
             totals: Totals::default(),
         }
@@ -252,6 +255,12 @@ impl Broker {
             let all: Vec<QueueId> = self.vhosts.queues().collect();
             self.dispatch_all(all.into_iter(), step);
         }
+    }
+
+    /// Says how many bytes the records of what ends may take from now on, until it is said again: for a store that has little room,
+    /// where what is settled must go all the same.
+    pub fn set_record_room(&mut self, bytes: u64) {
+        self.record_room = bytes;
     }
 
     // ---- leases ----

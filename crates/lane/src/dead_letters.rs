@@ -15,7 +15,7 @@ use crate::ids::{QueueId, Seq, VhostId};
 use crate::letters::{Letter, Route};
 use crate::message::{Located, Message, Settled, State};
 use crate::queue::Queue;
-use crate::record::{Ending, Report};
+use crate::record::{Ending, Record, Report};
 use crate::refusal::Refusal;
 use crate::settings::{DeadLetterTo, LastValue, Overflow};
 use crate::topology::Envelope;
@@ -85,7 +85,7 @@ impl Broker {
         step: &mut Step,
     ) {
         let slot = self.queue_ref(id).by_seq.get(seq).expect("a dying message is there");
-        let history = self.history_for(id, slot);
+        let history = self.history_of_death(id, slot, reason);
         match (self.fate(id, slot, reason), history) {
             (Fate::Gone, None) => self.queue_mut(id).settle(slot, gone_by(reason), step),
             (Fate::Stays(deaths), None) => self.queue_mut(id).bury(slot, deaths, step),
@@ -99,23 +99,30 @@ impl Broker {
                 let error = || Some(reason.error().into());
                 let report = Report { error: report.error.or_else(error), ..report };
                 let record = self.queue_ref(id).record(slot, reason.ending(), self.now, report);
+                let died = Arc::new(self.deaths_of(self.queue_ref(id), slot, reason));
+                let queue = self.queue_mut(id);
                 let (mut message, mut targets, deaths) = match fate {
-                    Fate::Gone => (self.queue_mut(id).retire(slot, gone_by(reason)), Vec::new(), None),
-                    Fate::Stays(deaths) => {
-                        (self.queue_mut(id).move_away(slot, true), Vec::new(), Some(deaths))
-                    }
-                    Fate::Moves(to, deaths) => (self.queue_mut(id).move_away(slot, true), to, Some(deaths)),
+                    Fate::Gone => (queue.retire(slot, gone_by(reason)), Vec::new(), died),
+                    Fate::Stays(deaths) => (queue.move_away(slot, true), Vec::new(), deaths),
+                    Fate::Moves(targets, deaths) => (queue.move_away(slot, true), targets, deaths),
                 };
                 message.keep(record);
-                if deaths.is_some() {
-                    message.extras.get_or_insert_default().deaths = deaths;
-                }
+                message.extras.get_or_insert_default().deaths = Some(deaths);
                 if !targets.contains(&history) {
                     targets.push(history);
                 }
                 self.record_in(history, id, targets, message, step);
             }
         }
+    }
+
+    /// The history into which a message goes that dies. As with dead letters, a round in which nobody rejects it ends.
+    fn history_of_death(&self, id: QueueId, slot: Slot, reason: DeathReason) -> Option<QueueId> {
+        let history = self.history_for(id, slot, Some(reason))?;
+        let deaths = self.deaths_of(self.queue_ref(id), slot, reason);
+        let message = &self.queue_ref(id).entries[slot].message;
+        let is_round = is_round(message, &deaths, reason, &self.queue_ref(history).name);
+        (!deaths.is_spent() && !is_round).then_some(history)
     }
 
     fn fate(&self, id: QueueId, slot: Slot, reason: DeathReason) -> Fate {
@@ -133,9 +140,7 @@ impl Broker {
         // A queue that is its own dead-letter queue keeps them.
         let others =
             bound.into_iter().filter(|target| !matches!(to, DeadLetterTo::Queue(_)) || *target != id);
-        let is_round = |target: &QueueId| {
-            reason != DeathReason::Rejected && deaths.comes_round_to(&self.queue_ref(*target).name)
-        };
+        let is_round = |target: &QueueId| is_round(message, &deaths, reason, &self.queue_ref(*target).name);
         let (rounds, open): (Vec<QueueId>, Vec<QueueId>) = others.partition(is_round);
         if open.is_empty() && !rounds.is_empty() {
             return Fate::Gone;
@@ -187,7 +192,14 @@ impl Broker {
     }
 
     /// Puts a message that left one queue into others, as new there but for what it is.
-    pub(crate) fn arrive(&mut self, from: QueueId, targets: Vec<QueueId>, gone: Message, step: &mut Step) {
+    pub(crate) fn arrive(
+        &mut self,
+        from: QueueId,
+        targets: Vec<QueueId>,
+        mut gone: Message,
+        step: &mut Step,
+    ) {
+        gone.set_work(None);
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
         let at = step.facts.len();
         let mut to = Vec::new();
@@ -217,7 +229,7 @@ impl Queue {
     fn can_take(&self, message: &Message, is_of_here: bool, reason: DeathReason) -> bool {
         let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
         // Else what one eviction begins might go round through all queues.
-        let others_may_pay = reason != DeathReason::Maxlen || !self.settings.dead_letter_evicted;
+        let others_may_pay = reason != DeathReason::Maxlen || !self.leaves_evicted();
         keyed
             && self.fits(message)
             && (is_of_here || self.check_return(message.id()).is_ok())
@@ -226,13 +238,15 @@ impl Queue {
             && (others_may_pay || self.has_free_room(message.bytes))
     }
 
-    /// Whether a message can be recorded here. What has its id gives way.
-    pub(crate) fn can_record(&self, message: &Message) -> bool {
+    /// Whether a message that ended, perhaps because it died, can be recorded here. What has its id gives way.
+    pub(crate) fn can_record(&self, message: &Message, reason: Option<DeathReason>) -> bool {
         let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
+        let others_may_pay = reason != Some(DeathReason::Maxlen) || !self.leaves_evicted();
         keyed
             && self.fits(message)
             && self.lanes.check(message.priority).is_ok()
             && self.has_room_for(message)
+            && (others_may_pay || self.has_free_room(message.bytes))
     }
 
     /// Whether it is small enough for this queue.
@@ -240,6 +254,16 @@ impl Queue {
         let most = [self.settings.max_message_bytes, self.settings.max_bytes];
         most.iter().all(|most| *most == 0 || u64::from(message.bytes) <= *most)
     }
+}
+
+/// Whether a message that dies of this would come to a queue for the second time in a round in which nobody rejects it: where it died,
+/// or where the work on it ended well. A death that was the end of it is among its deaths.
+fn is_round(message: &Message, deaths: &Deaths, reason: DeathReason, queue: &str) -> bool {
+    let has_ended_in = |record: &Record| {
+        matches!(record.ending, Ending::Completed | Ending::Cancelled) && *record.queue == *queue
+    };
+    let was_there = || message.record().is_some_and(|record| has_ended_in(record));
+    reason != DeathReason::Rejected && (deaths.comes_round_to(queue) || was_there())
 }
 
 /// The way that dead letters go on; `None`: they stay.

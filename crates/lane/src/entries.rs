@@ -62,6 +62,16 @@ impl Entry {
         }
     }
 
+    /// The message as a recovery must find it: a lease that ends with its consumer, and the work by it, are not there then.
+    pub(crate) fn durable(&self) -> Message {
+        let mut message = self.message.clone();
+        if self.holder.is_some() {
+            message.state = State::Ready;
+            message.set_work(None);
+        }
+        message
+    }
+
     /// When something happens to it by itself: it expires, is due, or its lease or the time for its work ends.
     pub(crate) fn alarm(&self) -> Time {
         match self.message.state {

@@ -8,7 +8,7 @@ use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, Time, VhostId};
-use crate::message::{Located, Message, State};
+use crate::message::{Located, Message};
 use crate::metadata::MetadataEntry;
 use crate::queue::{Described, Queue};
 use crate::run::{Rewritten, RunRecord};
@@ -291,7 +291,7 @@ impl Broker {
     pub fn stored_fact(&self, queue: QueueId, seq: Seq) -> Option<Fact> {
         let there = self.queues.get(&queue)?;
         let slot = there.by_seq.get(seq)?;
-        Some(Fact::Stored { queue, message: there.durable(slot) })
+        Some(Fact::Stored { queue, message: there.entries[slot].durable() })
     }
 
     /// Looks at up to `budget` messages in the order of queues and sequences, from `from` on, and answers those whose
@@ -352,17 +352,6 @@ fn undescribed(name: &str) -> Described {
         settings: Box::default(),
         identity: Identity::default(),
         next_seq: Seq(1),
-    }
-}
-
-impl Queue {
-    fn durable(&self, slot: Slot) -> Message {
-        let entry = &self.entries[slot];
-        let mut message = entry.message.clone();
-        if entry.holder.is_some() {
-            message.state = State::Ready;
-        }
-        message
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::NAME_LEN_MAX;
 use crate::broker::Broker;
 use crate::command::{Few, Outcome, Reply, Step, Which};
 use crate::deaths::DeathReason;
@@ -75,7 +76,7 @@ impl Broker {
         report: Report,
         step: &mut Step,
     ) {
-        let Some(history) = self.history_for(id, slot) else {
+        let Some(history) = self.history_for(id, slot, None) else {
             return self.queue_mut(id).settle(slot, how, step);
         };
         let record = self.queue_ref(id).record(slot, ending, self.now, report);
@@ -84,35 +85,51 @@ impl Broker {
         self.record_in(history, id, vec![history], message, step);
     }
 
-    /// Moves a message with its record into these queues, one of which is a history: there it takes the place of what has its id.
+    /// Moves a message with its record into these queues, one of which is a history. There it takes the place of what waits with its
+    /// id; where somebody holds that, it has none.
     pub(crate) fn record_in(
         &mut self,
         history: QueueId,
         from: QueueId,
         targets: Vec<QueueId>,
-        message: Message,
+        mut message: Message,
         step: &mut Step,
     ) {
-        let at = step.facts.len();
+        self.record_room = self.record_room.saturating_sub(record_cost(&message));
         let queue = self.queue_mut(history);
-        if let Some(seq) = queue.pending_of(message.id()).map(|pending| pending.seq)
-            && let Some(older) = queue.bring(seq)
-        {
-            queue.settle(older, Settled::Replaced, step);
+        let older = queue.pending_of(message.id()).map(|pending| pending.seq);
+        if let Some(older) = older.and_then(|seq| queue.bring(seq)) {
+            if queue.is_waiting(older) {
+                queue.settle(older, Settled::Replaced, step);
+            } else if let Some(extras) = &mut message.extras {
+                extras.id = None;
+            }
         }
-        debug_assert!(step.facts.len() <= at + 1, "one takes the place of one");
         self.stirred.extend(&targets);
         self.arrive(from, targets, message, step);
     }
 
-    /// The queue into which this message goes when it ends, if there is one that takes it.
-    pub(crate) fn history_for(&self, id: QueueId, slot: Slot) -> Option<QueueId> {
+    /// The queue into which this message goes when it ends, perhaps because it dies, if there is one that takes it.
+    pub(crate) fn history_for(
+        &self,
+        id: QueueId,
+        slot: Slot,
+        reason: Option<DeathReason>,
+    ) -> Option<QueueId> {
         let queue = self.queue_ref(id);
         let name = queue.settings.history.as_deref()?;
         let history = self.id_of(queue.vhost, name).ok().filter(|history| *history != id)?;
-        let takes = self.queue_ref(history).can_record(&queue.entries[slot].message);
+        let message = &queue.entries[slot].message;
+        let takes =
+            record_cost(message) <= self.record_room && self.queue_ref(history).can_record(message, reason);
         takes.then_some(history)
     }
+}
+
+/// Bytes that the move of a message with its record takes in a store, at most, about; a report not counted that is still to come.
+fn record_cost(message: &Message) -> u64 {
+    let texts = message.id().map_or(0, str::len) + message.key().map_or(0, str::len) + 3 * NAME_LEN_MAX;
+    message.history_size() + 256 + texts as u64
 }
 
 impl Queue {

@@ -163,10 +163,14 @@ impl Message {
         self.extras.as_deref().and_then(|extras| extras.record.as_ref())
     }
 
-    /// Where it would go back to: where it was worked on, else where it died.
+    /// Where it would go back to: where the work on it ended or it died, whichever was later.
     #[must_use]
     pub fn home(&self) -> Option<&Arc<str>> {
-        self.record().map(|record| &record.queue).or_else(|| Some(&self.death()?.queue))
+        match (self.record(), self.death()) {
+            (Some(record), Some(death)) if death.at > record.finished => Some(&death.queue),
+            (Some(record), _) => Some(&record.queue),
+            (None, death) => death.map(|death| &death.queue),
+        }
     }
 
     pub(crate) fn set_work(&mut self, work: Option<Work>) {

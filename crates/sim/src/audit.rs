@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Deaths, Fact, Message, QueueId, Route, Seq, State, VhostId, VhostSettings};
+use overtake_lane::{
+    Broker, Deaths, Fact, Message, QueueId, Record, Route, Seq, State, VhostId, VhostSettings,
+};
 
 use crate::rng::mix;
 
@@ -113,8 +115,25 @@ fn hash_message(queue: QueueId, message: &Message) -> u64 {
         hash = hash_text(hash, extras.id.as_deref().unwrap_or("-"));
         hash = hash_text(hash, extras.key.as_deref().unwrap_or("-"));
         hash = extras.deaths.iter().fold(hash, |hash, deaths| hash_deaths(hash, deaths));
+        if let Some(work) = &extras.work {
+            hash = mix(hash ^ work.started.0 ^ u64::from(work.is_cancelled) << 60);
+            hash = mix(hash ^ work.ends.0);
+        }
+        hash = extras.record.iter().fold(hash, |hash, record| hash_record(hash, record));
     }
     hash
+}
+
+fn hash_record(hash: u64, record: &Record) -> u64 {
+    let Record { ending, queue, lane, queued, started, finished, attempts, report } = record;
+    let mut hash = hash_text(hash_text(hash_text(hash, ending.word()), queue), lane);
+    let started = started.map_or(0, |started| started.0 + 1);
+    for word in [queued.0, started, finished.0, u64::from(*attempts)] {
+        hash = mix(hash ^ word);
+    }
+    let code = report.exit_code.map_or(1 << 40, |code| u64::from(code.unsigned_abs()));
+    let said = [&report.error, &report.output].map(|said| said.as_deref().unwrap_or("-"));
+    said.iter().fold(mix(hash ^ code), |hash, said| hash_text(hash, said))
 }
 
 fn hash_deaths(hash: u64, deaths: &Deaths) -> u64 {

@@ -48,6 +48,8 @@ pub(crate) struct Hold {
     pub(crate) priority: Priority,
     /// When whoever stays has held it for too long.
     pub(crate) until: Time,
+    /// When the work on it has taken too long.
+    pub(crate) work_ends: Time,
 }
 
 /// One who takes.
@@ -251,10 +253,13 @@ impl Book {
             return;
         }
         let mark = crate::refold::mark_of(message.content.content_type());
-        let timeout_ms = self.settings.get(&receipt.queue).map_or(0, |settings| settings.consumer_timeout_ms);
-        let until = if stays && timeout_ms > 0 { now.after(timeout_ms) } else { Time::NEVER };
+        let settings = self.settings.get(&receipt.queue);
+        let holds_ms = settings.map_or(0, |settings| if stays { settings.consumer_timeout_ms } else { 0 });
+        let works_ms = settings.map_or(0, |settings| settings.run_timeout_ms);
+        let after = |ms| if ms > 0 { now.after(ms) } else { Time::NEVER };
+        let (until, work_ends) = (after(holds_ms), after(works_ms));
         let consumer = stays.then_some(*consumer);
-        let hold = Hold { receipt, consumer, mark, priority: message.message.level, until };
+        let hold = Hold { receipt, consumer, mark, priority: message.message.level, until, work_ends };
         self.holds.insert((receipt.queue, receipt.seq), hold);
     }
 
@@ -330,6 +335,11 @@ impl Book {
                     self.end(receipt.queue, receipt.seq);
                 }
             }
+            Request::Do(Command::Finish { receipt, .. }) => {
+                if matches!(answer, Answer::Each(results) if results[..] == [Ok(())]) {
+                    self.end(receipt.queue, receipt.seq);
+                }
+            }
             Request::Publish { settlements, .. } => {
                 for (receipt, _) in settlements {
                     self.end(receipt.queue, receipt.seq);
@@ -344,8 +354,8 @@ impl Book {
         let ended: Vec<(QueueId, Seq)> = (self.holds.iter())
             .filter(|((queue, seq), hold)| match audit.find(*queue, *seq).map(|message| message.state) {
                 Some(State::Leased { lease, .. }) => lease != hold.receipt.lease,
+                Some(State::Dead) | None => true,
                 Some(_) => hold.consumer.is_none(),
-                None => true,
             })
             .map(|(key, _)| *key)
             .collect();
@@ -372,8 +382,9 @@ impl Book {
             if let State::Leased { lease, .. } = message.state {
                 let receipt = Receipt { queue, seq: message.seq, lease };
                 let mark = mark_of(queue, message.seq);
-                let until = Time::NEVER;
-                let hold = Hold { receipt, consumer: None, mark, priority: message.priority, until };
+                let work_ends = message.work().map_or(Time::NEVER, |work| work.ends);
+                let (until, priority) = (Time::NEVER, message.priority);
+                let hold = Hold { receipt, consumer: None, mark, priority, until, work_ends };
                 self.holds.insert((queue, message.seq), hold);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use overtake_lane::{
     ApplyTo, Backoff, Band, Command, DeadLetterTo, Definition, Given, LaneSettings, LastValue,
     METADATA_VALUE_LEN_MAX, MetadataEntry, Order, Overflow, Pattern, PickerKind, Policy, PolicyKind,
-    PolicyValue, RejectBelow, Scheme, Settings,
+    PolicyValue, RejectBelow, Report, Scheme, Settings,
 };
 
 use crate::rng::Rng;
@@ -107,6 +107,30 @@ pub(crate) fn dying(rng: &mut Rng, settings: &mut Settings, exchanges: &[Arc<str
     if !exchanges.is_empty() && rng.once_in(3) {
         settings.dead_letter =
             DeadLetterTo::Exchange { name: rng.one_of(exchanges).to_string(), routing_key: None };
+    }
+}
+
+/// How long work may take, and a history: a later queue than this one, so that no message goes round for ever.
+pub(crate) fn working(
+    rng: &mut Rng,
+    settings: &mut Settings,
+    name: &str,
+    queues: &[Arc<str>],
+    is_deep: bool,
+) {
+    // Longer than a settlement takes where nothing fails.
+    settings.run_timeout_ms = if rng.once_in(3) { rng.one_of(&[150, 300, 1_000, 4_000]) } else { 0 };
+    let later: Vec<Arc<str>> = queues.iter().skip_while(|queue| &***queue != name).skip(1).cloned().collect();
+    let has_history = !is_deep && !later.is_empty() && rng.once_in(2);
+    settings.history = has_history.then(|| rng.one_of(&later).to_string());
+}
+
+/// What somebody says of work.
+pub(crate) fn report(rng: &mut Rng) -> Report {
+    Report {
+        exit_code: rng.once_in(2).then(|| rng.below(256) as i32 - 128),
+        error: rng.once_in(3).then(|| "exit".into()),
+        output: rng.once_in(2).then(|| "o".repeat(rng.one_of(&[0, 9, 200, 3_000])).into()),
     }
 }
 

@@ -90,6 +90,8 @@ pub(crate) struct Plan {
     pub(crate) vhosts: u64,
     /// Clients set policies and remove them, and more queues have priorities that are numbers.
     pub(crate) has_policies: bool,
+    /// Queues have histories and bounds on how long work takes; clients report, and want messages back.
+    pub(crate) has_work: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -138,6 +140,7 @@ impl Plan {
             has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
             vhosts: if apart.once_in(3) { apart.within(1, 3) } else { 0 },
             has_policies: Rng::new(seed, "policies of a world").once_in(3),
+            has_work: Rng::new(seed, "work of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

@@ -45,6 +45,8 @@ impl Lent {
             bytes: message.content.size() as u32,
             key: None,
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
+            work: message.extras.as_ref().and_then(|extras| extras.work.as_deref().copied()),
+            record: message.extras.as_ref().and_then(|extras| extras.record.clone()),
             place: Place(0),
         };
         let content = Arc::clone(&message.content);
@@ -115,5 +117,5 @@ fn is_blurred(before: &Audit, after: &Audit, queue: QueueId) -> bool {
         .iter()
         .rev()
         .take_while(|message| message.seq >= next)
-        .any(|message| message.death().is_some())
+        .any(|message| message.home().is_some())
 }

@@ -515,6 +515,7 @@ fn check_taken(request: &Request, result: &Result<Answer, Refused>) -> Checked {
         request,
         Request::Do(
             Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. }
+                | Command::Finish { outcome: Outcome::Ack | Outcome::Reject, .. }
                 | Command::Purge { status: None, .. }
                 | Command::DeleteVhost { .. }
         ) | Request::Remove { .. }

@@ -16,6 +16,8 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Bind(_) | Command::Unbind(_)) => "bind",
         Request::Do(Command::Cancel { .. }) => "cancel",
         Request::Do(Command::Settle { .. }) => "settle",
+        Request::Do(Command::Finish { .. }) => "finish",
+        Request::Do(Command::CancelMessages { .. }) | Request::CancelMessages { .. } => "want back",
         Request::Do(Command::SetMetadata { .. }) => "metadata",
         Request::Do(Command::SetPolicy { .. } | Command::RemovePolicy { .. }) => "policy",
         Request::Do(Command::Extend { .. }) => "extend",

@@ -171,6 +171,7 @@ pub(crate) struct Chance {
     pub(crate) metadata: Rng,
     pub(crate) vhosts: Rng,
     pub(crate) policies: Rng,
+    pub(crate) work: Rng,
 }
 
 /// What things are called in this world.
@@ -235,6 +236,7 @@ impl World {
                 metadata: Rng::new(seed, "metadata"),
                 vhosts: Rng::new(seed, "vhosts"),
                 policies: Rng::new(seed, "policies"),
+                work: Rng::new(seed, "work"),
             },
             now_us: 0,
             offset_ms: 0,

@@ -9,7 +9,7 @@
 //!
 //! | field of an entry | bytes |
 //! |---|---|
-//! | reason | a byte: 0 rejected, 1 delivery limit, 2 expired, 3 its queue was full |
+//! | reason | a byte: 0 rejected, 1 delivery limit, 2 expired, 3 its queue was full, 4 it was worked on for too long |
 //! | queue, lane | names |
 //! | when it died so first, when last | numbers, milliseconds |
 //! | how often it died so, how often it had been leased there | numbers |
@@ -25,8 +25,13 @@ use overtake_lane::{DEATHS_MAX, Death, DeathReason, Deaths, Route, Time};
 
 use crate::codec::{Reader, number, text};
 
-const REASONS: [DeathReason; 4] =
-    [DeathReason::Rejected, DeathReason::DeliveryLimit, DeathReason::Expired, DeathReason::Maxlen];
+const REASONS: [DeathReason; 5] = [
+    DeathReason::Rejected,
+    DeathReason::DeliveryLimit,
+    DeathReason::Expired,
+    DeathReason::Maxlen,
+    DeathReason::Timeout,
+];
 
 /// Appends a history.
 pub(crate) fn deaths(out: &mut Vec<u8>, deaths: &Deaths) {

@@ -82,6 +82,7 @@ mod surveyor;
 pub mod value;
 mod walk;
 mod window;
+mod work;
 mod writer;
 
 pub use batch::Batch;

@@ -13,13 +13,15 @@
 //! | bytes | number |
 //! | count | number |
 //! | state | a byte: 0 ready, 1 delayed (due follows, number), 2 leased (lease, number, and deadline, optional time, follow), 3 dead |
-//! | extras | a byte of bits: 1 id, 2 key, 4 deaths; then those there are: id and key as text, deaths as in `deaths.rs`; or 8: those of the message before it in its fact |
+//! | extras | a byte of bits: 1 id, 2 key, 4 deaths, 16 work, 32 record; then those there are: id and key as text, deaths as in `deaths.rs`, work and record as in `work.rs`; or 8: those of the message before it in its fact |
 //!
 //! Where the content is, is not written: who reads it knows.
 
-use crate::codec::{Reader, number, signed, text};
+use std::sync::Arc;
 
+use crate::codec::{Reader, number, signed, text};
 use crate::deaths::deaths;
+use crate::work::{record, work};
 
 use overtake_lane::{Extras, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time};
 
@@ -87,13 +89,21 @@ fn extras(out: &mut Vec<u8>, extras: Option<&Extras>) {
     out.push(
         u8::from(extras.id.is_some())
             | u8::from(extras.key.is_some()) << 1
-            | u8::from(extras.deaths.is_some()) << 2,
+            | u8::from(extras.deaths.is_some()) << 2
+            | u8::from(extras.work.is_some()) << 4
+            | u8::from(extras.record.is_some()) << 5,
     );
     for present in [&extras.id, &extras.key].into_iter().flatten() {
         text(out, present);
     }
     if let Some(died) = &extras.deaths {
         deaths(out, died);
+    }
+    if let Some(going_on) = &extras.work {
+        work(out, going_on);
+    }
+    if let Some(kept) = &extras.record {
+        record(out, kept);
     }
 }
 
@@ -153,7 +163,7 @@ impl Reader<'_> {
         if has == SAME {
             return before.map(|before| before.extras.clone());
         }
-        if has > 7 {
+        if has & !(1 | 2 | 4 | 16 | 32) != 0 {
             return None;
         }
         let mut extras = Extras::default();
@@ -165,6 +175,12 @@ impl Reader<'_> {
         }
         if has & 4 != 0 {
             extras.deaths = Some(self.deaths()?);
+        }
+        if has & 16 != 0 {
+            extras.work = Some(Box::new(self.work()?));
+        }
+        if has & 32 != 0 {
+            extras.record = Some(Arc::new(self.record()?));
         }
         Some(Some(Box::new(extras)))
     }

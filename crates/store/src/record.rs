@@ -30,6 +30,7 @@
 //! | 25 | one of 1, 3 to 6 and 24, in another virtual host than `/` | virtual host, then that fact |
 //! | 26 | virtual host stored | virtual host, name, settings |
 //! | 27 | virtual host deleted | virtual host |
+//! | 28 | leased, the work noted | as 8, then work |
 //! | 30 | policy stored | virtual host, kind, name, pattern, priority, apply-to, definition |
 //! | 31 | policy removed | virtual host, kind, name |
 //!
@@ -42,7 +43,7 @@
 //!
 //! A policy's kind is a byte, 0 a user's and 1 an operator's; apply-to is a byte, 0 queues, 1 exchanges, 2 both; the definition is JSON.
 //!
-//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`; a binding is as in `binding.rs`.
+//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`, work as in `work.rs`; a binding is as in `binding.rs`.
 
 use std::fmt;
 
@@ -50,6 +51,7 @@ use crate::binding::binding;
 use crate::codec::{Reader, bytes, number, signed, text};
 use crate::deaths::deaths;
 use crate::message::{copy, message, original, time};
+use crate::work::work;
 
 use overtake_lane::{
     ApplyTo, ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, Pattern, Policy, PolicyKind,
@@ -165,11 +167,14 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
                 Content::Same | Content::None => number(out, 0),
             }
         }
-        Fact::Leased { queue, seq, lease, deadline, count } => {
-            head(out, 8, *queue, *seq);
+        Fact::Leased { queue, seq, lease, deadline, count, work: going_on } => {
+            head(out, if going_on.is_some() { 28 } else { 8 }, *queue, *seq);
             number(out, lease.0);
             time(out, *deadline);
             number(out, u64::from(*count));
+            if let Some(going_on) = going_on {
+                work(out, going_on);
+            }
         }
         Fact::PutBack { queue, seq, count, due } => {
             head(out, 9, *queue, *seq);
@@ -393,10 +398,12 @@ impl<'a> Decoder<'a> {
                 self.content = Some(self.content()?);
                 return Some((fact, self.content));
             }
-            8 => {
+            kind @ (8 | 28) => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
                 let (lease, deadline) = (LeaseId(self.bytes.number()?), self.bytes.time()?);
-                Fact::Leased { queue, seq, lease, deadline, count: self.bytes.small()? }
+                let count = self.bytes.small()?;
+                let work = if kind == 28 { Some(self.bytes.work()?) } else { None };
+                Fact::Leased { queue, seq, lease, deadline, count, work }
             }
             9 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);

@@ -14,7 +14,7 @@ use overtake_lane::{
     ApplyTo, Binding, Definition, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue,
     HeadersMatch, Identity, LeaseId, Located, Message, Ordinals, Original, Pattern, Policy, PolicyKind,
     PolicyValue, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq, Settings, Settled, State,
-    Time, VhostId, VhostSettings,
+    Time, VhostId, VhostSettings, Work,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
@@ -53,7 +53,26 @@ fn fixed_records() -> Vec<Record> {
         vec![stored(pair(1, b"").0, b"first"), stored(pair(2, b"").0, b"first"), stored(pair(3, b"").0, b"")],
         states.into_iter().map(|message| stored(message, b"state")).collect(),
         vec![stored(rich_pair(300, b"rich").0, &[0xfe; 300])],
-        alone(Fact::Leased { queue, seq, lease: LeaseId(1 << 40 | 6), deadline: Time::NEVER, count: 1 }),
+        alone(Fact::Leased {
+            queue,
+            seq,
+            lease: LeaseId(1 << 40 | 6),
+            deadline: Time::NEVER,
+            count: 1,
+            work: None,
+        }),
+        alone(Fact::Leased {
+            queue,
+            seq,
+            lease: LeaseId(1 << 40 | 7),
+            deadline: Time::NEVER,
+            count: 1,
+            work: Some(Work {
+                started: Time(1_700_000_000_000),
+                ends: Time(1_700_000_090_000),
+                is_cancelled: true,
+            }),
+        }),
         alone(Fact::PutBack { queue, seq, count: 1, due: Some(Time(1_700_000_090_000)) }),
         alone(Fact::PutBack { queue, seq, count: 2, due: None }),
         alone(Fact::Reprioritised { queue, seq, priority: Priority(-7), original: Original::Number(-7) }),

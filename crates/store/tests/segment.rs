@@ -19,7 +19,7 @@ fn messages() -> impl Strategy<Value = Message> {
         1 => times().prop_map(|due| State::Delayed { due }),
     ];
     let extras = (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}")).prop_map(|(id, key)| {
-        let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths: None };
+        let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), ..Extras::default() };
         (extras != Extras::default()).then(|| Box::new(extras))
     });
     (any::<i32>(), any::<u64>(), times(), any::<u32>(), any::<u32>(), states, extras).prop_map(

@@ -37,6 +37,8 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::KeyInvalid
         | Refusal::KeyMissing
         | Refusal::StaleReceipt
+        | Refusal::CancelAsked
+        | Refusal::ReportTooLarge
         | Refusal::Leased
         | Refusal::Dead
         | Refusal::NotDead

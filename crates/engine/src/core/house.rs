@@ -116,6 +116,8 @@ impl<T> Core<T> {
             Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => {
                 receipts.len() as u64 * change
             }
+            Command::Finish { .. } => change,
+            Command::CancelMessages { which, .. } => self.count(which) * change,
             Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
             Command::Replay { which, .. } => self.count(which) * change,
             Command::SetMetadata { entries } => entries.iter().map(setting_cost).sum(),
@@ -161,9 +163,12 @@ impl<T> Core<T> {
         self.options.segment_bytes / 8
     }
 
-    /// Holds leases while there is little room beside what must always go.
+    /// Holds leases while there is little room beside what must always go, and says how much of it records of what ends may take.
     pub(super) fn hold_or_go(&mut self) {
-        let held = self.is_behind() || self.room() < self.reserve() + self.slack() / 2 + self.metadata_due();
+        let must_go = self.reserve() + self.metadata_due();
+        let spare = if self.is_behind() { 0 } else { self.room().saturating_sub(must_go) };
+        self.broker.set_record_room(spare.saturating_sub(self.slack() / 4));
+        let held = self.is_behind() || spare < self.slack() / 2;
         if held != self.house.held {
             self.house.held = held;
             let mut step = std::mem::take(&mut self.step);

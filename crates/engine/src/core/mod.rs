@@ -109,6 +109,13 @@ pub enum Request {
         /// Which messages.
         select: Select,
     },
+    /// Takes messages back, and asks back those that somebody works on.
+    CancelMessages {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+    },
     /// Puts dead letters back.
     Replay {
         /// The queue.
@@ -307,6 +314,7 @@ impl<T> Core<T> {
             | Request::SetWindow { .. }
             | Request::Reprioritise { .. }
             | Request::Remove { .. }
+            | Request::CancelMessages { .. }
             | Request::Replay { .. }) => (self.change(now, change), true),
             look => (self.look(now, look).map_err(Refused::from), false),
         };
@@ -334,6 +342,10 @@ impl<T> Core<T> {
             Request::Remove { queue, select } => {
                 let which = self.choose(&queue, select)?;
                 Ok(self.apply(now, Command::Remove { queue, which }).map(answer_of)?)
+            }
+            Request::CancelMessages { queue, select } => {
+                let which = self.choose(&queue, select)?;
+                self.change(now, Request::Do(Command::CancelMessages { queue, which }))
             }
             Request::Replay { queue, select, promote } => {
                 let which = self.choose(&queue, select)?;
@@ -603,7 +615,9 @@ fn may_follow(fact: &Fact) -> bool {
 /// Whether a command only makes the store smaller, and is taken when it is full.
 fn only_frees(command: &Command) -> bool {
     match command {
-        Command::Settle { outcome, .. } => matches!(outcome, Outcome::Ack | Outcome::Reject),
+        Command::Settle { outcome, .. } | Command::Finish { outcome, .. } => {
+            matches!(outcome, Outcome::Ack | Outcome::Reject)
+        }
         Command::Purge { status, .. } => *status != Some(Status::Leased),
         Command::SetMetadata { entries } => entries.iter().all(|entry| entry.value.is_none()),
         Command::Remove { .. }

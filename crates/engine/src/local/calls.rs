@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
-    Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Status, VhostId, VhostSettings, VhostView,
+    Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Status, VhostId, VhostSettings,
+    VhostView,
 };
 use tokio::sync::oneshot;
 
@@ -244,6 +245,13 @@ impl Engine for LocalEngine {
         self.each(Command::Settle { receipts, outcome })
     }
 
+    fn finish(&self, receipt: Receipt, outcome: Outcome, report: Report) -> Pending<Result<(), Refusal>> {
+        let finish = Command::Finish { receipt, outcome, report: Box::new(report) };
+        self.ask(Request::Do(finish), |answer| {
+            if let Answer::Each(results) = answer { results.into_iter().next() } else { None }
+        })
+    }
+
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>> {
         self.each(Command::Extend { receipts, visibility_ms })
     }
@@ -266,6 +274,10 @@ impl Engine for LocalEngine {
 
     fn remove(&self, queue: &str, select: Select) -> Pending<u64> {
         self.count(Request::Remove { queue: queue.into(), select })
+    }
+
+    fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64> {
+        self.count(Request::CancelMessages { queue: queue.into(), select })
     }
 
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64> {

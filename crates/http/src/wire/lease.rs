@@ -1,7 +1,7 @@
 //! Leasing, settling, extending, and transactions.
 
 use overtake_engine::NewMessage;
-use overtake_lane::{Outcome, Receipt};
+use overtake_lane::{Outcome, Receipt, Report};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -48,6 +48,28 @@ pub(crate) struct SettleIn {
     /// With `nack`: wait so long before the next attempt, ms; missing: as the queue's backoff says.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
     pub(crate) delay_ms: Option<DurationMs>,
+    /// With one receipt: what the history of the queue is to say of the work, if this ends it.
+    pub(crate) report: Option<ReportIn>,
+}
+
+/// What whoever did the work says of it.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Report)]
+pub(crate) struct ReportIn {
+    /// With what its program ended.
+    exit_code: Option<i32>,
+    /// What kind of error it was, in a few words.
+    error: Option<String>,
+    /// The end of what it printed. With `error` at most 32,768 bytes.
+    output: Option<String>,
+}
+
+impl From<ReportIn> for Report {
+    fn from(report: ReportIn) -> Self {
+        let ReportIn { exit_code, error, output } = report;
+        Self { exit_code, error: error.map(Into::into), output: output.map(Into::into) }
+    }
 }
 
 /// How a lease ends.
@@ -91,6 +113,18 @@ pub(crate) struct TransactionIn {
 }
 
 impl SettleIn {
+    /// What is reported of the work on the one message that is settled.
+    ///
+    /// # Errors
+    /// 422 for one of many.
+    pub(crate) fn take_report(&mut self) -> Result<Option<Report>, Problem> {
+        let Some(report) = self.report.take() else { return Ok(None) };
+        if self.receipts.0.len() != 1 {
+            return Err(Problem::bad_value("report", "a report is of one message: give one receipt with it"));
+        }
+        Ok(Some(report.into()))
+    }
+
     /// How, as the model says it.
     ///
     /// # Errors
@@ -127,6 +161,9 @@ impl TransactionIn {
         let messages = each(publish, "publish", |message| message.into_new(limits))?;
         let settlements = each(settle, "settle", |settle| {
             let outcome = settle.outcome()?;
+            if settle.report.is_some() {
+                return Err(Problem::bad_value("report", "a report goes with a settlement of its own"));
+            }
             let receipts = receipts(&settle.receipts.0)?;
             Ok(receipts.into_iter().map(move |receipt| (receipt, outcome)))
         })?;

@@ -237,7 +237,7 @@ impl Queue {
         stays.then_some(slot)
     }
 
-    pub(super) fn is_waiting(&self, slot: Slot) -> bool {
+    pub(crate) fn is_waiting(&self, slot: Slot) -> bool {
         matches!(self.entries[slot].message.state, State::Ready | State::Delayed { .. })
     }
 
@@ -270,7 +270,7 @@ impl Queue {
     }
 
     /// Whether something is to be done with what is evicted.
-    pub(super) fn leaves_evicted(&self) -> bool {
+    pub(crate) fn leaves_evicted(&self) -> bool {
         let settings = &self.settings;
         let is_dead_lettered = settings.dead_letter_evicted && settings.dead_letter != DeadLetterTo::Drop;
         is_dead_lettered || settings.history.is_some()

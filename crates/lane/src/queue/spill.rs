@@ -13,7 +13,7 @@ use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
-use crate::message::{Message, Settled, State};
+use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
 use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord};
 
@@ -487,14 +487,9 @@ impl Queue {
 
     /// Every message that stands so, as a recovery must find it, by sequence.
     pub(crate) fn durable_messages(&self) -> impl Iterator<Item = Message> + '_ {
-        self.messages_from(Seq(0)).map(|(_, message)| {
-            let mut message = message.into_owned();
-            let held = self.by_seq.get(message.seq).is_some_and(|slot| self.entries[slot].holder.is_some());
-            if held {
-                message.state = State::Ready;
-                message.set_work(None);
-            }
-            message
+        self.messages_from(Seq(0)).map(|(_, message)| match self.by_seq.get(message.seq) {
+            Some(slot) => self.entries[slot].durable(),
+            None => message.into_owned(),
         })
     }
 }

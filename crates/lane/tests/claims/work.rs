@@ -18,7 +18,9 @@ fn what_is_done_is_in_the_history_with_its_record() {
     check(
         KEPT,
         "declare h · publish a b · lease 2 · ack a b · restart · in h · left · record a · record b",
-        expect!["made · a b · ready a b · completed in q/normal, waited 0ms, ran 0ms, 1x · completed in q/normal, waited 0ms, ran 0ms, 1x"],
+        expect![
+            "made · a b · ready a b · completed in q/normal, waited 0ms, ran 0ms, 1x · completed in q/normal, waited 0ms, ran 0ms, 1x"
+        ],
     );
 }
 
@@ -35,7 +37,7 @@ fn what_failed_is_in_the_history_and_where_dead_letters_go() {
         r#""history":"h","dead_letter":"drop""#,
         "declare h · publish a · lease · reject a · lanes · in h · record a · deaths a",
         expect![
-            "made · a · 4: 1 published 1 delivered 1 removed · failed in q/4, waited 0ms, ran 0ms, 1x, error rejected · a never died"
+            "made · a · 4: 1 published 1 delivered 1 removed · failed in q/4, waited 0ms, ran 0ms, 1x, error rejected · q rejected by /q first, last by /q, now by /q"
         ],
     );
     check(
@@ -129,8 +131,10 @@ fn who_works_on_what_is_wanted_back_is_told_when_it_asks_for_more_time() {
 fn a_history_has_the_last_of_each_id() {
     check(
         KEPT,
-        "declare h · publish a,id=x · lease · ack a · publish b,id=x · lease · finish b exit=7 · in h · left · record b",
-        expect!["made · a · b · ready b · completed in q/normal, waited 0ms, ran 0ms, 1x, exit 7"],
+        "declare h · publish a,id=x · lease · ack a · publish b,id=x · lease · finish b exit=7 · in h · left · record b · lease · in q · publish c,id=x · lease · ack c · in h · left · ack b · left",
+        expect![
+            "made · a · b · ready b · completed in q/normal, waited 0ms, ran 0ms, 1x, exit 7 · b · c · ready c, leased b · ready c"
+        ],
     );
 }
 
@@ -190,5 +194,46 @@ fn others_are_not_told() {
         "",
         "publish a · lease · finish a exit=0 · left · finish a",
         expect!["a · empty · no: stale-receipt"],
+    );
+}
+
+#[test]
+fn a_round_of_histories_in_which_nobody_rejects_ends() {
+    check(
+        r#""history":"h","expire_at_once":true"#,
+        r#"declare h "expire_at_once":true,"dead_letter_expired":true,"dead_letter":{"queue":"q"} · publish a · left · in h · left"#,
+        expect!["made · empty · empty"],
+    );
+    check(
+        r#""history":"h","max_length":1"#,
+        r#"declare h "max_length":1,"history":"q" · publish a b c · left · in h · left"#,
+        expect!["made · ready c · ready a"],
+    );
+}
+
+#[test]
+fn what_was_done_does_not_come_back_because_its_record_expires() {
+    check(
+        r#""history":"h""#,
+        r#"declare h "ttl_ms":10,"dead_letter_expired":true,"dead_letter":{"queue":"q"} · publish a · lease · ack a · +10ms · left · in h · left"#,
+        expect!["made · a · empty · empty"],
+    );
+}
+
+#[test]
+fn what_failed_may_come_back_after_a_while() {
+    check(
+        r#""history":"h","dead_letter":{"queue":"r"}"#,
+        r#"declare h · declare r "ttl_ms":10,"dead_letter_expired":true,"dead_letter":{"queue":"q"} · publish a · lease · reject a · +10ms · left · lease · reject a · +10ms · left · in h · left"#,
+        expect!["made · made · a · ready a · a · ready a · ready a a"],
+    );
+}
+
+#[test]
+fn a_dead_letter_takes_no_work_along() {
+    check(
+        r#""run_timeout_ms":100,"dead_letter":{"queue":"r"}"#,
+        "declare r · publish a · lease · +100ms · in r · restart · work a",
+        expect!["made · a · nobody works on a"],
     );
 }

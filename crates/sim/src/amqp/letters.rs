@@ -13,8 +13,9 @@ use crate::refold::mark_of;
 use crate::rng::Rng;
 
 /// Headers that the broker adds.
-const ADDED: [&str; 8] = [
+const ADDED: [&str; 9] = [
     "x-delivery-count",
+    "x-overtake-record",
     "x-death",
     "x-first-death-reason",
     "x-first-death-queue",

@@ -10,9 +10,12 @@ use crate::round::ready;
 /// The first thing that must happen by itself: something expires, is due, comes back; a pull gives up.
 pub(crate) fn first_due(book: &Book, audit: &Audit) -> Time {
     let due = audit.messages().map(|(queue, message)| match message.state {
-        State::Ready => book.holds.get(&(queue, message.seq)).map_or(message.expires, |hold| hold.until),
+        State::Ready => book
+            .holds
+            .get(&(queue, message.seq))
+            .map_or(message.expires, |hold| hold.until.min(hold.work_ends)),
         State::Delayed { due } => due.min(message.expires),
-        State::Leased { deadline, .. } => deadline,
+        State::Leased { deadline, .. } => message.work().map_or(deadline, |work| deadline.min(work.ends)),
         State::Dead => Time::NEVER,
     });
     due.chain(book.takers.values().map(|taker| taker.until)).min().unwrap_or(Time::NEVER)

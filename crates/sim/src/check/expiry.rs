@@ -33,9 +33,12 @@ pub(crate) fn check_lent(step: &Step<'_>, lent: &Lent) -> Checked {
 pub(crate) fn check_standing(book: &Book, now: Time, audit: &Audit) -> Checked {
     for (queue, message) in audit.messages() {
         let until = match message.state {
-            State::Ready => book.holds.get(&(queue, message.seq)).map_or(message.expires, |hold| hold.until),
+            State::Ready => book
+                .holds
+                .get(&(queue, message.seq))
+                .map_or(message.expires, |hold| hold.until.min(hold.work_ends)),
             State::Delayed { due } => due.min(message.expires),
-            State::Leased { deadline, .. } => deadline,
+            State::Leased { deadline, .. } => message.work().map_or(deadline, |work| deadline.min(work.ends)),
             State::Dead => Time::NEVER,
         };
         hold(until > now, Promise::Expiry, || {

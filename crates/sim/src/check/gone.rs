@@ -30,6 +30,9 @@ impl Gone {
                 let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
                 done.map(|(receipt, _)| *receipt).collect()
             }
+            (Request::Do(Command::Finish { receipt, outcome: Outcome::Ack, .. }), Answer::Each(results)) => {
+                results.iter().filter(|result| result.is_ok()).map(|_| *receipt).collect()
+            }
             (Request::Publish { settlements, .. }, _) => {
                 let acks = settlements.iter().filter(|(_, outcome)| *outcome == Outcome::Ack);
                 acks.map(|(receipt, _)| *receipt).collect()

@@ -116,7 +116,17 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             continue;
         };
         let has_arrivals = after.next_seq > seen.next_seq;
-        for message in seen.messages.iter().filter(|message| after.find(message.seq).is_none()) {
+        let newest: Vec<&Message> =
+            step.newest().filter(|(at, _)| at == queue).map(|(_, message)| message).collect();
+        let came = after.next_seq.0 - seen.next_seq.0;
+        let records = newest.iter().filter(|message| message.record().is_some());
+        let recorded: BTreeSet<&str> = records.filter_map(|message| message.id()).collect();
+        // A history has the last of each id; of what came and is gone already nobody can see it.
+        let is_blurred = is_history(book, seen) && came > newest.len() as u64;
+        let is_recorded_again =
+            |message: &Message| message.id().is_some_and(|id| is_blurred || recorded.contains(id));
+        let gone = seen.messages.iter().filter(|message| after.find(message.seq).is_none());
+        for message in gone.filter(|message| !is_recorded_again(message)) {
             if let Some(settings) = ruled.get(queue)
                 && message.state == State::Ready
                 && !book.holds.contains_key(&(*queue, message.seq))
@@ -153,6 +163,11 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         }
     }
     Ok(())
+}
+
+/// Whether records of other queues come into this one.
+fn is_history(book: &Book, seen: &Seen) -> bool {
+    book.settings.values().any(|settings| settings.history.as_deref() == Some(&*seen.name))
 }
 
 /// Whether a name that was asked for is that of a queue.
@@ -222,6 +237,12 @@ impl Ended {
                 let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
                 settled.extend(done.map(|(receipt, _)| (*receipt, *outcome)));
             }
+            (
+                Some(Request::Do(Command::Finish { receipt, outcome, .. })),
+                Some(Ok(Answer::Each(results))),
+            ) => {
+                settled.extend(results.iter().filter(|result| result.is_ok()).map(|_| (*receipt, *outcome)));
+            }
             (Some(Request::Publish { settlements, .. }), Some(Ok(_))) => {
                 settled.extend(settlements.iter().copied())
             }
@@ -247,6 +268,7 @@ fn may_leave(
     let is_named = match step.request {
         Some(
             Request::Remove { queue: name, .. }
+            | Request::CancelMessages { queue: name, .. }
             | Request::Replay { queue: name, .. }
             | Request::Do(Command::Purge { queue: name, .. }),
         ) => is_meant(step, name, queue.1),
@@ -266,18 +288,22 @@ fn may_leave(
     };
     let outcome = ended.settled.get(&lease.receipt).copied();
     let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now)
-        || lease.until <= step.now;
+        || lease.until <= step.now
+        || lease.work_ends <= step.now;
     let was_lost = lease.consumer.is_some_and(|consumer| ended.cancelled.contains(&consumer));
     if outcome.is_none() && !ran_out && !was_lost {
         return false;
     }
     let limit = settings.delivery_limit;
+    let is_late = lease.work_ends <= step.now;
     let dies = outcome == Some(Outcome::Reject)
+        || (outcome.is_none() && is_late)
         || (outcome != Some(Outcome::Release) && limit > 0 && message.count >= limit);
     outcome == Some(Outcome::Ack)
         || is_over
         || settings.last_value.is_some()
-        || (dies && settings.dead_letter != DeadLetterTo::Keep)
+        || message.work().is_some_and(|work| work.is_cancelled)
+        || (dies && (settings.dead_letter != DeadLetterTo::Keep || settings.history.is_some()))
         // Put back into a queue that is over its limits, while another arrives.
         || (has_arrivals && is_bounded)
 }

@@ -42,7 +42,7 @@ pub(crate) struct Step<'a> {
 impl Step<'_> {
     /// Messages that came by being published, those given at once not among them.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = (QueueId, &Message)> {
-        self.newest().filter(|(_, message)| message.deaths().is_none())
+        self.newest().filter(|(_, message)| message.home().is_none())
     }
 
     /// Messages that came, by whichever way.

@@ -31,6 +31,7 @@ pub(crate) fn check_settled(
 ) -> Checked {
     let receipts: Vec<Receipt> = match request {
         Request::Do(Command::Settle { receipts, .. } | Command::Extend { receipts, .. }) => receipts.clone(),
+        Request::Do(Command::Finish { receipt, .. }) => vec![*receipt],
         Request::Publish { settlements, .. } => settlements.iter().map(|(receipt, _)| *receipt).collect(),
         _ => return Ok(()),
     };
@@ -43,7 +44,9 @@ pub(crate) fn check_settled(
     match result {
         Ok(Answer::Each(results)) => {
             for (at, result) in results.iter().enumerate() {
-                hold(result.is_ok() == holds(at), Promise::OneHolder, || {
+                // Who is asked to give it back has it still, and may not keep it longer.
+                let is_asked_back = *result == Err(Refusal::CancelAsked) && !once;
+                hold((result.is_ok() || is_asked_back) == holds(at), Promise::OneHolder, || {
                     format!("{} was answered {result:?}, its lease holds: {}", receipts[at], holds(at))
                 })?;
             }

@@ -112,12 +112,16 @@ fn seen(broker: &Broker) -> All {
 pub(crate) fn check_apart(step: &Step<'_>) -> Checked {
     for (queue, message) in step.newest() {
         let vhost = step.after.queues[&queue].vhost;
-        let is_of_here = match message.death() {
+        let was_in = |name: &str| {
+            let there = |audit: &crate::audit::Audit| audit.named(vhost, name).is_some();
+            there(step.before) || there(step.after)
+        };
+        // A history it came from may be gone, but not the queue before that, too.
+        let from = message.death().map(|death| &death.queue).into_iter();
+        let mut from = from.chain(message.record().map(|record| &record.queue)).peekable();
+        let is_of_here = match from.peek() {
             None => vhost == step.vhost,
-            Some(death) => {
-                let died_in = |audit: &crate::audit::Audit| audit.named(vhost, &death.queue).is_some();
-                died_in(step.before) || died_in(step.after)
-            }
+            Some(_) => from.any(|name| was_in(name)),
         };
         hold(is_of_here, Promise::Routed, || {
             format!(

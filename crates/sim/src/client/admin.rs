@@ -81,6 +81,18 @@ impl World {
         true
     }
 
+    /// An administrator, or who comes first where there is none, wants messages back now and then.
+    pub(super) fn wants_back(&mut self, at: usize) -> bool {
+        let may = at == 0 || self.clients[at].role == Role::Admin;
+        if !may || !self.plan.has_work || !self.chance.work.once_in(8) {
+            return false;
+        }
+        let queue = self.some_queue();
+        let select = self.selects(&queue);
+        self.asks(at, Request::CancelMessages { queue, select });
+        true
+    }
+
     /// The same of policies.
     pub(super) fn rules(&mut self, at: usize) -> bool {
         let may = at == 0 || self.clients[at].role == Role::Admin;
@@ -110,6 +122,10 @@ impl World {
         }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
+        }
+        if self.plan.has_work {
+            let (queues, is_deep) = (&self.names.queues, self.plan.is_deep);
+            draw::working(&mut self.chance.work, &mut settings, queue, queues, is_deep);
         }
         Some(Request::Do(Command::declare(Arc::clone(queue), Box::new(settings))))
     }

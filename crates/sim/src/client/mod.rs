@@ -122,6 +122,7 @@ impl Client {
                 self.doubts.extend(messages.clone())
             }
             Request::Do(Command::Settle { receipts, .. }) => self.old.extend(receipts),
+            Request::Do(Command::Finish { receipt, .. }) => self.old.push(*receipt),
             _ => {}
         }
     }
@@ -173,6 +174,7 @@ impl World {
             || self.wires(at)
             || self.remembers(at)
             || self.rules(at)
+            || self.wants_back(at)
             || self.connected(at)
         {
             return;
@@ -211,6 +213,10 @@ impl World {
         }
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
+        }
+        if self.plan.has_work {
+            let (queues, is_deep) = (&self.names.queues, self.plan.is_deep);
+            draw::working(&mut self.chance.work, &mut settings, &name, queues, is_deep);
         }
         if self.plan.has_policies {
             draw::numbered(&mut self.chance.policies, &mut settings);

@@ -5,6 +5,7 @@ use overtake_engine::{ConsumeRequest, LeaseRequest};
 use overtake_lane::{Command, ConsumerId, Outcome, Priority, Receipt, UrgentCredit};
 
 use super::Manners;
+use crate::draw;
 use crate::rng::Rng;
 use crate::world::World;
 
@@ -104,6 +105,12 @@ impl World {
         let receipts = some_of(rng, &mut client.holds);
         client.old.extend(receipts.iter().take(2));
         let outcome = outcome(rng, manners);
+        if let ([receipt], true) = (&receipts[..], self.plan.has_work && self.chance.work.once_in(2)) {
+            let (receipt, report) = (*receipt, Box::new(draw::report(&mut self.chance.work)));
+            self.asks(at, Request::Do(Command::Finish { receipt, outcome, report }));
+            return;
+        }
+        let rng = &mut self.chance.workload;
         if rng.once_in(6) {
             let settlements = receipts.into_iter().map(|receipt| (receipt, outcome)).collect();
             let messages = if self.rng().once_in(4) { Vec::new() } else { self.new_messages() };

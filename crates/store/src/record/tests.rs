@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Death, DeathReason, Deaths, Definition, Destination, ExchangeKind, Extras, HashOn, HeaderValue,
-    HeadersMatch, Message, Original, Place, PolicyValue, Priority, Route, State, VhostSettings,
+    Binding, Death, DeathReason, Deaths, Definition, Destination, Ending, ExchangeKind, Extras, HashOn,
+    HeaderValue, HeadersMatch, Message, Original, Place, PolicyValue, Priority, Record, Report, Route, State,
+    VhostSettings, Work,
 };
 use proptest::prelude::*;
 
@@ -30,7 +31,8 @@ fn one_death() -> impl Strategy<Value = Death> {
         Just(DeathReason::Rejected),
         Just(DeathReason::DeliveryLimit),
         Just(DeathReason::Expired),
-        Just(DeathReason::Maxlen)
+        Just(DeathReason::Maxlen),
+        Just(DeathReason::Timeout)
     ];
     let ttl_ms = prop::option::of(0..u64::MAX);
     (reasons, "\\PC{0,9}", "\\PC{0,9}", any::<[u64; 2]>(), any::<[u32; 2]>(), routes(), ttl_ms).prop_map(
@@ -56,6 +58,42 @@ fn deaths() -> impl Strategy<Value = Arc<Deaths>> {
     })
 }
 
+fn work() -> impl Strategy<Value = Work> {
+    (any::<u64>(), time(), any::<bool>()).prop_map(|(started, ends, is_cancelled)| Work {
+        started: Time(started),
+        ends,
+        is_cancelled,
+    })
+}
+
+fn record() -> impl Strategy<Value = Arc<Record>> {
+    let endings = prop_oneof![
+        Just(Ending::Completed),
+        Just(Ending::Failed),
+        Just(Ending::Timeout),
+        Just(Ending::Cancelled)
+    ];
+    let said = || prop::option::of("\\PC{0,9}");
+    let report = (prop::option::of(any::<i32>()), said(), said()).prop_map(|(exit_code, error, output)| {
+        Report { exit_code, error: error.map(Into::into), output: output.map(Into::into) }
+    });
+    let times = (any::<u64>(), time(), any::<u64>());
+    (endings, "\\PC{0,9}", "\\PC{0,9}", times, any::<u32>(), report).prop_map(
+        |(ending, queue, lane, (queued, started, finished), attempts, report)| {
+            Arc::new(Record {
+                ending,
+                queue: queue.into(),
+                lane: lane.into(),
+                queued: Time(queued),
+                started: started.some(),
+                finished: Time(finished),
+                attempts,
+                report,
+            })
+        },
+    )
+}
+
 fn messages() -> impl Strategy<Value = Message> {
     let states = prop_oneof![
         Just(State::Ready),
@@ -64,11 +102,14 @@ fn messages() -> impl Strategy<Value = Message> {
         (any::<u64>(), time())
             .prop_map(|(lease, deadline)| State::Leased { lease: LeaseId(lease), deadline }),
     ];
-    let extras = (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(deaths()))
-        .prop_map(|(id, key, deaths)| {
-            let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths };
+    let texts = (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"));
+    let going_on = prop::option::of(work().prop_map(Box::new));
+    let extras = (texts, prop::option::of(deaths()), going_on, prop::option::of(record())).prop_map(
+        |((id, key), deaths, work, record)| {
+            let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths, work, record };
             (extras != Extras::default()).then(|| Box::new(extras))
-        });
+        },
+    );
     let numbers = (any::<u64>(), any::<i32>(), any::<u64>(), any::<u32>(), any::<u32>());
     (numbers, originals(), time(), states, extras).prop_map(
         |((seq, priority, since, bytes, count), original, expires, state, extras)| Message {
@@ -210,9 +251,9 @@ fn facts() -> impl Strategy<Value = Fact> {
         }),
         (vhost(), kinds(), name()).prop_map(|(vhost, kind, name)| Fact::PolicyRemoved { vhost, kind, name }),
         (queue(), messages()).prop_map(|(queue, message)| Fact::Stored { queue, message }),
-        (queue(), seq(), any::<u64>(), time(), any::<u32>()).prop_map(
-            |(queue, seq, lease, deadline, count)| {
-                Fact::Leased { queue, seq, lease: LeaseId(lease), deadline, count }
+        (queue(), seq(), any::<u64>(), time(), any::<u32>(), prop::option::of(work())).prop_map(
+            |(queue, seq, lease, deadline, count, work)| {
+                Fact::Leased { queue, seq, lease: LeaseId(lease), deadline, count, work }
             }
         ),
         (queue(), seq(), any::<u32>(), time()).prop_map(|(queue, seq, count, due)| Fact::PutBack {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Death, DeathReason, Deaths, Extras, Message, Original, Place, Priority, QueueId, Route, Seq, State, Time,
+    Death, DeathReason, Deaths, Ending, Extras, Message, Original, Place, Priority, QueueId, Record, Report,
+    Route, Seq, State, Time,
 };
 use overtake_store::{Disk, Segment, SegmentInfo, Segments, StoreError};
 
@@ -43,8 +44,28 @@ pub fn rich_pair(seq: u64, content: &[u8]) -> Pair {
         id: Some(format!("order-{seq}").into()),
         key: Some("kéy".into()),
         deaths: Some(deaths()),
+        work: None,
+        record: Some(record()),
     }));
     (message, content)
+}
+
+/// A record with everything that one can have.
+pub fn record() -> Arc<Record> {
+    Arc::new(Record {
+        ending: Ending::Timeout,
+        queue: "jobs".into(),
+        lane: "critical".into(),
+        queued: Time(1_640_000_000_000),
+        started: Some(Time(1_650_000_000_000)),
+        finished: Time(1_650_000_000_100),
+        attempts: 3,
+        report: Report {
+            exit_code: Some(-9),
+            error: Some("ran too long".into()),
+            output: Some("half of it".into()),
+        },
+    })
 }
 
 /// A history with everything that one can have.
