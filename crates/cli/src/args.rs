@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, completions, config, consume, definitions, drain, exchange, health, peek, policy, publish, purge,
-    queue, remove, replay, reprioritise, serve, store, token, user, vhost,
+    queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -74,6 +74,7 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     Publish(publish::PublishArgs),
     Consume(consume::ConsumeArgs),
+    Work(work::WorkArgs),
     Peek(peek::PeekArgs),
     Reprioritise(reprioritise::ReprioritiseArgs),
     Remove(remove::RemoveArgs),

@@ -89,6 +89,11 @@ impl Client {
         &self.vhost
     }
 
+    /// Where the broker is.
+    pub(crate) fn url(&self) -> &str {
+        self.base.as_str()
+    }
+
     /// Asks; a refusal is a failure.
     pub(crate) async fn ask(
         &self,
@@ -310,10 +315,11 @@ fn refused(status: StatusCode, bytes: &[u8]) -> Failure {
             format!("the broker answers {status}: {}", crate::table::one_line(text.trim(), 200)),
         );
     };
-    let code = problem.code.or(problem.error).map_or_else(String::new, |code| format!(" {code}"));
+    let word = problem.code.or(problem.error);
+    let code = word.as_ref().map_or_else(String::new, |code| format!(" {code}"));
     let key = problem.key.map_or_else(String::new, |key| format!("`{key}`: "));
     let what = problem.detail.or(problem.reason).unwrap_or(problem.title);
-    let failure = Failure::new(exit, format!("{key}{what} ({}{code})", status.as_u16()));
+    let failure = Failure::new(exit, format!("{key}{what} ({}{code})", status.as_u16())).code(word);
     match problem.hint {
         Some(hint) if !hint.is_empty() => failure.hint(hint),
         _ => failure,

@@ -55,6 +55,8 @@ pub(crate) enum Failure {
         hint: Option<String>,
         /// The broker declined, so nothing was done.
         declined: bool,
+        /// The stable word for why.
+        code: Option<String>,
     },
     /// Whoever read the output has had enough. No error.
     BrokenPipe,
@@ -63,7 +65,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// A failure without a hint.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
-        Self::Said { exit, what: what.into(), hint: None, declined: false }
+        Self::Said { exit, what: what.into(), hint: None, declined: false, code: None }
     }
 
     /// A command line that makes no sense.
@@ -85,6 +87,30 @@ impl Failure {
             *declined = true;
         }
         self
+    }
+
+    /// The same with the broker's word for it.
+    pub(crate) fn code(mut self, word: Option<String>) -> Self {
+        if let Self::Said { code, .. } = &mut self {
+            *code = word;
+        }
+        self
+    }
+
+    /// The broker's word for it.
+    pub(crate) fn word(&self) -> Option<&str> {
+        match self {
+            Self::Said { code, .. } => code.as_deref(),
+            Self::BrokenPipe => None,
+        }
+    }
+
+    /// What went wrong.
+    pub(crate) fn what(&self) -> &str {
+        match self {
+            Self::Said { what, .. } => what,
+            Self::BrokenPipe => "nobody reads the output any more",
+        }
     }
 
     /// Whether it is known that nothing was done.
@@ -132,7 +158,13 @@ impl From<io::Error> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::Said { exit: Exit::Config, what: error.to_string(), hint: error.hint, declined: false }
+        Self::Said {
+            exit: Exit::Config,
+            what: error.to_string(),
+            hint: error.hint,
+            declined: false,
+            code: None,
+        }
     }
 }
 
@@ -142,6 +174,6 @@ impl From<ServeError> for Failure {
             ServeError::Queue { .. } => Exit::Config,
             _ => Exit::Error,
         };
-        Self::Said { exit, what: error.to_string(), hint: error.hint(), declined: false }
+        Self::Said { exit, what: error.to_string(), hint: error.hint(), declined: false, code: None }
     }
 }

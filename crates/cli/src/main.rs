@@ -14,6 +14,7 @@ mod selection;
 mod table;
 mod tls;
 mod words;
+mod work;
 
 use std::process::ExitCode;
 

@@ -15,6 +15,7 @@ const COMMANDS: &[&str] = &[
     "queue delete",
     "publish",
     "consume",
+    "work",
     "peek",
     "reprioritise",
     "remove",

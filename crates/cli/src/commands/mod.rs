@@ -27,6 +27,7 @@ mod store_target;
 pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod vhost;
+pub(crate) mod work;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
@@ -54,6 +55,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Queue(command) => ask(&global, async |session| queue::run(&command, session).await),
         Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),
         Command::Consume(args) => ask(&global, async |session| consume::run(&args, session).await),
+        Command::Work(args) => ask(&global, async |session| work::run(&args, session).await),
         Command::Peek(args) => ask(&global, async |session| peek::run(&args, session).await),
         Command::Reprioritise(args) => ask(&global, async |session| reprioritise::run(&args, session).await),
         Command::Remove(args) => ask(&global, async |session| remove::run(&args, session).await),

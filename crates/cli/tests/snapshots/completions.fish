@@ -40,6 +40,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "config" -d 'Check
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "queue" -d 'Declare, list, show and delete queues'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "publish" -d 'Publish one message, or every line of a file'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take messages out of a queue, the most urgent first'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "work" -d 'Run a program for each message of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at messages and leave them where they are'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritise" -d 'Give waiting messages another priority'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritize" -d 'Give waiting messages another priority'
@@ -293,6 +294,26 @@ complete -c overtake -n "__fish_overtake_using_subcommand consume" -s 0 -l null 
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -s j -l slots -d 'Run so many programs at once' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -s n -l max -d 'Stop after so many messages' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l lease -d 'Lease each message for so long. While its program runs it is extended every third of that' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l grace -d 'Between SIGTERM and SIGKILL, when a program has to end' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l reject-on -d 'Exit codes that say it can never be done: the message becomes a dead letter at once' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l delay -d 'Wait so long before the next attempt of what failed [default: the queue\'s backoff]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l keep -d 'Keep so much of the end of what a program prints, at most 24KiB' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l lines -d 'Print lines on a terminal, too'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand work" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l id -d 'Only the message with this id, with its position' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s n -l limit -d 'At most so many' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l order -d 'In which order' -r -f -a "dispatch\t'As they will be leased'

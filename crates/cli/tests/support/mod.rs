@@ -6,9 +6,12 @@
 
 pub mod amqp;
 pub mod dpkg;
+pub mod fake;
+pub mod fifo;
 pub mod http;
 pub mod small_disk;
 pub mod tls;
+pub mod worker;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};

@@ -1,0 +1,106 @@
+//! `overtake work`
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use overtake_server::config::{ByteSize, Value as _};
+
+use super::{Ended, Session};
+use crate::failure::Failure;
+use crate::words;
+use crate::work::{self, Plan, Program};
+
+/// Shortest lease, ms: a third of it must be long enough for an answer.
+const LEASE_MS_MIN: u64 = 1_000;
+/// Most of the output that is kept of a program, bytes.
+const KEEP_MAX: u64 = 24 << 10;
+
+/// Run a program for each message of a queue, the most urgent first.
+///
+/// The body is the program's standard input, the properties are in its environment. When it ends with 0 the message is
+/// acknowledged; when it ends otherwise the message is put back for another attempt, as the queue's backoff and delivery limit
+/// say. While it runs the lease is extended. Where the terminal shows it, a line for each slot says what it does; else a line
+/// is printed when a program starts and one when it ends.
+///
+/// The first Ctrl-C, SIGTERM or SIGHUP takes no more messages and waits for what runs, the second ends what runs and puts it back
+/// untouched, the third kills it and waits for nothing. After a first or second the exit code is 0, after a third 1. When the
+/// broker goes away it is asked again until it is back.
+///
+/// OVERTAKE_ID, OVERTAKE_QUEUE, OVERTAKE_PRIORITY, OVERTAKE_LANE, OVERTAKE_ATTEMPT (how often it was leased, this time included), OVERTAKE_KEY,
+/// OVERTAKE_CONTENT_TYPE and whatever else the API shows of a message are set where the message has them, and
+/// OVERTAKE_HEADER_X for each header x: in capitals, with _ for all that is no letter or digit.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  overtake work jobs -- ./work
+  overtake work jobs --slots 4 --reject-on 64,65 -- ./work --fast
+  overtake work mails --until-empty -- sh -c 'mail -s \"$OVERTAKE_HEADER_SUBJECT\" \"$OVERTAKE_KEY\"'
+  overtake work jobs --json --lease 5m -- ./work >> work.log")]
+pub(crate) struct WorkArgs {
+    /// The queue.
+    queue: String,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+    /// Run so many programs at once.
+    #[arg(long, short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    slots: u64,
+    /// Stop after so many messages.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max: Option<u64>,
+    /// Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for.
+    #[arg(long)]
+    until_empty: bool,
+    /// Lease each message for so long. While its program runs it is extended every third of that.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
+    lease: u64,
+    /// Between SIGTERM and SIGKILL, when a program has to end.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = words::duration_ms)]
+    grace: u64,
+    /// Exit codes that say it can never be done: the message becomes a dead letter at once.
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..))]
+    reject_on: Vec<u8>,
+    /// Wait so long before the next attempt of what failed [default: the queue's backoff].
+    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    delay: Option<u64>,
+    /// Keep so much of the end of what a program prints, at most 24KiB.
+    #[arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = keep)]
+    keep: u64,
+    /// Pass on what the programs print, each line behind the id of its message, to standard error.
+    #[arg(long)]
+    show: bool,
+    /// Print lines on a terminal, too.
+    #[arg(long)]
+    lines: bool,
+}
+
+/// Works until it is told to stop.
+pub(crate) async fn run(args: &WorkArgs, session: &Session) -> Ended {
+    let words = args.program.split_first();
+    let (name, rest) = words.ok_or_else(|| Failure::usage("no program was named"))?;
+    let plan = Plan {
+        queue: args.queue.clone(),
+        slots: usize::try_from(args.slots).unwrap_or(usize::MAX),
+        max: args.max,
+        until_empty: args.until_empty,
+        lease: Duration::from_millis(args.lease),
+        grace: Duration::from_millis(args.grace),
+        reject_on: args.reject_on.clone(),
+        delay_ms: args.delay,
+        keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
+        show: args.show,
+        lines: args.lines,
+    };
+    work::run(plan, Program::find(name, rest)?, session).await
+}
+
+fn lease(text: &str) -> Result<u64, String> {
+    let ms = words::duration_ms(text)?;
+    if ms < LEASE_MS_MIN { Err("a lease lasts 1s or longer".to_owned()) } else { Ok(ms) }
+}
+
+fn keep(text: &str) -> Result<u64, String> {
+    let size = ByteSize::read(text)?.0;
+    if size > KEEP_MAX { Err("at most 24KiB are kept".to_owned()) } else { Ok(size) }
+}

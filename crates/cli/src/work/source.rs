@@ -1,0 +1,206 @@
+//! The queue as the worker sees it: where messages are leased, and where their leases are extended and settled.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::Plan;
+use super::backoff::Backoff;
+use super::contact::Contact;
+use super::item::Item;
+use crate::address::path;
+use crate::client::Client;
+use crate::failure::{Exit, Failure};
+
+/// Whether the broker takes a `report` with a settlement. Until it does, a request with one would be refused as a whole.
+const REPORTS_ARE_TAKEN: bool = false;
+
+/// How a lease ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The work is done.
+    Ack,
+    /// It failed: another attempt, after the queue's backoff or so long.
+    Nack { delay_ms: Option<u64> },
+    /// It can never be done.
+    Reject,
+    /// Nobody tried.
+    Release,
+}
+
+/// How a program went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// With what it ended, unless a signal ended it or it was never started.
+    pub(crate) exit_code: Option<i32>,
+    /// What went wrong, in a few words.
+    pub(crate) error: Option<String>,
+    /// The end of what it printed, if it printed anything.
+    pub(crate) output: Option<String>,
+}
+
+/// What became of a lease that was to be settled or extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It was.
+    Done,
+    /// The lease is over: the message is, or will be, somebody else's.
+    Stale,
+    /// Somebody wants the message back.
+    CancelAsked,
+    /// The broker declines, and will again.
+    Declined(String),
+}
+
+/// A queue of a broker.
+pub(crate) struct Source {
+    client: Client,
+    queue: String,
+    lease: Duration,
+    pub(crate) contact: Contact,
+}
+
+impl Source {
+    /// The queue that was named.
+    pub(crate) fn new(client: Client, plan: &Plan, contact: Contact) -> Self {
+        Self { client, queue: plan.queue.clone(), lease: plan.lease, contact }
+    }
+
+    /// Where the broker is.
+    pub(crate) fn url(&self) -> &str {
+        self.client.url()
+    }
+
+    /// The virtual host that is meant.
+    pub(crate) fn vhost(&self) -> &str {
+        self.client.vhost()
+    }
+
+    /// Leases up to `max` messages: what is there, else the first that comes in time.
+    pub(crate) async fn lease(&self, max: usize, wait_ms: u64) -> Result<Vec<Item>, Failure> {
+        let request = json!({ "max": max, "wait_ms": wait_ms, "visibility_timeout_ms": ms(self.lease) });
+        let answer = self.client.ask_waiting(wait_ms, &self.path("leases"), &request).await?;
+        self.contact.leased().await;
+        let messages = answer.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        messages.iter().map(|message| Item::of(message, &self.queue)).collect()
+    }
+
+    /// Extends a lease; asks until there is an answer.
+    pub(crate) async fn extend(&self, receipt: &str) -> Answer {
+        let request = json!({ "receipts": [receipt], "visibility_timeout_ms": ms(self.lease) });
+        let mut backoff = Backoff::default();
+        loop {
+            // An answer that comes later is of no use.
+            let asked = timeout(self.lease / 3, self.ask("extend", &request)).await;
+            let late = |_| Err(Failure::new(Exit::Empty, format!("{} does not answer", self.url())));
+            match asked.unwrap_or_else(late) {
+                Ok(answer) => return answer,
+                Err(failure) => self.contact.failed(&failure).await,
+            }
+            backoff.wait().await;
+        }
+    }
+
+    /// Settles a lease and says how the work went; asks until there is an answer.
+    ///
+    /// A settlement whose answer was lost may have been done: then it is sent again, and stale means that it was.
+    pub(crate) async fn settle(&self, receipt: &str, how: How, report: Option<&Report>) -> Answer {
+        let request = settlement(receipt, how, report);
+        let mut backoff = Backoff::default();
+        let mut may_be_done = false;
+        loop {
+            match self.ask("settle", &request).await {
+                Ok(Answer::Stale) if may_be_done => return Answer::Done,
+                Ok(answer) => return answer,
+                Err(failure) => self.contact.failed(&failure).await,
+            }
+            may_be_done = true;
+            backoff.wait().await;
+        }
+    }
+
+    /// Asks once about one receipt. A failure is one that may pass.
+    async fn ask(&self, what: &str, request: &Value) -> Result<Answer, Failure> {
+        let answer = match self.client.post(&self.path(what), request).await {
+            Ok(answer) => answer_of(&answer["results"][0]),
+            Err(failure) if passes(&failure) => return Err(failure),
+            Err(failure) => declined(failure.word(), failure.what()),
+        };
+        self.contact.answered().await;
+        Ok(answer)
+    }
+
+    fn path(&self, what: &str) -> String {
+        path(&["v1", "queues", &self.queue, what])
+    }
+}
+
+/// Whether the broker may answer otherwise when it is asked again.
+pub(crate) fn passes(failure: &Failure) -> bool {
+    !failure.is_declined() || failure.word() == Some("store-full")
+}
+
+/// What a settlement says.
+fn settlement(receipt: &str, how: How, report: Option<&Report>) -> Value {
+    let mut request = match how {
+        How::Ack => json!({ "how": "ack" }),
+        How::Nack { delay_ms: None } => json!({ "how": "nack" }),
+        How::Nack { delay_ms } => json!({ "how": "nack", "delay_ms": delay_ms }),
+        How::Reject => json!({ "how": "reject" }),
+        How::Release => json!({ "how": "release" }),
+    };
+    request["receipts"] = json!([receipt]);
+    // Of what nobody tried there is nothing to report.
+    if let Some(report) = report.filter(|_| REPORTS_ARE_TAKEN && how != How::Release) {
+        request["report"] =
+            json!({ "exit_code": report.exit_code, "error": report.error, "output": report.output });
+    }
+    request
+}
+
+/// The answer about one receipt in a list of them.
+fn answer_of(result: &Value) -> Answer {
+    if result["ok"] != false {
+        return Answer::Done;
+    }
+    declined(result["code"].as_str(), result["hint"].as_str().unwrap_or_default())
+}
+
+/// Where the queue is gone, so are its leases.
+fn declined(code: Option<&str>, what: &str) -> Answer {
+    match code {
+        Some("stale-receipt" | "no-such-queue" | "no-such-vhost") => Answer::Stale,
+        Some("cancel-asked") => Answer::CancelAsked,
+        _ => Answer::Declined(what.to_owned()),
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settlement_says_how_and_of_which_receipt() {
+        let said = |how| settlement("r", how, Some(&Report::default())).to_string();
+        assert_eq!(said(How::Ack), r#"{"how":"ack","receipts":["r"]}"#);
+        assert_eq!(said(How::Nack { delay_ms: None }), r#"{"how":"nack","receipts":["r"]}"#);
+        let delayed = r#"{"delay_ms":5,"how":"nack","receipts":["r"]}"#;
+        assert_eq!(said(How::Nack { delay_ms: Some(5) }), delayed);
+        assert_eq!(said(How::Reject), r#"{"how":"reject","receipts":["r"]}"#);
+        assert_eq!(said(How::Release), r#"{"how":"release","receipts":["r"]}"#);
+    }
+
+    #[test]
+    fn answers_about_a_receipt_are_known_by_their_codes() {
+        let of = |code: &str| answer_of(&json!({ "ok": false, "code": code, "hint": "do" }));
+        assert_eq!(answer_of(&json!({ "ok": true })), Answer::Done);
+        assert_eq!(of("stale-receipt"), Answer::Stale);
+        assert_eq!(of("cancel-asked"), Answer::CancelAsked);
+        assert_eq!(of("access-refused"), Answer::Declined("do".to_owned()));
+    }
+}
