@@ -70,8 +70,8 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.check(&["queue", "declare", "jobs", "max_activ=1"], expect![[r#"
         exit 1
-        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
-         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
+        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
+         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
     "#]]);
     story.check(&["queue", "declare", "jobs", "scheme=five"], expect![[r#"
         exit 1
@@ -117,6 +117,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               order = {"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}
               overflow = "evict"
               picker = "strict"
+              run_timeout_ms = 0
               scheme = "ten-level"
               single_active_consumer = false
               ttl_ms = 0
@@ -426,10 +427,10 @@ fn a_message_can_fail_be_rejected_and_be_replayed() {
     story.check(
         &["replay", "q", "seq-1"],
         expect![[r#"
-        exit 1
-        error: seq-1: the message is no dead letter (409 not-dead)
-         hint: only dead letters can be replayed
-    "#]],
+            exit 1
+            error: seq-1: the message is no dead letter (409 not-dead)
+             hint: only dead letters, and what a history keeps, can be replayed
+        "#]],
     );
     story.check(
         &["consume", "q", "--no-ack", "-n", "1"],

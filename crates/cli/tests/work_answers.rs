@@ -32,6 +32,11 @@ fn work(fake: &Fake, options: &[&str], script: &str) -> Worker {
     Worker::start(command)
 }
 
+/// What is reported of a program that printed nothing.
+fn report(exit_code: impl Into<Value>, error: impl Into<Value>) -> Value {
+    json!({ "exit_code": exit_code.into(), "error": error.into(), "output": null })
+}
+
 #[test]
 fn a_lease_is_extended_while_its_program_runs() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -45,7 +50,10 @@ fn a_lease_is_extended_while_its_program_runs() {
         assert_eq!(fake.await_asked("extend"), extend);
     }
     go.open();
-    assert_eq!(fake.await_asked("settle"), json!({ "receipts": ["r"], "how": "ack" }));
+    assert_eq!(
+        fake.await_asked("settle"),
+        json!({ "receipts": ["r"], "how": "ack", "report": report(0, Value::Null) })
+    );
     worker.end().ok();
 }
 
@@ -59,7 +67,10 @@ fn a_message_that_is_wanted_back_ends_its_program_and_is_rejected() {
     });
     let mut worker = work(&fake, &["--lease", "1s"], "exec sleep 1000");
     worker.await_line("cancelled a  priority 4");
-    assert_eq!(fake.await_asked("settle"), json!({ "receipts": ["r"], "how": "reject" }));
+    assert_eq!(
+        fake.await_asked("settle"),
+        json!({ "receipts": ["r"], "how": "reject", "report": report(Value::Null, "cancelled") })
+    );
     let said = worker.end().ok();
     assert!(said.ends_with("stopped: 0 done, 0 failed, 1 cancelled\n"), "{said}");
 }

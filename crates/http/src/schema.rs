@@ -377,7 +377,7 @@ mod tests {
     fn the_described_settings_are_the_real_ones() {
         let every = json!({
             "default_priority": 1, "lanes": {"1": {"max_active": 1}}, "last_value": "key",
-            "reject_below": {"depth": 1, "priority": 1},
+            "reject_below": {"depth": 1, "priority": 1}, "history": "h",
         });
         let settings: Settings = serde_json::from_value(every).expect("settings");
         assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(settings).expect("JSON")));

@@ -67,7 +67,7 @@ impl Route {
             ("PUT", "/v1/users/{user}/permissions/{vhost}") => r#"{"configure":"","write":"","read":""}"#,
             ("PUT", "/v1/queues/{queue}/messages/{id}/priority") => r#"{"priority":1}"#,
             ("POST", "/v1/queues/{queue}/reprioritise") => r#"{"all":true,"priority":1}"#,
-            ("POST", "/v1/queues/{queue}/remove") => r#"{"all":true}"#,
+            ("POST", "/v1/queues/{queue}/remove" | "/v1/queues/{queue}/cancel") => r#"{"all":true}"#,
             ("POST", "/v1/queues/{queue}/replay") => r#"{"id":"m"}"#,
             ("POST", "/v1/queues/{queue}/settle") => r#"{"receipts":["0-1-1"],"how":"ack"}"#,
             ("POST", "/v1/queues/{queue}/extend") => r#"{"receipts":["0-1-1"],"visibility_timeout_ms":1}"#,

@@ -13,9 +13,6 @@ use crate::address::path;
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
 
-/// Whether the broker takes a `report` with a settlement. Until it does, a request with one would be refused as a whole.
-const REPORTS_ARE_TAKEN: bool = false;
-
 /// How a lease ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -152,7 +149,7 @@ fn settlement(receipt: &str, how: How, report: Option<&Report>) -> Value {
     };
     request["receipts"] = json!([receipt]);
     // Of what nobody tried there is nothing to report.
-    if let Some(report) = report.filter(|_| REPORTS_ARE_TAKEN && how != How::Release) {
+    if let Some(report) = report.filter(|_| how != How::Release) {
         request["report"] =
             json!({ "exit_code": report.exit_code, "error": report.error, "output": report.output });
     }
@@ -186,12 +183,14 @@ mod tests {
 
     #[test]
     fn a_settlement_says_how_and_of_which_receipt() {
-        let said = |how| settlement("r", how, Some(&Report::default())).to_string();
-        assert_eq!(said(How::Ack), r#"{"how":"ack","receipts":["r"]}"#);
-        assert_eq!(said(How::Nack { delay_ms: None }), r#"{"how":"nack","receipts":["r"]}"#);
-        let delayed = r#"{"delay_ms":5,"how":"nack","receipts":["r"]}"#;
+        let report = Report { exit_code: Some(3), error: Some("exit 3".to_owned()), output: None };
+        let said = |how| settlement("r", how, Some(&report)).to_string();
+        let told = r#""receipts":["r"],"report":{"error":"exit 3","exit_code":3,"output":null}"#;
+        assert_eq!(said(How::Ack), format!(r#"{{"how":"ack",{told}}}"#));
+        assert_eq!(said(How::Nack { delay_ms: None }), format!(r#"{{"how":"nack",{told}}}"#));
+        let delayed = format!(r#"{{"delay_ms":5,"how":"nack",{told}}}"#);
         assert_eq!(said(How::Nack { delay_ms: Some(5) }), delayed);
-        assert_eq!(said(How::Reject), r#"{"how":"reject","receipts":["r"]}"#);
+        assert_eq!(said(How::Reject), format!(r#"{{"how":"reject",{told}}}"#));
         assert_eq!(said(How::Release), r#"{"how":"release","receipts":["r"]}"#);
     }
 

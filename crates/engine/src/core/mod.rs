@@ -563,7 +563,9 @@ impl<T> Core<T> {
 
     fn serve(&mut self, consumer: ConsumerId) {
         if let Some(OpenPull { ticket, messages }) = self.pulls.remove(&consumer) {
-            self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable: false });
+            // Whose work is noted has begun only once that is on disk: after a crash nobody begins it a second time beside the first.
+            let durable = messages.iter().any(|leased| leased.message.work.is_some());
+            self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable });
         }
     }
 
@@ -584,6 +586,18 @@ impl<T> Core<T> {
     #[must_use]
     pub fn tail(&self) -> Lsn {
         self.writer.tail()
+    }
+}
+
+impl Answer {
+    /// What was leased with it.
+    pub(crate) fn leased(&self) -> impl Iterator<Item = Receipt> + '_ {
+        let messages = match self {
+            Self::Leased(messages) => &messages[..],
+            Self::Got(Some(got)) => std::slice::from_ref(&got.message),
+            _ => &[],
+        };
+        messages.iter().map(|message| message.receipt)
     }
 }
 

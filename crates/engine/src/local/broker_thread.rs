@@ -272,6 +272,10 @@ impl BrokerThread {
                 self.core.disk_full();
             }
             News::Space(space) => self.core.disk_space(space),
+            News::Unheard(receipts) => {
+                self.release(receipts);
+                self.carry_out();
+            }
             News::Poisoned(why) => self.set_down(&why),
         }
     }
@@ -314,11 +318,7 @@ impl BrokerThread {
             Ticket::Caller(caller) => caller.send(result).err(),
             Ticket::Session { session, token } => self.sessions.answer(session, token, result, durable),
         };
-        match unsent {
-            Some(Ok(Answer::Leased(messages))) => messages.iter().map(|message| message.receipt).collect(),
-            Some(Ok(Answer::Got(Some(got)))) => vec![got.message.receipt],
-            _ => Vec::new(),
-        }
+        unsent.iter().flatten().flat_map(Answer::leased).collect()
     }
 
     /// Sessions hear what there is, all of a turn at once.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
+use overtake_lane::Receipt;
 use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
 use tokio::sync::mpsc;
 
@@ -11,7 +12,7 @@ use super::freeze::{Freeze, SHORT};
 use super::{Ask, Caller, Shared};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
-use crate::session::Event;
+use crate::session::{Event, leased};
 
 /// Events, and where they go.
 pub(super) type Told = (mpsc::UnboundedSender<Vec<Event>>, Vec<Event>);
@@ -47,6 +48,8 @@ pub(super) enum News {
     Done(Done),
     /// So much room is on the disk, if it says so.
     Space(Option<Space>),
+    /// Leases that became durable, and that nobody was there to hear of.
+    Unheard(Vec<Receipt>),
     /// Nothing can be made durable any more.
     Poisoned(Arc<str>),
 }
@@ -97,16 +100,20 @@ pub(super) fn run<D: Disk>(
                 // Before anybody hears of it: nothing that is asked then is served.
                 tell(News::Poisoned(Arc::clone(why)));
             }
+            let mut unheard: Vec<Receipt> = Vec::new();
             for (caller, result) in answers {
-                // Whoever no longer waits need not be told.
-                let _ = caller.send(poison.clone().map_or(result, |why| Err(Failure::Unavailable(why))));
+                let result = poison.clone().map_or(result, |why| Err(Failure::Unavailable(why)));
+                unheard.extend(caller.send(result).err().iter().flatten().flat_map(Answer::leased));
             }
             for (to, mut events) in events {
                 if let Some(why) = &poison {
                     events.iter_mut().for_each(|event| event.fail(why));
                 }
-                // A session that is gone has nothing to give back of what changed something.
-                let _ = to.send(events);
+                let unsent = to.send(events).err();
+                unheard.extend(unsent.iter().flat_map(|unsent| &unsent.0).flat_map(leased));
+            }
+            if !unheard.is_empty() {
+                tell(News::Unheard(unheard));
             }
             if poison.is_none() {
                 // The thread that does them outlives this one.

@@ -37,7 +37,8 @@ impl Sessions {
     /// Forgets it. Answers the consumers that it leaves behind, and what was leased and would have been heard this turn.
     pub(super) fn end(&mut self, session: SessionId) -> (Vec<ConsumerId>, Vec<Receipt>) {
         let side = self.all.remove(&session);
-        let unheard = side.iter().flat_map(|side| &side.now).flat_map(leased).collect();
+        let unheard =
+            side.iter().flat_map(|side| side.now.iter().chain(&side.durable)).flat_map(leased).collect();
         let its = self.consumers.extract_if(.., |_, owner| *owner == session);
         (its.map(|(consumer, _)| consumer).collect(), unheard)
     }

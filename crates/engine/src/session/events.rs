@@ -95,10 +95,6 @@ impl Event {
 
 /// What was leased with this, but for what a consumer holds.
 pub(crate) fn leased(event: &Event) -> impl Iterator<Item = Receipt> + '_ {
-    let messages = match event {
-        Event::Answer { result: Ok(Answer::Leased(messages)), .. } => &messages[..],
-        Event::Answer { result: Ok(Answer::Got(Some(got))), .. } => std::slice::from_ref(&got.message),
-        _ => &[],
-    };
-    messages.iter().map(|message| message.receipt)
+    let answer = if let Event::Answer { result: Ok(answer), .. } = event { Some(answer) } else { None };
+    answer.into_iter().flat_map(Answer::leased)
 }

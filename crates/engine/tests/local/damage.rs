@@ -91,7 +91,7 @@ async fn a_truncated_file_is_found_or_costs_nothing() {
 async fn one_damaged_record_costs_only_what_it_said() {
     let disk = store().await;
     let name = disk.names().into_iter().find(|name| name.starts_with("journal-")).expect("a journal file");
-    disk.flip(&name, 30_000, 0xff);
+    disk.flip(&name, 30_100, 0xff);
     let recovered = open(&disk, OnDamage::Skip).expect("opens");
     assert_eq!(recovered.journal.damage.len(), 1);
     assert!((KEPT - 2..KEPT).contains(&recovered.messages), "{} of {KEPT} are left", recovered.messages);
