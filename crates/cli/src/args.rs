@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, completions, config, consume, definitions, drain, exchange, health, peek, policy, publish, purge,
-    queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
+    audit, cancel, completions, config, consume, definitions, drain, exchange, health, peek, policy, publish,
+    purge, queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -78,6 +78,7 @@ pub(crate) enum Command {
     Peek(peek::PeekArgs),
     Reprioritise(reprioritise::ReprioritiseArgs),
     Remove(remove::RemoveArgs),
+    Cancel(cancel::CancelArgs),
     Purge(purge::PurgeArgs),
     Replay(replay::ReplayArgs),
     /// Declare, list, bind and delete exchanges, and publish to them.

@@ -19,6 +19,7 @@ const COMMANDS: &[&str] = &[
     "peek",
     "reprioritise",
     "remove",
+    "cancel",
     "purge",
     "replay",
     "exchange declare",

@@ -26,6 +26,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(publish, browse))
         .routes(routes!(show_message, remove_message))
+        .routes(routes!(cancel_message))
         .routes(routes!(reprioritise_message))
 }
 
@@ -144,6 +145,22 @@ async fn show_message(
 )]
 async fn remove_message(At(desk): At, QueueName(queue): QueueName, MessageId(id): MessageId) -> Answer {
     desk.remove(&queue, Select::Id(id)).await?;
+    done()
+}
+
+/// Takes one message back: what waits ends at once, as `cancelled` in the history of the queue.
+///
+/// Who has leased it is told when it asks to lengthen the lease (409, `cancel-asked`).
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/messages/{id}/cancel", tag = "messages",
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("id" = String, Path, description = "The publisher's id, or `seq-` and the sequence"),
+    ),
+    responses((status = 204, description = "Gone, or asked for"))
+)]
+async fn cancel_message(At(desk): At, QueueName(queue): QueueName, MessageId(id): MessageId) -> Answer {
+    desk.cancel_messages(&queue, Select::Id(id)).await?;
     done()
 }
 

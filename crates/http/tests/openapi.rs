@@ -58,6 +58,7 @@ const EVERY: &str = "
     POST /v1/queues/{queue}/leases
     POST /v1/queues/{queue}/messages
     POST /v1/queues/{queue}/cancel
+    POST /v1/queues/{queue}/messages/{id}/cancel
     POST /v1/queues/{queue}/purge
     POST /v1/queues/{queue}/remove
     POST /v1/queues/{queue}/replay

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, its examples, and what it does.
 
 pub(crate) mod audit;
+pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod consume;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Peek(args) => ask(&global, async |session| peek::run(&args, session).await),
         Command::Reprioritise(args) => ask(&global, async |session| reprioritise::run(&args, session).await),
         Command::Remove(args) => ask(&global, async |session| remove::run(&args, session).await),
+        Command::Cancel(args) => ask(&global, async |session| cancel::run(&args, session).await),
         Command::Purge(args) => ask(&global, async |session| purge::run(&args, session).await),
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),

@@ -45,6 +45,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritise" -d 'Give waiting messages another priority'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritize" -d 'Give waiting messages another priority'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remove messages from a queue, wherever in their life they stand'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "cancel" -d 'Take messages back: those that wait, and those that somebody works on'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
@@ -392,6 +393,25 @@ complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
+delayed\t'Out of the lanes until due'
+leased\t'Lent to a consumer'
+dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l key -d 'Only messages with this key' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l status -d 'Only what stands so: ready, delayed or dead' -r -f -a "ready\t'In its lane'
 delayed\t'Out of the lanes until due'
 leased\t'Lent to a consumer'

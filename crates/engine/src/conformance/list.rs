@@ -120,6 +120,13 @@ macro_rules! conformance_tests {
                 a_consumer_that_goes_counts_as_a_delivery,
                 without_a_limit_a_message_is_tried_for_ever,
             ;
+            work:
+                what_is_done_is_in_the_history,
+                what_fails_is_in_the_history_with_the_last_report,
+                what_takes_too_long_is_over,
+                a_message_that_is_wanted_back_comes_back,
+                what_is_kept_may_go_back,
+            ;
             dead_letters:
                 a_rejected_message_is_kept_as_a_dead_letter,
                 dead_letters_may_be_dropped,

@@ -40,6 +40,7 @@ pub mod ttl;
 pub mod vhosts;
 pub mod wiring;
 pub mod words;
+pub mod work;
 
 pub use fixture::Fixture;
 pub use list::CASES;

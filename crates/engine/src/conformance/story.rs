@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
     Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, Outcome,
-    QueueView, Receipt, Refusal, Settings, Status, UrgentCredit, VhostId,
+    QueueView, Receipt, Refusal, Report, Settings, Status, UrgentCredit, VhostId,
 };
 
 use super::fixture::Fixture;
@@ -233,6 +233,11 @@ impl<F: Fixture> Story<F> {
         results[0]
     }
 
+    /// Ends one lease and says how the work went.
+    pub async fn finish(&self, text: &str, outcome: Outcome, report: Report) -> Result<(), Refusal> {
+        self.engine().finish(self.receipt(text), outcome, report).await.expect("it is answered")
+    }
+
     /// The work on these is done.
     pub async fn ack(&self, texts: &str) {
         self.end(texts, Outcome::Ack).await;
@@ -280,6 +285,11 @@ impl<F: Fixture> Story<F> {
     /// Removes messages: by id, or `*filter`.
     pub async fn remove(&self, which: &str) -> Result<u64, Refusal> {
         answered(self.engine().remove(&self.queue, select(which)).await)
+    }
+
+    /// Takes messages back, or asks for them: by id, or `*filter`.
+    pub async fn cancel(&self, which: &str) -> Result<u64, Refusal> {
+        answered(self.engine().cancel_messages(&self.queue, select(which)).await)
     }
 
     /// Puts dead letters back: by id, or `*filter`.
