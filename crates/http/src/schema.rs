@@ -140,6 +140,9 @@ pub(crate) struct SettingsSchema {
     /// Caps of single lanes, by lane name.
     #[schema(required = false)]
     lanes: BTreeMap<String, LaneSettingsSchema>,
+    /// Whether nothing is leased for now.
+    #[schema(required = false)]
+    paused: bool,
     /// Most messages leased at once over all consumers.
     #[schema(required = false)]
     max_active: u32,

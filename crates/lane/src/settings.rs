@@ -30,6 +30,8 @@ pub struct Settings {
     /// Caps of single lanes, by lane name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lanes: BTreeMap<String, LaneSettings>,
+    /// Whether nothing is leased for now: what comes waits, and what is leased may be settled.
+    pub paused: bool,
     /// Most messages leased at once over all consumers.
     pub max_active: u32,
     /// Most messages waiting (ready and delayed).
@@ -89,6 +91,7 @@ impl Default for Settings {
             order: Order::default(),
             picker: PickerKind::default(),
             lanes: BTreeMap::new(),
+            paused: false,
             max_active: 0,
             max_length: 0,
             max_bytes: 0,

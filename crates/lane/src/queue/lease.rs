@@ -27,7 +27,8 @@ impl Queue {
 
     /// The rank to take from for somebody who takes nothing below `floor`.
     fn pick_from(&mut self, floor: i32) -> Option<usize> {
-        if self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active) {
+        let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
+        if is_full || self.settings.paused {
             return None;
         }
         loop {

@@ -74,6 +74,15 @@ fn a_raised_cap_starts_what_waited_at_once() {
 }
 
 #[test]
+fn a_paused_queue_takes_and_settles_and_lends_nothing() {
+    check(
+        "",
+        r#"consume w · publish a b · settings "paused":true · publish c · ack a · lease · settings "paused":false"#,
+        expect!["w:a · w:b · nothing · w:c"],
+    );
+}
+
+#[test]
 fn a_window_is_per_consumer_and_the_queue_names_the_one_of_those_that_ask_for_none() {
     check(
         r#""max_unacked":1"#,

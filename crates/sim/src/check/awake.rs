@@ -36,7 +36,8 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
     for queue in queues {
         let Some(settings) = book.settings.get(&queue) else { continue };
         let (leased, lanes) = book.leased(queue);
-        if settings.max_active > 0 && leased >= u64::from(settings.max_active) {
+        let is_full = settings.max_active > 0 && leased >= u64::from(settings.max_active);
+        if is_full || settings.paused {
             continue;
         }
         let takers: Vec<_> = book.takers.iter().filter(|(_, taker)| taker.queue == queue).collect();

@@ -73,6 +73,9 @@ pub(crate) fn check_ruled(book: &Book, step: &Step<'_>) -> Checked {
 /// What is out may be over a cap that was lowered; but then nothing more goes out.
 pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
     let settings = round.settings;
+    hold(!settings.paused || round.picks.is_empty(), Promise::Cap, || {
+        format!("queue {} is paused, and lends", round.queue.0)
+    })?;
     let (mut leased, mut lanes) = book.leased(round.queue);
     let mut held: BTreeMap<ConsumerId, u32> = BTreeMap::new();
     for (pick, lent) in round.picks.iter().rev() {

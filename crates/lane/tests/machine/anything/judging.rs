@@ -155,7 +155,7 @@ impl World {
                 let lane = lane(view);
                 lane.max_active > 0 && lane.leased >= u64::from(lane.max_active)
             };
-            let full = settings.max_active > 0 && leased >= u64::from(settings.max_active);
+            let full = settings.paused || settings.max_active > 0 && leased >= u64::from(settings.max_active);
             let given: Vec<&Delivery> = step
                 .effects
                 .iter()
@@ -169,6 +169,7 @@ impl World {
                 let Some(view) = after.get(&(queue.queue, delivery.receipt.seq)) else { continue };
                 let cap = u64::from(settings.max_active);
                 assert!(cap == 0 || leased <= cap, "over the cap of {cap}");
+                assert!(!settings.paused, "leased from a paused queue");
                 assert!(
                     lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active),
                     "over a lane's cap"
