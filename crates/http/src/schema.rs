@@ -146,6 +146,16 @@ pub(crate) struct SettingsSchema {
     /// Most messages leased at once over all consumers.
     #[schema(required = false)]
     max_active: u32,
+    /// Most messages of one key leased at once; what has no key is not limited, here and below.
+    #[schema(required = false)]
+    group_limit: u32,
+    /// How many messages may be leased in how long.
+    rate_limit: Option<RateLimitSchema>,
+    /// The same for those of each key.
+    key_rate_limit: Option<RateLimitSchema>,
+    /// Whether the keys of a lane take turns.
+    #[schema(required = false)]
+    fair_keys: bool,
     /// Most messages waiting (ready and delayed).
     #[schema(required = false)]
     max_length: u64,
@@ -208,6 +218,16 @@ pub(crate) struct SettingsSchema {
     /// Of the consumers that stay only one is served: the oldest of the highest priority.
     #[schema(required = false)]
     single_active_consumer: bool,
+}
+
+/// So many in so long, by a token bucket that holds `messages` and is full at first.
+#[derive(ToSchema, Serialize)]
+#[schema(as = RateLimit)]
+pub(crate) struct RateLimitSchema {
+    /// 1 to 1,000,000.
+    messages: u32,
+    /// ms.
+    per_ms: u64,
 }
 
 /// `"priority"`: a lane per priority; `"fifo"`: one lane; `{"lanes":[…]}`: lanes by threshold, the most urgent first.

@@ -265,6 +265,7 @@ impl Broker {
             let queue = self.queue_mut(id);
             queue.used = now;
             queue.bring_strays();
+            queue.begin(now);
             queue.drop_outdated(step);
             self.reschedule(id);
         }

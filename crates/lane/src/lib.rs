@@ -16,6 +16,7 @@ mod entries;
 mod exchanges;
 mod fact;
 mod fold;
+mod groups;
 mod history;
 mod identity;
 mod ids;
@@ -32,6 +33,7 @@ mod position;
 mod priority;
 mod publishing;
 mod queue;
+mod rate;
 mod record;
 mod refusal;
 mod roster;
@@ -70,6 +72,7 @@ pub use policy::{
     ApplyTo, DEFINITION_BYTES_MAX, Definition, POLICIES_MAX, PoliciesSize, Policy, PolicyKind, PolicyValue,
 };
 pub use priority::{Given, Original, Priority, Scheme};
+pub use rate::{RATE_MESSAGES_MAX, RateLimit};
 pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;
 pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView};

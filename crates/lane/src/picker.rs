@@ -2,7 +2,7 @@
 
 use crate::bitmap::Bitmap;
 use crate::ids::{Seq, Time};
-use crate::lane::{Lane, Lanes};
+use crate::lane::Lane;
 use crate::message::Message;
 use crate::settings::PickerKind;
 
@@ -82,22 +82,6 @@ impl Picker {
 /// `since − level · step`, the least first. Of two lanes alike the more urgent one, which has the lower rank and comes first.
 pub(crate) fn urgency(head: &Head, step_ms: u64) -> i128 {
     i128::from(head.since.0) - i128::from(head.level) * i128::from(step_ms)
-}
-
-impl Lanes {
-    /// The rank a picker names among `eligible` lanes.
-    pub(crate) fn pick(
-        &self,
-        picker: &Picker,
-        eligible: Bitmap,
-        entries: &crate::entries::Entries,
-    ) -> Option<usize> {
-        picker.pick(eligible, |rank| {
-            let lane = self.at_rank(rank);
-            let head = lane.head(entries).expect("an eligible lane has a head");
-            lane.head_of(&entries[head].message)
-        })
-    }
 }
 
 impl Lane {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::LANES_MAX;
 use crate::deaths::DeathReason;
 use crate::priority::{Given, Priority, Scheme};
+use crate::rate::RateLimit;
 
 /// Longest `visibility_timeout_ms`, `ttl_ms`, delay or backoff: ten years.
 pub const DURATION_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
@@ -34,6 +35,17 @@ pub struct Settings {
     pub paused: bool,
     /// Most messages leased at once over all consumers.
     pub max_active: u32,
+    /// Most messages of one key leased at once; 0: no limit. What has no key is not limited, here and below.
+    pub group_limit: u32,
+    /// How many messages may be leased in how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// The same for those of each key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_rate_limit: Option<RateLimit>,
+    /// Whether the keys of a lane take turns, in place of the oldest message first: the key goes next that has the fewest messages out,
+    /// then the one that has had the least since it came.
+    pub fair_keys: bool,
     /// Most messages waiting (ready and delayed).
     pub max_length: u64,
     /// Most bytes of bodies and headers waiting.
@@ -93,6 +105,10 @@ impl Default for Settings {
             lanes: BTreeMap::new(),
             paused: false,
             max_active: 0,
+            group_limit: 0,
+            rate_limit: None,
+            key_rate_limit: None,
+            fair_keys: false,
             max_length: 0,
             max_bytes: 0,
             overflow: Overflow::default(),
@@ -293,6 +309,7 @@ impl Settings {
         self.check_priorities()?;
         self.check_picker()?;
         self.check_times()?;
+        self.check_rates()?;
         if !(1..=WINDOW_MAX).contains(&self.max_unacked) {
             return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
         }
@@ -403,6 +420,16 @@ impl Settings {
         Ok(())
     }
 
+    fn check_rates(&self) -> Result<(), BadSetting> {
+        let rates = [("rate_limit", self.rate_limit), ("key_rate_limit", self.key_rate_limit)];
+        for (key, rate) in rates {
+            if let Some((what, why)) = rate.and_then(RateLimit::fault) {
+                return Err(bad(&format!("{key}.{what}"), why));
+            }
+        }
+        Ok(())
+    }
+
     fn check_lane_name(&self, key: &str, lane: &str) -> Result<(), BadSetting> {
         let known = match &self.order {
             Order::Lanes(bands) => bands.iter().any(|band| band.name == lane),
@@ -461,6 +488,8 @@ mod tests {
             r#"{"order":{"lanes":[{"name":"a","from":2},{"name":"b","from":5},{"name":"c"}]}}"#,
             "most urgent",
         );
+        check(r#"{"rate_limit":{"messages":0,"per_ms":1000}}"#, "`rate_limit.messages` must be 1 to 1000000");
+        check(r#"{"key_rate_limit":{"messages":1,"per_ms":0}}"#, "`key_rate_limit.per_ms` must be 1 to");
         check(r#"{"ttl_ms":99999999999999}"#, "`ttl_ms` must be at most");
     }
 

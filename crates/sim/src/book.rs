@@ -13,6 +13,7 @@ use overtake_lane::{
 use crate::audit::Audit;
 use crate::check::Step;
 use crate::check::policies::there;
+use crate::keys::Group;
 use crate::round::Lent;
 use crate::rules::{Change, Own, Policies, holds};
 use crate::single::Singles;
@@ -50,6 +51,7 @@ pub(crate) struct Hold {
     pub(crate) until: Time,
     /// When the work on it has taken too long.
     pub(crate) work_ends: Time,
+    pub(crate) group: Option<Group>,
 }
 
 /// One who takes.
@@ -259,7 +261,8 @@ impl Book {
         let after = |ms| if ms > 0 { now.after(ms) } else { Time::NEVER };
         let (until, work_ends) = (after(holds_ms), after(works_ms));
         let consumer = stays.then_some(*consumer);
-        let hold = Hold { receipt, consumer, mark, priority: message.message.level, until, work_ends };
+        let (priority, group) = (message.message.level, Group::of(message.message.key.as_deref()));
+        let hold = Hold { receipt, consumer, mark, priority, until, work_ends, group };
         self.holds.insert((receipt.queue, receipt.seq), hold);
     }
 
@@ -384,7 +387,8 @@ impl Book {
                 let mark = mark_of(queue, message.seq);
                 let work_ends = message.work().map_or(Time::NEVER, |work| work.ends);
                 let (until, priority) = (Time::NEVER, message.priority);
-                let hold = Hold { receipt, consumer: None, mark, priority, until, work_ends };
+                let group = Group::of(message.key());
+                let hold = Hold { receipt, consumer: None, mark, priority, until, work_ends, group };
                 self.holds.insert((queue, message.seq), hold);
             }
         }
@@ -436,6 +440,16 @@ impl Book {
             *lanes.entry(lane_of(settings, hold.priority)).or_default() += 1;
         }
         (count, lanes)
+    }
+
+    /// Messages held, by their group.
+    pub(crate) fn out(&self, queue: QueueId) -> BTreeMap<Group, u64> {
+        let mut out = BTreeMap::new();
+        let held = self.holds.range((queue, Seq(0))..=(queue, Seq(u64::MAX)));
+        for group in held.filter_map(|(_, hold)| hold.group) {
+            *out.entry(group).or_default() += 1;
+        }
+        out
     }
 }
 

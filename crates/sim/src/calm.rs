@@ -148,6 +148,9 @@ impl World {
     }
 
     fn drain(&mut self, vhost: VhostId, queue: Arc<str>, round: u32) -> Checked {
+        if round == 0 {
+            self.resume(vhost, &queue)?;
+        }
         if round == 3 {
             self.forgo_history(vhost, &queue)?;
         }
@@ -182,6 +185,14 @@ impl World {
             self.do_at(vhost, Request::Remove { queue, select: Select::Id(id) })?;
         }
         Ok(())
+    }
+
+    /// A queue that is paused is told to go on.
+    fn resume(&mut self, vhost: VhostId, queue: &Arc<str>) -> Checked {
+        let mut all = self.book.own.values().filter(|own| own.vhost == vhost && own.name == *queue);
+        let Some(own) = all.find(|own| own.settings.paused) else { return Ok(()) };
+        let settings = Settings { paused: false, ..own.settings.clone() };
+        self.do_at(vhost, Request::Do(Command::declare(Arc::clone(queue), Box::new(settings))))
     }
 
     /// What is done in one queue, recorded in another, and comes back from there when its time is over, would go round for ever.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use overtake_lane::{
     ApplyTo, Backoff, Band, Command, DeadLetterTo, Definition, Given, LaneSettings, LastValue,
     METADATA_VALUE_LEN_MAX, MetadataEntry, Order, Overflow, Pattern, PickerKind, Policy, PolicyKind,
-    PolicyValue, RejectBelow, Report, Scheme, Settings,
+    PolicyValue, RateLimit, RejectBelow, Report, Scheme, Settings,
 };
 
 use crate::rng::Rng;
@@ -110,6 +110,19 @@ pub(crate) fn dying(rng: &mut Rng, settings: &mut Settings, exchanges: &[Arc<str
     }
 }
 
+/// What a queue says of keys and of rates, and whether it is paused.
+pub(crate) fn keyed(rng: &mut Rng, settings: &mut Settings) {
+    let rate = |rng: &mut Rng, once_in| {
+        let messages = rng.within(1, 4) as u32;
+        rng.once_in(once_in).then(|| RateLimit { messages, per_ms: rng.one_of(&[1, 20, 150, 1_000]) })
+    };
+    settings.paused = rng.once_in(12);
+    settings.rate_limit = rate(rng, 6);
+    settings.group_limit = if rng.once_in(2) { rng.within(1, 3) as u32 } else { 0 };
+    settings.key_rate_limit = rate(rng, 5);
+    settings.fair_keys = rng.once_in(4);
+}
+
 /// How long work may take, and a history: a later queue than this one, so that no message goes round for ever.
 pub(crate) fn working(
     rng: &mut Rng,
@@ -178,6 +191,10 @@ pub(crate) fn policy(rng: &mut Rng, exchanges: &[Arc<str>], is_deep: bool) -> Co
     }
     if definition == Definition::default() && !rng.once_in(10) {
         definition.kept.insert("queue-mode".to_owned(), PolicyValue::Text("lazy".to_owned()));
+    }
+    if definition.dead_letter_exchange.is_some() {
+        // Where all queues pass on to all, and soon, there is no end of copies.
+        definition.message_ttl = None;
     }
     let pattern = rng.one_of(&["", "", "0$", "[1-9]$", "^a", "^(?!q)", "^q"]);
     let policy = Policy {

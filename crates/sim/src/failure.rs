@@ -17,7 +17,7 @@ pub enum Promise {
     Pick,
     /// No two live leases of one message; receipts hold exactly as long as their leases.
     OneHolder,
-    /// Caps of queues and lanes, and windows of consumers.
+    /// Caps of queues, lanes and groups, rates, and windows of consumers.
     Cap,
     /// Nothing is delivered after it expired or before it is due, and nothing expires early.
     Expiry,

@@ -12,6 +12,7 @@ mod client;
 mod draw;
 mod failure;
 mod fault;
+mod keys;
 mod life;
 mod plan;
 mod post;

@@ -124,6 +124,7 @@ impl World {
         self.checks.vhosts.recovered(&found.broker)?;
         self.checks.policies.recovered(&found.broker)?;
         self.checks.pick.recovered();
+        self.checks.rates.recovered();
         self.checks.refold.clear();
         self.checks.refold.take(log_tail, &found.audit);
         let marks = found.marks();

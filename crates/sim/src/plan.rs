@@ -92,6 +92,9 @@ pub(crate) struct Plan {
     pub(crate) has_policies: bool,
     /// Queues have histories and bounds on how long work takes; clients report, and want messages back.
     pub(crate) has_work: bool,
+    /// Queues speak of keys and of rates, and are paused; not in deep worlds, since what speaks of keys stays in memory, and at a rate
+    /// much takes long.
+    pub(crate) has_keys: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
 }
@@ -140,6 +143,7 @@ impl Plan {
             has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
             vhosts: if apart.once_in(3) { apart.within(1, 3) } else { 0 },
             has_policies: Rng::new(seed, "policies of a world").once_in(3),
+            has_keys: Rng::new(seed, "keys of a world").once_in(3),
             has_work: Rng::new(seed, "work of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
@@ -151,6 +155,7 @@ impl Plan {
     fn deep(self, rng: &mut Rng) -> Self {
         Self {
             is_deep: true,
+            has_keys: false,
             queues: 1,
             publishers: 5,
             pullers: 1,

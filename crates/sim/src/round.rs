@@ -8,6 +8,7 @@ use overtake_lane::{ConsumerId, Given, MessageView, Place, QueueId, Seq, Setting
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
+use crate::keys::Group;
 
 /// A message that could be leased, as a picker sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Candidate {
     pub(crate) lane: i64,
     pub(crate) since: Time,
     pub(crate) seq: Seq,
+    /// What has its key, if it has one.
+    pub(crate) group: Option<Group>,
 }
 
 /// A lease given.
@@ -43,7 +46,7 @@ impl Lent {
             deadline: None,
             count,
             bytes: message.content.size() as u32,
-            key: None,
+            key: message.extras.as_ref().and_then(|extras| extras.key.as_deref()).map(ToOwned::to_owned),
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             work: message.extras.as_ref().and_then(|extras| extras.work.as_deref().copied()),
             record: message.extras.as_ref().and_then(|extras| extras.record.clone()),
@@ -75,8 +78,12 @@ impl<'a> Round<'a> {
             let queue = one.message.receipt.queue;
             let Some(settings) = book.settings.get(&queue) else { continue };
             let message = &one.message.message;
-            let pick =
-                Candidate { lane: lane_of(settings, message.level), since: message.since, seq: message.seq };
+            let pick = Candidate {
+                lane: lane_of(settings, message.level),
+                since: message.since,
+                seq: message.seq,
+                group: Group::of(message.key.as_deref()),
+            };
             let round = rounds.entry(queue).or_insert_with(|| Self {
                 queue,
                 settings,
@@ -106,6 +113,7 @@ pub(crate) fn ready(book: &Book, audit: &Audit, queue: QueueId) -> Vec<Candidate
         lane: lane_of(settings, message.priority),
         since: message.since,
         seq: message.seq,
+        group: Group::of(message.key()),
     })
     .collect()
 }

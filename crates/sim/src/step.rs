@@ -262,10 +262,12 @@ impl World {
         }
         cap::check_shared(&self.book, &lent)?;
         let rounds = Round::of_step(&self.book, step.before, step.after, &lent);
+        self.checks.rates.look(step.now, &self.book);
         for round in &rounds {
-            order::check(round)?;
+            order::check(&self.book, round)?;
             self.checks.pick.check(&self.book, round)?;
             cap::check(&self.book, round)?;
+            self.checks.rates.check(round)?;
         }
         let _ = life;
         Ok(())

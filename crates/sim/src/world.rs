@@ -172,6 +172,7 @@ pub(crate) struct Chance {
     pub(crate) vhosts: Rng,
     pub(crate) policies: Rng,
     pub(crate) work: Rng,
+    pub(crate) keys: Rng,
 }
 
 /// What things are called in this world.
@@ -237,6 +238,7 @@ impl World {
                 vhosts: Rng::new(seed, "vhosts"),
                 policies: Rng::new(seed, "policies"),
                 work: Rng::new(seed, "work"),
+                keys: Rng::new(seed, "keys"),
             },
             now_us: 0,
             offset_ms: 0,

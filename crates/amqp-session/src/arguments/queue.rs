@@ -5,19 +5,23 @@ use overtake_amqp::connection::{DeclareQueue as Wanted, Refused};
 use overtake_engine::DeclareQueue;
 use overtake_lane::{
     ARGUMENTS_LEN_MAX, DeadLetterTo, Existing, Given, Identity, LaneSettings, LastValue, Order, Overflow,
-    PickerKind, Scheme, Settings,
+    PickerKind, RateLimit, Scheme, Settings,
 };
 
 use super::{Arguments, TIME};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 17] = [
+pub(crate) const KNOWN: [&str; 23] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
     "x-picker",
     "x-max-active",
     "x-lane-caps",
+    "x-group-limit",
+    "x-rate-limit",
+    "x-key-rate-limit",
+    "x-fair-keys",
     "x-last-value",
     "x-message-ttl",
     "x-expires",
@@ -29,6 +33,8 @@ pub(crate) const KNOWN: [&str; 17] = [
     "x-delivery-limit",
     "x-single-active-consumer",
     "x-consumer-timeout",
+    "x-history",
+    "x-run-timeout",
 ];
 
 /// What the client wants, as the engine is asked for it. Arguments that mean nothing here are remembered, as RabbitMQ does.
@@ -81,6 +87,10 @@ fn priorities(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), 
         settings.lanes =
             caps.into_iter().map(|(lane, max_active)| (lane, LaneSettings { max_active })).collect();
     }
+    settings.group_limit = arguments.count("x-group-limit")?.unwrap_or_default();
+    settings.rate_limit = arguments.setting::<RateLimit>("x-rate-limit")?;
+    settings.key_rate_limit = arguments.setting::<RateLimit>("x-key-rate-limit")?;
+    settings.fair_keys = arguments.flag("x-fair-keys")?.unwrap_or_default();
     settings.last_value = arguments.setting::<LastValue>("x-last-value")?;
     Ok(())
 }
@@ -92,6 +102,7 @@ fn times(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), Refus
     }
     settings.expires_ms = arguments.number("x-expires", 1..=*TIME.end())?.unwrap_or_default();
     settings.consumer_timeout_ms = arguments.number("x-consumer-timeout", TIME)?.unwrap_or_default();
+    settings.run_timeout_ms = arguments.number("x-run-timeout", TIME)?.unwrap_or_default();
     Ok(())
 }
 
@@ -122,6 +133,7 @@ fn dead_letters(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<()
         }
         None => DeadLetterTo::Drop,
     };
+    settings.history = arguments.text("x-history")?.map(str::to_owned);
     settings.dead_letter_expired = exchange.is_some();
     settings.dead_letter_evicted = exchange.is_some();
     // RabbitMQ counts how often a message may come back, we how often it may go out; −1 is without end there.

@@ -265,6 +265,17 @@ fn lane_caps_keep_places_for_others() {
     assert_eq!(ann.hears(), "bulk · urgent · next");
 }
 
+#[test]
+fn rates_say_how_many_go_in_how_long() {
+    let rate = table(&[("messages", n(2)), ("per_ms", n(1_000))]);
+    let (mut broker, mut ann) = with(&[("x-rate-limit", Value::Table(rate.view()))]);
+    ann.consume("q");
+    ann.publish("q", "a b c");
+    assert_eq!(ann.hears(), "a · b");
+    broker.advance(500);
+    assert_eq!(ann.hears(), "c");
+}
+
 // ---- priorities ----
 
 #[test]

@@ -83,6 +83,10 @@ fn every_argument_of_a_queue_counts() {
         ("x-scheme", t("named"), t("signed"), "named' of type 'longstr", "signed' of type 'longstr"),
         ("x-default-priority", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-max-active", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
+        ("x-group-limit", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
+        ("x-run-timeout", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
+        ("x-history", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
+        ("x-fair-keys", YES, Value::Bool(false), "true' of type 'bool", "false' of type 'bool"),
         ("x-last-value", t("key"), t("one"), "key' of type 'longstr", "one' of type 'longstr"),
         (
             "x-lane-caps",
@@ -103,7 +107,7 @@ fn every_argument_of_a_queue_counts() {
         let (received, current) = (format!("the value '{received}'"), format!("the value '{current}'"));
         let told = queue_told(("durable", &there), ("durable", &wanted));
         assert_eq!(told, of_queue(name, &received, &current));
-        if *name != "x-overflow" && *name != "x-single-active-consumer" {
+        if !["x-overflow", "x-single-active-consumer", "x-fair-keys"].contains(name) {
             let told = queue_told(("durable", &there), ("durable", more));
             assert_eq!(told, of_queue(name, "none", &current));
         }

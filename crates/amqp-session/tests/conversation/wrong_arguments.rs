@@ -113,6 +113,19 @@ fn caps_are_numbers_of_lanes_that_are_there() {
 }
 
 #[test]
+fn rates_are_so_many_in_so_long() {
+    check("x-group-limit", n(-1), "expected a whole number from 0 to 4294967295");
+    check("x-fair-keys", n(1), "");
+    check("x-rate-limit", n(5), "invalid type");
+    let half = table(&[("messages", n(5))]);
+    check("x-rate-limit", Value::Table(half.view()), "missing field `per_ms`");
+    let none = table(&[("messages", n(0)), ("per_ms", n(1))]);
+    let told = "invalid arguments for queue 'q' in vhost '/': `key_rate_limit.messages`";
+    check_all(&[("x-key-rate-limit", Value::Table(none.view()))], told);
+    check("x-run-timeout", n(-1), "");
+}
+
+#[test]
 fn a_default_priority_is_one_of_the_scheme() {
     check("x-default-priority", YES, "");
     let told = "invalid arguments for queue 'q' in vhost '/': `default_priority`";

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use overtake_lane::{LaneSettings, Outcome, Priority, Settings, UrgentCredit};
+use overtake_lane::{LaneSettings, Outcome, Priority, RateLimit, Settings, UrgentCredit};
 use tokio::task::JoinSet;
 
-use super::{Fixture, Story, settings};
+use super::{ENDS, Fixture, Story, settings};
 use crate::api::LeaseRequest;
 
 fn cap(most: u32) -> Settings {
@@ -203,4 +203,76 @@ pub async fn a_consumers_lease_has_no_end_of_its_own<F: Fixture>(fixture: F) {
     story.advance(2_000).await;
     assert_eq!(story.left().await, "leased a");
     story.ack("a").await;
+}
+
+/// What is held back holds nobody else back.
+pub async fn no_more_of_a_key_are_leased_than_the_limit_of_its_group<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.group_limit = 1)).await;
+    story.publish("a:9,key=k b:9,key=k c:5,key=l d:5 e:5").await;
+    assert_eq!(story.lease(9).await, "a c d e");
+    let (leased, ()) = tokio::join!(story.wait(600_000), async {
+        story.until_waiting(1).await;
+        story.ack("a").await;
+    });
+    assert_eq!(leased, "b");
+}
+
+/// What was out is out still.
+pub async fn groups_survive_a_restart<F: Fixture>(fixture: F) {
+    let mut story = Story::of(fixture, settings(|s| s.group_limit = 1)).await;
+    story.publish("a:5,key=k b:5,key=k c:5,key=k").await;
+    assert_eq!(story.lease(1).await, "a");
+    story.durable().await;
+    for end in ENDS {
+        story.again(end).await;
+        assert_eq!(story.lease(9).await, "", "{end:?}");
+    }
+    story.ack("a").await;
+    assert_eq!(story.lease(9).await, "b");
+}
+
+/// Whoever waits gets the next token.
+pub async fn a_rate_lets_so_many_go_in_so_long<F: Fixture>(fixture: F) {
+    let rate = RateLimit { messages: 2, per_ms: 2_000 };
+    let story = Story::of(fixture, settings(|s| s.rate_limit = Some(rate))).await;
+    story.publish("a:5 b:5 c:5 d:5").await;
+    assert_eq!(story.lease(9).await, "a b");
+    let (leased, ()) = tokio::join!(story.wait(600_000), async {
+        story.until_waiting(1).await;
+        story.advance(1_000).await;
+    });
+    assert_eq!(leased, "c");
+    assert_eq!(story.lease(9).await, "");
+}
+
+/// Nor does what has no key wait.
+pub async fn a_rate_of_a_key_holds_back_nobody_else<F: Fixture>(fixture: F) {
+    let rate = RateLimit { messages: 1, per_ms: 2_000 };
+    let story = Story::of(fixture, settings(|s| s.key_rate_limit = Some(rate))).await;
+    story.publish("a:9,key=k b:9,key=k c:5,key=l d:5 e:5").await;
+    assert_eq!(story.lease(9).await, "a c d e");
+    story.advance(2_000).await;
+    assert_eq!(story.lease(9).await, "b");
+}
+
+/// In place of the oldest message first.
+pub async fn keys_may_take_turns<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.fair_keys = true)).await;
+    story.publish("a:5,key=k b:5,key=k c:5,key=k x:5,key=l y:9,key=k").await;
+    assert_eq!(story.lease(9).await, "y x a b c");
+}
+
+/// What comes waits, and what is out may be settled.
+pub async fn nothing_is_leased_while_a_queue_is_paused<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, Settings::default()).await;
+    story.publish("a:5 b:5").await;
+    assert_eq!(story.lease(1).await, "a");
+    story.declare("q", settings(|s| s.paused = true)).await;
+    story.ack("a").await;
+    assert_eq!(story.lease(9).await, "");
+    let (leased, ()) = tokio::join!(story.wait(600_000), async {
+        story.until_waiting(1).await;
+        story.declare("q", Settings::default()).await;
+    });
+    assert_eq!(leased, "b");
 }

@@ -7,18 +7,59 @@ use crate::bitmap::Bitmap;
 use crate::command::{Delivery, Effect, Get, Gone, Step};
 use crate::consuming::Seat;
 use crate::deaths::DeathReason;
-use crate::entries::Slot;
+use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
 use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
 use crate::priority::Priority;
+use crate::rate::Bucket;
 use crate::record::Work;
 use crate::refusal::Refusal;
 use crate::roster::Kind;
 
 impl Queue {
+    /// The message of a lane that goes first, of those in memory.
+    fn head(&self, rank: usize) -> Option<Slot> {
+        match &self.groups {
+            None => self.lanes.at_rank(rank).head(&self.entries),
+            Some(groups) => groups.head(self.lanes.index_at(rank)).and_then(|seq| self.by_seq.get(seq)),
+        }
+    }
+
+    /// The lanes of which a message may go, whoever asks.
+    fn eligible(&self) -> Bitmap {
+        let mut eligible = self.lanes.eligible();
+        if let Some(groups) = &self.groups {
+            for rank in eligible.iter() {
+                eligible.set(rank, groups.head(self.lanes.index_at(rank)).is_some());
+            }
+        }
+        eligible
+    }
+
+    /// Time has passed for what goes at a rate.
+    fn fill(&mut self, now: Time) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.fill(now);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.ring(now);
+        }
+    }
+
+    /// A message that is ready is about to go.
+    fn charge(&mut self, now: Time, slot: Slot) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take();
+        }
+        if let Some(groups) = &mut self.groups {
+            let Entry { message, lane, .. } = &self.entries[slot];
+            groups.charge(now, message.key(), *lane);
+        }
+    }
+
     /// The rank to take from, if a message may be leased and somebody has room for it.
     fn pick(&mut self) -> Option<usize> {
         let floor = self.roster.floor()?;
@@ -28,11 +69,12 @@ impl Queue {
     /// The rank to take from for somebody who takes nothing below `floor`.
     fn pick_from(&mut self, floor: i32) -> Option<usize> {
         let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
-        if is_full || self.settings.paused {
+        let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
+        if is_full || is_early || self.settings.paused {
             return None;
         }
         loop {
-            let eligible = self.lanes.eligible();
+            let eligible = self.eligible();
             let eligible: Bitmap = match floor {
                 i32::MIN => eligible,
                 floor => eligible.below(self.lanes.rank_below(Priority(floor))),
@@ -41,14 +83,18 @@ impl Queue {
             if compares_heads && !self.load_heads(eligible)? {
                 continue;
             }
-            let rank = self.lanes.pick(&self.picker, eligible, &self.entries)?;
+            let rank = self.picker.pick(eligible, |rank| {
+                let head = self.head(rank).expect("an eligible lane has a head");
+                self.lanes.at_rank(rank).head_of(&self.entries[head].message)
+            })?;
             let lane = self.lanes.index_at(rank);
             if !self.load(rank, 1) {
                 return None;
             }
             // A run of other lanes than those of now gives its messages to theirs, and leaves none here.
-            if self.lanes.lane(lane).head(&self.entries).is_some() {
-                return Some(self.lanes.rank_of(lane));
+            let rank = self.lanes.rank_of(lane);
+            if self.head(rank).is_some() {
+                return Some(rank);
             }
         }
     }
@@ -65,11 +111,12 @@ impl Queue {
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.
     /// True if there may have been some.
     pub(crate) fn dispatch(&mut self, now: Time, held: bool, leases: &mut LeaseId, step: &mut Step) -> bool {
+        self.fill(now);
         let mut served: Vec<ConsumerId> = Vec::new();
         while !held && let Some(rank) = self.pick() {
             let lane = self.lanes.at_rank(rank);
             let (floor, weight) = (lane.floor, lane.weight);
-            let slot = lane.head(&self.entries).expect("a picked lane has a head");
+            let slot = self.head(rank).expect("a picked lane has a head");
             let consumer = self.roster.next(floor).expect("somebody has room for what was picked");
             if self.roster.has_enough(consumer, self.entries[slot].message.bytes) {
                 continue;
@@ -96,10 +143,10 @@ impl Queue {
 
     /// Leases what goes next to a get. False if there is nothing to lease.
     pub(crate) fn get(&mut self, now: Time, get: &Get, leases: &mut LeaseId, step: &mut Step) -> bool {
+        self.fill(now);
         let Some(rank) = self.pick_from(i32::MIN) else { return false };
-        let lane = self.lanes.at_rank(rank);
-        let weight = lane.weight;
-        let slot = lane.head(&self.entries).expect("a picked lane has a head");
+        let weight = self.lanes.at_rank(rank).weight;
+        let slot = self.head(rank).expect("a picked lane has a head");
         *leases = leases.next();
         let terms = if get.no_ack {
             Terms::Settled
@@ -135,6 +182,7 @@ impl Queue {
         lease: LeaseId,
         step: &mut Step,
     ) {
+        self.charge(now, slot);
         let until = match terms {
             Terms::Pulled(until) | Terms::Held(until) => until,
             Terms::Settled => return self.give(now, slot, consumer, lease, step),
@@ -320,7 +368,9 @@ impl Queue {
         let alarm = self.alarms.next().unwrap_or(Time::NEVER);
         let run = self.next_run_alarm().unwrap_or(Time::NEVER);
         let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
-        alarm.min(run).min(give_up).min(self.expires().unwrap_or(Time::NEVER)).some()
+        let token = self.bucket.as_ref().and_then(Bucket::next).unwrap_or(Time::NEVER);
+        let group = self.groups.as_ref().and_then(|groups| groups.next()).unwrap_or(Time::NEVER);
+        alarm.min(run).min(give_up).min(token).min(group).min(self.expires().unwrap_or(Time::NEVER)).some()
     }
 
     /// Lets time pass. Answers the messages that end, oldest first.
@@ -331,6 +381,7 @@ impl Queue {
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
         self.wake_runs(now);
+        self.fill(now);
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
         let mut dying = Vec::new();

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::alarms::Alarms;
 use crate::broker::Totals;
 use crate::entries::{Entries, Entry, List, Slot};
+use crate::groups::{Groups, Terms};
 use crate::identity::Identity;
 use crate::ids::{QueueId, Seq, SessionId, Time, VhostId};
 use crate::index::{SeqIndex, TextIndex};
@@ -25,6 +26,7 @@ use crate::message::{Message, State, Status, seq_of_public_id};
 use crate::picker::Picker;
 use crate::policy::{Policies, Ruled};
 use crate::priority::Priority;
+use crate::rate::Bucket;
 use crate::refusal::Refusal;
 use crate::roster::{Kind, Roster};
 use crate::run::{Backlog, Run, RunId};
@@ -70,6 +72,10 @@ pub(crate) struct Queue {
     pub(crate) lanes: Lanes,
     pub(crate) picker: Picker,
     pub(crate) roster: Roster,
+    /// Where the settings speak of keys.
+    groups: Option<Box<Groups>>,
+    /// Where the settings have a rate.
+    bucket: Option<Bucket>,
     pub(crate) by_seq: SeqIndex,
     by_id: TextIndex,
     by_key: TextIndex,
@@ -146,6 +152,8 @@ impl Queue {
             lanes: Lanes::new(&settings),
             picker: Picker::new(&settings.picker),
             roster,
+            groups: Terms::of(&settings).map(|terms| Box::new(Groups::new(terms))),
+            bucket: settings.rate_limit.map(Bucket::full),
             by_seq: SeqIndex::default(),
             by_id: TextIndex::new(seed, |entries, slot| {
                 entries[slot].message.id().expect("indexed by its id")
@@ -215,6 +223,9 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
+                if let Some(groups) = &mut self.groups {
+                    groups.enter(message.key(), index, message.seq);
+                }
                 self.lanes.push_ready(entries, slot);
             }
             State::Delayed { .. } => {
@@ -226,6 +237,9 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased += 1;
                 lane.bytes += bytes;
+                if let Some(groups) = &mut self.groups {
+                    groups.lend(message.key());
+                }
                 self.lanes.count_leased(index, true);
                 match holder {
                     None => self.pulled.push_back(entries, slot),
@@ -258,6 +272,9 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
+                if let Some(groups) = &mut self.groups {
+                    groups.leave(message.key(), index, message.seq);
+                }
                 self.lanes.take_ready(entries, slot);
             }
             State::Delayed { .. } => {
@@ -269,6 +286,9 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased -= 1;
                 lane.bytes -= bytes;
+                if let Some(groups) = &mut self.groups {
+                    groups.take_back(message.key());
+                }
                 self.lanes.count_leased(index, false);
                 match holder {
                     None => self.pulled.remove(entries, slot),

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use super::{Queue, key_index};
 use crate::command::Step;
-use crate::entries::Slot;
+use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
-use crate::ids::Seq;
+use crate::groups::{Groups, Terms};
+use crate::ids::{Seq, Time};
 use crate::lane::Lanes;
-use crate::message::Settled;
+use crate::message::{Settled, State};
 use crate::picker::Picker;
 use crate::policy::Ruled;
 use crate::priority::Scheme;
+use crate::rate::Bucket;
 use crate::refusal::Refusal;
 use crate::run::{Run, RunId};
 use crate::settings::{Order, Overflow, Settings};
@@ -71,6 +73,9 @@ impl Queue {
                 self.enter_run(&run.record());
             }
         }
+        if self.groups.is_some() {
+            self.bring_all();
+        }
     }
 
     /// The same during a recovery. What waits in runs stays there: which of them were fetched is said by facts. Until it is over,
@@ -122,11 +127,52 @@ impl Queue {
         if before.picker != self.settings.picker {
             self.picker = Picker::new(&self.settings.picker);
         }
+        self.bucket = match (self.bucket.take(), self.settings.rate_limit) {
+            (Some(mut bucket), Some(rate)) => {
+                bucket.change(rate);
+                Some(bucket)
+            }
+            (_, rate) => rate.map(Bucket::full),
+        };
+        self.regroup();
         let is_same = has_lanes_of(&before, &self.settings);
         if is_same {
             self.lanes.apply_settings(&self.settings);
         }
         !is_same
+    }
+
+    /// What the settings say of keys holds for what is in memory.
+    fn regroup(&mut self) {
+        match (&mut self.groups, Terms::of(&self.settings)) {
+            (Some(groups), Some(terms)) => groups.set_terms(terms),
+            (Some(_), None) => self.groups = None,
+            (None, None) => {}
+            (None, Some(terms)) => {
+                let mut groups = Box::new(Groups::new(terms));
+                for slot in self.by_seq.from(Seq(0)) {
+                    let Entry { message, lane, spilling, .. } = &mut self.entries[slot];
+                    // What is on its way out of memory stays.
+                    *spilling = false;
+                    match message.state {
+                        State::Ready => groups.enter(message.key(), *lane, message.seq),
+                        State::Leased { .. } => groups.lend(message.key()),
+                        State::Delayed { .. } | State::Dead => {}
+                    }
+                }
+                self.groups = Some(groups);
+            }
+        }
+    }
+
+    /// A broker begins: what was leased before is not known, so what goes at a rate has no token yet.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.bucket = self.settings.rate_limit.map(|rate| Bucket::empty(rate, now));
+        if let Some(groups) = &mut self.groups {
+            groups.start_again(now);
+            // That they were fetched was on its way to the disk.
+            self.bring_all();
+        }
     }
 
     fn change_lanes(&mut self) {

@@ -39,7 +39,7 @@ impl Queue {
         most: usize,
         most_bytes: u64,
     ) -> Option<Vec<Message>> {
-        if self.settings.last_value.is_some() {
+        if self.settings.last_value.is_some() || self.groups.is_some() {
             return None;
         }
         let most = most.min(RUN_LEN_MAX as usize);

@@ -10,6 +10,7 @@ mod consumers;
 mod dead_letters;
 mod deaths;
 mod exchanges;
+mod keys;
 mod limits;
 mod metadata;
 mod overflow;

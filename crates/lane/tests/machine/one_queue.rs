@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::{Backoff, Outcome, Time};
+use overtake_lane::{Backoff, Outcome, RateLimit, Time};
 use proptest::prelude::*;
 
 use crate::model::{Rules, Stand};
@@ -11,7 +11,7 @@ use crate::twin::Twin;
 /// One thing to do; indices choose among what is there.
 #[derive(Clone, Debug)]
 enum Op {
-    Publish { priority: i32, ttl_ms: Option<u64>, delay_ms: u64 },
+    Publish { priority: i32, key: Option<u8>, ttl_ms: Option<u64>, delay_ms: u64 },
     Consume { id: u64, window: usize, urgent: Option<(i32, usize)>, first: i32 },
     Cancel { id: u64 },
     Pull { max: usize, visibility_ms: u64, wait_ms: u64 },
@@ -23,7 +23,7 @@ enum Op {
     Replay { index: usize, promote: Option<i32> },
     Purge,
     Wait { ms: u64 },
-    Cap { max_active: usize, lane: Option<(i32, usize)> },
+    Cap { max_active: usize, lane: Option<(i32, usize)>, group_limit: usize },
 }
 
 fn ms() -> impl Strategy<Value = u64> {
@@ -48,6 +48,20 @@ fn urgent() -> impl Strategy<Value = Option<(i32, usize)>> {
     prop::option::of((0..10, 0..3_usize))
 }
 
+fn key() -> impl Strategy<Value = Option<u8>> {
+    prop::option::weighted(0.7, 0..4_u8)
+}
+
+fn group_limit() -> impl Strategy<Value = usize> {
+    prop_oneof![2 => Just(0), 1 => 1..3_usize]
+}
+
+fn rate() -> impl Strategy<Value = Option<RateLimit>> {
+    let rate =
+        (1..4_u32, ms()).prop_map(|(messages, ms)| RateLimit { messages, per_ms: ms.clamp(1, 100_000) });
+    prop::option::weighted(0.25, rate)
+}
+
 fn lane_cap() -> impl Strategy<Value = Option<(i32, usize)>> {
     prop::option::of((0..10, 1..4_usize))
 }
@@ -55,8 +69,10 @@ fn lane_cap() -> impl Strategy<Value = Option<(i32, usize)>> {
 fn op() -> impl Strategy<Value = Op> {
     let (index, priority) = (any::<prop::sample::Index>().prop_map(|index| index.index(1_000)), 0..10_i32);
     prop_oneof![
-        12 => (priority.clone(), ttl(), ms()).prop_map(|(priority, ttl_ms, delay_ms)| Op::Publish { priority, ttl_ms, delay_ms }),
-        12 => priority.clone().prop_map(|priority| Op::Publish { priority, ttl_ms: None, delay_ms: 0 }),
+        12 => (priority.clone(), key(), ttl(), ms())
+            .prop_map(|(priority, key, ttl_ms, delay_ms)| Op::Publish { priority, key, ttl_ms, delay_ms }),
+        12 => (priority.clone(), key())
+            .prop_map(|(priority, key)| Op::Publish { priority, key, ttl_ms: None, delay_ms: 0 }),
         2 => (0..4_u64, 1..5_usize, urgent(), 0..2).prop_map(|(id, window, urgent, first)| Op::Consume { id, window, urgent, first }),
         1 => (0..4_u64).prop_map(|id| Op::Cancel { id }),
         6 => (1..4_usize, ms(), ms()).prop_map(|(max, visibility_ms, wait_ms)| Op::Pull { max, visibility_ms, wait_ms }),
@@ -68,24 +84,29 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (index, prop::option::of(priority)).prop_map(|(index, promote)| Op::Replay { index, promote }),
         1 => Just(Op::Purge),
         6 => ms().prop_map(|ms| Op::Wait { ms }),
-        1 => (0..6_usize, lane_cap()).prop_map(|(max_active, lane)| Op::Cap { max_active, lane }),
+        1 => (0..6_usize, lane_cap(), group_limit())
+            .prop_map(|(max_active, lane, group_limit)| Op::Cap { max_active, lane, group_limit }),
     ]
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
-    let limits = (0..6_usize, lane_cap(), prop_oneof![Just(0_usize), 1..20_usize], any::<bool>());
+    let keys = (group_limit(), rate(), rate());
+    let limits = (0..6_usize, lane_cap(), prop_oneof![Just(0_usize), 1..20_usize], any::<bool>(), keys);
     let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), ms());
     let pays = (prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.1));
     (prop::option::of(1..3_000_u64), limits, deaths, pays).prop_map(
         |(
             aging_ms,
-            (max_active, lane, max_length, rejects),
+            (max_active, lane, max_length, rejects, (group_limit, rate, key_rate)),
             (delivery_limit, wait, drops_dead, dead_letter_expired, ttl),
             (rejects_dead, dead_letter_evicted, at_once),
         )| Rules {
             aging_ms,
             max_active,
             lane_caps: lane.into_iter().collect(),
+            group_limit,
+            rate,
+            key_rate,
             max_length,
             rejects,
             rejects_dead,
@@ -106,7 +127,7 @@ fn act(twin: &mut Twin, op: &Op, nth: u64) {
     let leased = twin.leased();
     let leased = |index: usize| leased.get(index % leased.len().max(1)).copied();
     match *op {
-        Op::Publish { priority, ttl_ms, delay_ms } => twin.publish(priority, ttl_ms, delay_ms),
+        Op::Publish { priority, key, ttl_ms, delay_ms } => twin.publish(priority, key, ttl_ms, delay_ms),
         Op::Consume { id, window, urgent, first } => {
             twin.cancel(id);
             twin.consume(id, window, urgent, first);
@@ -131,7 +152,9 @@ fn act(twin: &mut Twin, op: &Op, nth: u64) {
         }
         Op::Purge => twin.purge(),
         Op::Wait { ms } => twin.wait(ms),
-        Op::Cap { max_active, lane } => twin.cap(max_active, lane.into_iter().collect::<BTreeMap<_, _>>()),
+        Op::Cap { max_active, lane, group_limit } => {
+            twin.cap(max_active, lane.into_iter().collect::<BTreeMap<_, _>>(), group_limit)
+        }
     }
 }
 

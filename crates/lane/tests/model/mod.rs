@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use overtake_lane::{Backoff, ConsumerId, Settings, Time};
+use overtake_lane::{Backoff, ConsumerId, RateLimit, Settings, Time};
 
 /// What the model needs to know of the settings.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,9 @@ pub(crate) struct Rules {
     pub(crate) aging_ms: Option<u64>,
     pub(crate) max_active: usize,
     pub(crate) lane_caps: BTreeMap<i32, usize>,
+    pub(crate) group_limit: usize,
+    pub(crate) rate: Option<RateLimit>,
+    pub(crate) key_rate: Option<RateLimit>,
     pub(crate) max_length: usize,
     pub(crate) rejects: bool,
     /// What is refused because the queue is full is a dead letter.
@@ -36,6 +39,9 @@ impl Rules {
             picker: self.aging_ms.map_or(PickerKind::Strict, PickerKind::AgingMs),
             lanes: lanes.collect(),
             max_active: self.max_active as u32,
+            group_limit: self.group_limit as u32,
+            rate_limit: self.rate,
+            key_rate_limit: self.key_rate,
             max_length: self.max_length as u64,
             overflow: match (self.rejects, self.rejects_dead) {
                 (_, true) => Overflow::RejectDeadLetter,
@@ -59,6 +65,7 @@ impl Rules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) priority: i32,
+    pub(crate) key: Option<u8>,
     pub(crate) seq: u64,
     pub(crate) since: Time,
     pub(crate) expires: Time,
@@ -120,6 +127,8 @@ pub(crate) struct Model {
     next_seq: u64,
     turn: u64,
     leases: u64,
+    /// What was leased when, for the rates.
+    starts: Vec<(Option<u8>, Time)>,
     /// Since they were last asked for.
     pub(crate) given: Vec<Given>,
     pub(crate) served: Vec<ConsumerId>,
@@ -149,7 +158,13 @@ impl Model {
     // ---- what is asked ----
 
     /// True if it was taken.
-    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: Option<u64>, delay_ms: u64) -> bool {
+    pub(crate) fn publish(
+        &mut self,
+        priority: i32,
+        key: Option<u8>,
+        ttl_ms: Option<u64>,
+        delay_ms: u64,
+    ) -> bool {
         let at_once = ttl_ms == Some(0) || self.rules.at_once;
         let fits = at_once || self.make_room(priority);
         if !fits && (!self.rules.rejects_dead || self.rules.drops_dead) {
@@ -161,6 +176,7 @@ impl Model {
         let ttl = base.into_iter().chain(ttl_ms).chain(at_once.then_some(0)).min();
         self.messages.push(Message {
             priority,
+            key,
             seq,
             since: self.now,
             expires: ttl.map_or(Time::NEVER, |ms| self.now.after(ms)),
@@ -411,6 +427,7 @@ impl Model {
             let message = &mut self.messages[at];
             message.count += 1;
             message.stand = Stand::Leased(id, deadline, lease);
+            self.starts.push((message.key, now));
             self.given.push((id, message.seq, message.count, deadline));
         }
         let now = self.now;
@@ -430,6 +447,9 @@ impl Model {
         if self.rules.max_active > 0 && leased >= self.rules.max_active {
             return None;
         }
+        if self.rules.rate.is_some_and(|rate| !self.has_token(rate, |_| true)) {
+            return None;
+        }
         let ready = self.messages.iter().enumerate().filter(|(_, message)| message.stand == Stand::Ready);
         let open = ready.filter(|(_, message)| {
             let cap = self.rules.lane_caps.get(&message.priority).copied().unwrap_or(0);
@@ -437,6 +457,7 @@ impl Model {
                 || self.messages.iter().filter(|m| m.priority == message.priority && m.is_leased()).count()
                     < cap
         });
+        let open = open.filter(|(_, message)| self.may_go(message.key));
         let wanted = open.filter_map(|(at, message)| Some((at, self.taker_of(message.priority)?)));
         match self.rules.aging_ms {
             None => wanted.min_by_key(|(at, _)| *at),
@@ -446,6 +467,26 @@ impl Model {
                 (urgency, *at)
             }),
         }
+    }
+
+    /// Whether a message of this key is held back by none of the others.
+    fn may_go(&self, key: Option<u8>) -> bool {
+        if key.is_none() {
+            return true;
+        }
+        let out = self.messages.iter().filter(|m| m.key == key && m.is_leased()).count();
+        let has_room = self.rules.group_limit == 0 || out < self.rules.group_limit;
+        has_room && self.rules.key_rate.is_none_or(|rate| self.has_token(rate, |of| of == key))
+    }
+
+    /// The generic cell rate algorithm over all that ever went, in units of which a message takes `per_ms`: a message conforms that comes
+    /// no more than a burst before its theoretical time of arrival. ITU-T I.371, annex A.
+    fn has_token(&self, rate: RateLimit, counts: impl Fn(Option<u8>) -> bool) -> bool {
+        let units = |time: Time| u128::from(time.0) * u128::from(rate.messages);
+        let starts = self.starts.iter().filter(|(key, _)| counts(*key));
+        let arrival = starts.fold(0, |arrival, (_, at)| units(*at).max(arrival) + u128::from(rate.per_ms));
+        let burst = u128::from(rate.messages - 1) * u128::from(rate.per_ms);
+        units(self.now) + burst >= arrival
     }
 
     /// Who takes a message of this priority: whoever has window; else whoever has urgent credit for it.

@@ -107,13 +107,13 @@ impl Twin {
 
     // ---- asking both ----
 
-    pub(crate) fn publish(&mut self, priority: i32, ttl_ms: Option<u64>, delay_ms: u64) {
-        let taken = self.model.publish(priority, ttl_ms, delay_ms);
+    pub(crate) fn publish(&mut self, priority: i32, key: Option<u8>, ttl_ms: Option<u64>, delay_ms: u64) {
+        let taken = self.model.publish(priority, key, ttl_ms, delay_ms);
         let publish = Publish {
             to: Address::Queue("q".into()),
             priority: i64::from(priority).into(),
             id: None,
-            key: None,
+            key: key.map(|key| format!("k{key}").into()),
             ttl_ms,
             delay_ms,
             bytes: 1,
@@ -233,9 +233,10 @@ impl Twin {
     }
 
     /// New caps.
-    pub(crate) fn cap(&mut self, max_active: usize, lane_caps: BTreeMap<i32, usize>) {
+    pub(crate) fn cap(&mut self, max_active: usize, lane_caps: BTreeMap<i32, usize>, group_limit: usize) {
         self.model.rules.max_active = max_active;
         self.model.rules.lane_caps = lane_caps;
+        self.model.rules.group_limit = group_limit;
         self.model.wait(0);
         let settings = Box::new(self.model.rules.settings());
         assert!(self.ask(Command::declare("q".into(), settings)));

@@ -12,7 +12,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 
-use overtake_lane::{Backoff, Outcome, Time};
+use overtake_lane::{Backoff, Outcome, RateLimit, Time};
 
 use crate::model::{Rules, Stand};
 use crate::twin::Twin;
@@ -47,7 +47,15 @@ const MESSAGES_MAX: usize = 3;
 fn publish(twin: &mut Twin, priority: i32, ttl_ms: u64, delay_ms: u64) -> bool {
     let room = alive(twin) < MESSAGES_MAX;
     if room {
-        twin.publish(priority, Some(ttl_ms).filter(|ms| *ms > 0), delay_ms);
+        twin.publish(priority, None, Some(ttl_ms).filter(|ms| *ms > 0), delay_ms);
+    }
+    room
+}
+
+fn publish_of(twin: &mut Twin, priority: i32, key: u8) -> bool {
+    let room = alive(twin) <= MESSAGES_MAX;
+    if room {
+        twin.publish(priority, Some(key), None, 0);
     }
     room
 }
@@ -117,6 +125,39 @@ fn pulling(twin: &mut Twin, letter: usize) -> bool {
     }
 }
 
+/// A consumer that stays, two keys in three lanes.
+fn keyed(twin: &mut Twin, letter: usize) -> bool {
+    const NACK: Outcome = Outcome::Nack { delay_ms: None };
+    match letter {
+        0 => publish_of(twin, 0, 1),
+        1 => publish_of(twin, 2, 1),
+        2 => publish_of(twin, 1, 2),
+        3 => settle(twin, false, Outcome::Ack),
+        4 => settle(twin, true, Outcome::Ack),
+        5 => settle(twin, true, NACK),
+        6 => nth_ready(twin, true).map(|seq| twin.reprioritise(seq, 2)).is_some(),
+        7 => nth_ready(twin, false).map(|seq| twin.remove(seq)).is_some(),
+        8 => {
+            twin.wait(50);
+            true
+        }
+        9 => {
+            twin.cancel(10);
+            twin.consume(10, 2, None, 0);
+            true
+        }
+        10 | 11 => {
+            let group_limit = letter - 9;
+            let changes = twin.model.rules.group_limit != group_limit;
+            if changes {
+                twin.cap(0, BTreeMap::new(), group_limit);
+            }
+            changes
+        }
+        _ => unreachable!("no such letter"),
+    }
+}
+
 /// So deep that each world takes seconds; the deeper ones are those in which most happens.
 const DEPTH: usize = 6;
 const DEEPER: usize = 7;
@@ -172,4 +213,20 @@ fn whatever_pulls_and_time_do_with_retries_and_a_short_queue_is_what_the_sorted_
 fn whatever_pulls_and_time_do_under_aging_is_what_the_sorted_vector_says() {
     let rules = Rules { aging_ms: Some(5), ..Rules::default() };
     assert!(walk(&world(&rules), DEPTH, 12, &pulling) > 100_000);
+}
+
+#[test]
+fn whatever_a_consumer_does_in_a_queue_with_groups_is_what_the_sorted_vector_says() {
+    let mut twin = world(&Rules { group_limit: 1, ..Rules::default() });
+    twin.consume(10, 2, None, 0);
+    assert!(walk(&twin, DEPTH, 12, &keyed) > 100_000);
+}
+
+#[test]
+fn whatever_a_consumer_does_in_a_queue_with_rates_is_what_the_sorted_vector_says() {
+    let rate = |messages, per_ms| Some(RateLimit { messages, per_ms });
+    let rules = Rules { rate: rate(2, 100), key_rate: rate(1, 100), ..Rules::default() };
+    let mut twin = world(&rules);
+    twin.consume(10, 2, None, 0);
+    assert!(walk(&twin, DEPTH, 10, &keyed) > 10_000);
 }

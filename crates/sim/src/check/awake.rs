@@ -5,6 +5,7 @@ use overtake_lane::{QueueId, State, Time};
 use crate::audit::Audit;
 use crate::book::{Book, lane_cap, lane_name};
 use crate::failure::{Checked, Promise, hold};
+use crate::keys::may_be_held_back;
 use crate::round::ready;
 
 /// The first thing that must happen by itself: something expires, is due, comes back; a pull gives up.
@@ -37,11 +38,16 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
         let Some(settings) = book.settings.get(&queue) else { continue };
         let (leased, lanes) = book.leased(queue);
         let is_full = settings.max_active > 0 && leased >= u64::from(settings.max_active);
-        if is_full || settings.paused {
+        // Nothing is known here of tokens.
+        if is_full || settings.paused || settings.rate_limit.is_some() {
             continue;
         }
+        let out = book.out(queue);
         let takers: Vec<_> = book.takers.iter().filter(|(_, taker)| taker.queue == queue).collect();
         for one in ready(book, audit, queue) {
+            if may_be_held_back(settings, &one, &out) {
+                continue;
+            }
             let cap = lane_cap(settings, one.lane);
             if cap > 0 && lanes.get(&one.lane).is_some_and(|leased| *leased >= cap) {
                 continue;

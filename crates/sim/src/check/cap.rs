@@ -77,6 +77,7 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
         format!("queue {} is paused, and lends", round.queue.0)
     })?;
     let (mut leased, mut lanes) = book.leased(round.queue);
+    let mut out = book.out(round.queue);
     let mut held: BTreeMap<ConsumerId, u32> = BTreeMap::new();
     for (pick, lent) in round.picks.iter().rev() {
         let cap = u64::from(settings.max_active);
@@ -85,6 +86,15 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
         hold(cap == 0 || leased + own <= cap, Promise::Cap, || {
             format!("queue {} has {leased} leases out, its cap is {cap}", round.queue.0)
         })?;
+        if let Some(group) = pick.group {
+            let (of_group, cap) = (out.entry(group).or_default(), u64::from(settings.group_limit));
+            hold(cap == 0 || *of_group + own <= cap, Promise::Cap, || {
+                format!("a group of queue {} has {of_group} leases out, its limit is {cap}", round.queue.0)
+            })?;
+            if !lent.is_given {
+                *of_group -= 1;
+            }
+        }
         let (of_lane, cap) = (lanes.entry(pick.lane).or_default(), lane_cap(settings, pick.lane));
         hold(cap == 0 || *of_lane + own <= cap, Promise::Cap, || {
             format!(

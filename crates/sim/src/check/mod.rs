@@ -13,6 +13,7 @@ pub(crate) mod one_holder;
 pub(crate) mod order;
 pub(crate) mod pick;
 pub(crate) mod policies;
+pub(crate) mod rate;
 pub(crate) mod refold;
 pub(crate) mod route;
 pub(crate) mod vhosts;
@@ -65,5 +66,6 @@ pub(crate) struct Checks {
     pub(crate) policies: policies::Ruling,
     pub(crate) denied: denied::Denied,
     pub(crate) pick: pick::Pick,
+    pub(crate) rates: rate::Rates,
     pub(crate) refold: refold::Snapshots,
 }

@@ -8,6 +8,7 @@ use overtake_lane::{PickerKind, QueueId};
 use crate::book::{Book, lane_of};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
+use crate::keys::{rivals, speaks_of_keys};
 use crate::round::{Round, ready};
 
 /// A message that is published alone stands behind everything of its urgency, and says so.
@@ -30,9 +31,12 @@ pub(crate) fn check_position(book: &Book, step: &Step<'_>, queue: QueueId, copy:
 }
 
 /// Each message leased was the oldest of its lane.
-pub(crate) fn check(round: &Round<'_>) -> Checked {
+pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
     if round.is_blurred {
         return Ok(());
+    }
+    if speaks_of_keys(round.settings) {
+        return check_by_keys(book, round);
     }
     let mut oldest = BTreeMap::new();
     for other in &round.rest {
@@ -44,6 +48,20 @@ pub(crate) fn check(round: &Round<'_>) -> Checked {
         *seq = pick.seq.min(*seq);
         hold(*seq == pick.seq, Promise::Order, || {
             format!("queue {} leased {} of lane {} before {}", round.queue.0, pick.seq.0, pick.lane, seq.0)
+        })?;
+    }
+    Ok(())
+}
+
+/// Each message leased was the oldest of those of its lane that nothing held back, unless keys take turns.
+fn check_by_keys(book: &Book, round: &Round<'_>) -> Checked {
+    if round.settings.fair_keys {
+        return Ok(());
+    }
+    for ((pick, _), rivals) in round.picks.iter().zip(rivals(book, round)) {
+        let older = rivals.iter().find(|other| other.lane == pick.lane && other.seq < pick.seq);
+        hold(older.is_none(), Promise::Order, || {
+            format!("queue {} leased {pick:?} before {older:?}", round.queue.0)
         })?;
     }
     Ok(())

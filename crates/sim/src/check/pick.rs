@@ -6,6 +6,7 @@ use overtake_lane::{PickerKind, QueueId, Settings};
 
 use crate::book::{Book, lane_cap, lane_name};
 use crate::failure::{Checked, Promise, hold};
+use crate::keys::{rivals, speaks_of_keys};
 use crate::round::{Candidate, Round};
 
 /// How long lanes of weighted queues have been passed over.
@@ -35,6 +36,7 @@ impl Pick {
         for (pick, eligible) in eligible(book, round) {
             match &round.settings.picker {
                 PickerKind::Strict => best(round, pick, &eligible, |head| (-i128::from(head.lane), 0))?,
+                PickerKind::AgingMs(_) if !knows_heads(round.settings) => {}
                 PickerKind::AgingMs(step) => best(round, pick, &eligible, |head| {
                     let aged = i128::from(head.since.0) - i128::from(head.lane) * i128::from(*step);
                     (aged, -i128::from(head.lane))
@@ -49,8 +51,14 @@ impl Pick {
     }
 }
 
+/// Where keys take turns, or have tokens, it is not known here which message of a lane is its head.
+fn knows_heads(settings: &Settings) -> bool {
+    !settings.fair_keys && settings.key_rate_limit.is_none()
+}
+
 /// Each pick with the heads that could have been taken instead of it, itself among them.
 fn eligible(book: &Book, round: &Round<'_>) -> Vec<(Candidate, Vec<Candidate>)> {
+    let by_keys = speaks_of_keys(round.settings).then(|| rivals(book, round));
     let (_, mut leased) = book.leased(round.queue);
     let mut heads: BTreeMap<i64, Candidate> = BTreeMap::new();
     let put = |heads: &mut BTreeMap<i64, Candidate>, one: Candidate| {
@@ -64,6 +72,10 @@ fn eligible(book: &Book, round: &Round<'_>) -> Vec<(Candidate, Vec<Candidate>)> 
     }
     let mut all = Vec::new();
     for (at, (pick, lent)) in round.picks.iter().enumerate().rev() {
+        if let Some(rivals) = &by_keys {
+            heads.clear();
+            rivals[at].iter().for_each(|one| put(&mut heads, *one));
+        }
         put(&mut heads, *pick);
         // As it was before this lease.
         if !lent.is_given {

@@ -123,6 +123,9 @@ impl World {
         if self.plan.is_deep {
             draw::without_limits(&mut settings);
         }
+        if self.plan.has_keys {
+            draw::keyed(&mut self.chance.keys, &mut settings);
+        }
         if self.plan.has_work {
             let (queues, is_deep) = (&self.names.queues, self.plan.is_deep);
             draw::working(&mut self.chance.work, &mut settings, queue, queues, is_deep);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use overtake_lane::{
     ApplyTo, Backoff, Band, DeadLetterTo, Definition, Existing, LaneSettings, LastValue, Order, Outcome,
-    Overflow, Pattern, PickerKind, Policy, PolicyKind, Priority, RejectBelow, Scheme, Settings, Status,
-    UrgentCredit,
+    Overflow, Pattern, PickerKind, Policy, PolicyKind, Priority, RateLimit, RejectBelow, Scheme, Settings,
+    Status, UrgentCredit,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -257,7 +257,14 @@ pub(super) fn dead_letter() -> impl Strategy<Value = DeadLetterTo> {
 
 pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
     let scheme = prop_oneof![2 => Just(Scheme::TenLevel), 1 => Just(Scheme::Max(9))];
-    let lanes = ((scheme, order()), 0..4_u32, prop::option::weighted(0.4, (0..3_usize, 1..4_u32)), 1..4_u32);
+    let rate = || {
+        let rate = (1..4_u32, 1..3_000_u64).prop_map(|(messages, per_ms)| RateLimit { messages, per_ms });
+        prop::option::weighted(0.15, rate)
+    };
+    let group_limit = prop_oneof![3 => Just(0_u32), 1 => 1..3_u32];
+    let keys = (group_limit, rate(), rate(), prop::bool::weighted(0.2));
+    let active = (0..4_u32, prop::bool::weighted(0.05), keys);
+    let lanes = ((scheme, order()), active, prop::option::weighted(0.4, (0..3_usize, 1..4_u32)), 1..4_u32);
     let picker = prop_oneof![3 => Just(0_u8), 1 => Just(1), 1 => Just(2)];
     let overflow = prop_oneof![
         3 => Just(Overflow::Evict),
@@ -279,7 +286,7 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
         prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
     (lanes, picker, limits, refusals, times, deaths, (last_value, life)).prop_map(
         |(
-            ((scheme, order), max_active, lane, weight),
+            ((scheme, order), (max_active, paused, keys), lane, weight),
             picker,
             (max_length, max_bytes, overflow),
             (reject_below, max_message_bytes),
@@ -288,8 +295,14 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
             (last_value, (expires_ms, consumer_timeout_ms, single_active_consumer)),
         )| {
             let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
+            let (group_limit, rate_limit, key_rate_limit, fair_keys) = keys;
             let settings = Settings {
                 scheme,
+                paused,
+                group_limit,
+                rate_limit,
+                key_rate_limit,
+                fair_keys,
                 picker: match picker {
                     0 => PickerKind::Strict,
                     1 => PickerKind::AgingMs(u64::from(weight) * 100),

@@ -156,6 +156,16 @@ impl World {
                 lane.max_active > 0 && lane.leased >= u64::from(lane.max_active)
             };
             let full = settings.paused || settings.max_active > 0 && leased >= u64::from(settings.max_active);
+            let keyed = |view: &MessageView| view.key.as_deref().is_some_and(|key| !key.is_empty());
+            let of_key = |key: &Option<String>| {
+                here().filter(|view| view.status == Status::Leased && view.key == *key).count() as u64
+            };
+            // Nothing is known here of tokens.
+            let held_back = |view: &MessageView| {
+                let limit = u64::from(settings.group_limit);
+                keyed(view)
+                    && (settings.key_rate_limit.is_some() || (limit > 0 && of_key(&view.key) >= limit))
+            };
             let given: Vec<&Delivery> = step
                 .effects
                 .iter()
@@ -174,21 +184,31 @@ impl World {
                     lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active),
                     "over a lane's cap"
                 );
+                let limit = u64::from(settings.group_limit);
+                assert!(
+                    limit == 0 || !keyed(view) || of_key(&view.key) <= limit,
+                    "over the limit of a group"
+                );
                 let came_before = |other: &&MessageView| !late.contains(&(queue.queue, other.seq));
                 for other in here().filter(|other| other.status == Status::Ready).filter(came_before) {
                     assert!(
-                        other.lane != view.lane || other.seq > view.seq,
+                        other.lane != view.lane
+                            || other.seq > view.seq
+                            || settings.fair_keys
+                            || held_back(other),
                         "{view:?} went before {other:?} of its lane"
                     );
                     let outranks = lane(other).level > lane(view).level;
                     let strict = settings.picker == PickerKind::Strict;
                     assert!(
-                        !strict || !outranks || capped(other),
+                        !strict || !outranks || capped(other) || held_back(other),
                         "{view:?} went before {other:?}, which outranks it"
                     );
                 }
             }
-            if settings.picker == PickerKind::Strict {
+            let speaks_of_keys =
+                settings.group_limit > 0 || settings.key_rate_limit.is_some() || settings.fair_keys;
+            if settings.picker == PickerKind::Strict && !speaks_of_keys {
                 let seqs = || given.iter().map(|delivery| (queue.queue, delivery.receipt.seq));
                 let has_gone = seqs().any(|at| !after.contains_key(&at));
                 let views: Vec<&MessageView> =
@@ -208,9 +228,14 @@ impl World {
             }
             self.judge_single(&queue, &given);
             // Nothing that somebody has room for is left lying.
-            for view in
-                here().filter(|view| view.status == Status::Ready && !full && !capped(view) && !self.held)
-            {
+            for view in here().filter(|view| {
+                view.status == Status::Ready
+                    && !full
+                    && !capped(view)
+                    && !held_back(view)
+                    && settings.rate_limit.is_none()
+                    && !self.held
+            }) {
                 let wanted =
                     self.takers.iter().find(|(id, taker)| self.has_room(**id, taker, &queue, view, after));
                 assert!(wanted.is_none(), "{view:?} lies there and {wanted:?} waits");

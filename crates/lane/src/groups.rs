@@ -1,0 +1,257 @@
+//! Messages by key, where the settings of a queue speak of keys: how many of a key are out, how quickly they go, whose turn it is.
+//!
+//! A group is what has one key. The lanes keep their order as ever; beside it each lane has the groups that may go now, and of each the
+//! oldest message. Where keys take turns, the group goes first that has the fewest messages out, then the one that has had the
+//! least since it came: Waldspurger and Weihl, "Stride scheduling" (1995), with one stride for all. What has no key is never held back;
+//! it is one group among those that take turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::ids::{Seq, Time};
+use crate::rate::{Bucket, RateLimit};
+use crate::settings::Settings;
+
+/// What settings say of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// Most messages of a key leased at once; 0: no limit.
+    limit: u32,
+    rate: Option<RateLimit>,
+    takes_turns: bool,
+}
+
+impl Terms {
+    /// `None`: the settings say nothing of keys.
+    pub(crate) fn of(settings: &Settings) -> Option<Self> {
+        let Settings { group_limit, key_rate_limit, fair_keys, .. } = *settings;
+        let terms = Self { limit: group_limit, rate: key_rate_limit, takes_turns: fair_keys };
+        (group_limit > 0 || key_rate_limit.is_some() || fair_keys).then_some(terms)
+    }
+}
+
+/// The groups of a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    terms: Terms,
+    groups: BTreeMap<Arc<str>, Group>,
+    /// By the index of a lane.
+    lanes: Vec<Offers>,
+    /// When a group has a token, or its bucket is full.
+    wakes: BTreeSet<(Time, Arc<str>)>,
+    /// When the buckets were empty: the broker began then, and what was leased before is not known.
+    born: Option<Time>,
+}
+
+/// What a lane may give.
+#[derive(Clone, Debug, Default)]
+struct Offers {
+    turns: BTreeSet<Turn>,
+    /// What the group that is furthest has had.
+    pass: u64,
+}
+
+/// The oldest message of a group, the first to go first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    out: u64,
+    pass: u64,
+    seq: Seq,
+    key: Arc<str>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    /// Messages leased.
+    out: u64,
+    /// What is ready, by the index of its lane.
+    waiting: BTreeMap<u16, Waiting>,
+    bucket: Option<Bucket>,
+    /// What it has in `wakes`.
+    wake: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    seqs: BTreeSet<Seq>,
+    /// How much it has had, compared with the other groups of its lane.
+    pass: u64,
+}
+
+impl Groups {
+    pub(crate) fn new(terms: Terms) -> Self {
+        Self { terms, groups: BTreeMap::new(), lanes: Vec::new(), wakes: BTreeSet::new(), born: None }
+    }
+
+    /// The message of a lane that goes first, if any may go.
+    pub(crate) fn head(&self, lane: u16) -> Option<Seq> {
+        Some(self.lanes.get(usize::from(lane))?.turns.first()?.seq)
+    }
+
+    /// A message is ready.
+    pub(crate) fn enter(&mut self, key: Option<&str>, lane: u16, seq: Seq) {
+        let at = usize::from(lane);
+        if self.lanes.len() <= at {
+            self.lanes.resize_with(at + 1, Offers::default);
+        }
+        // Who has just come stands where the furthest is: its turn comes when the others have had theirs.
+        let pass = self.lanes[at].pass;
+        self.change(key, |group| {
+            let waiting = group.waiting.entry(lane);
+            waiting.or_insert_with(|| Waiting { seqs: BTreeSet::new(), pass }).seqs.insert(seq);
+        });
+    }
+
+    /// Undoes [`Groups::enter`].
+    pub(crate) fn leave(&mut self, key: Option<&str>, lane: u16, seq: Seq) {
+        self.change(key, |group| {
+            let Some(waiting) = group.waiting.get_mut(&lane) else { return };
+            waiting.seqs.remove(&seq);
+            if waiting.seqs.is_empty() {
+                group.waiting.remove(&lane);
+            }
+        });
+    }
+
+    /// A message is out.
+    pub(crate) fn lend(&mut self, key: Option<&str>) {
+        self.change(key, |group| group.out += 1);
+    }
+
+    /// Undoes [`Groups::lend`].
+    pub(crate) fn take_back(&mut self, key: Option<&str>) {
+        self.change(key, |group| group.out -= 1);
+    }
+
+    /// A ready message of a lane is about to go.
+    pub(crate) fn charge(&mut self, now: Time, key: Option<&str>, lane: u16) {
+        let mut pass = 0;
+        self.change(key, |group| {
+            if let Some(bucket) = &mut group.bucket {
+                bucket.fill(now);
+                bucket.take();
+            }
+            if let Some(waiting) = group.waiting.get_mut(&lane) {
+                waiting.pass += 1;
+                pass = waiting.pass;
+            }
+        });
+        if let Some(offers) = self.lanes.get_mut(usize::from(lane)) {
+            offers.pass = offers.pass.max(pass);
+        }
+    }
+
+    /// Time passes: groups may go that had no token.
+    pub(crate) fn ring(&mut self, now: Time) {
+        while let Some((_, key)) = self.wakes.first().filter(|(when, _)| *when <= now).cloned() {
+            self.change(Some(&key), |group| {
+                if let Some(bucket) = &mut group.bucket {
+                    bucket.fill(now);
+                }
+            });
+        }
+    }
+
+    /// When [`Groups::ring`] has something to do.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.wakes.first().map(|(when, _)| *when)
+    }
+
+    /// What went before now is not known: no group has a token.
+    pub(crate) fn start_again(&mut self, now: Time) {
+        self.born = Some(now);
+        let all = self.take_all();
+        self.put_all(all, |bucket| *bucket = None);
+    }
+
+    /// Other terms from now on.
+    pub(crate) fn set_terms(&mut self, terms: Terms) {
+        let all = self.take_all();
+        self.terms = terms;
+        self.put_all(all, |bucket| match (bucket.as_mut(), terms.rate) {
+            (Some(bucket), Some(rate)) => bucket.change(rate),
+            _ => *bucket = None,
+        });
+    }
+
+    fn take_all(&mut self) -> Vec<(Arc<str>, Group)> {
+        let keys: Vec<Arc<str>> = self.groups.keys().cloned().collect();
+        keys.iter().map(|key| self.take(key)).collect()
+    }
+
+    fn put_all(&mut self, all: Vec<(Arc<str>, Group)>, change: impl Fn(&mut Option<Bucket>)) {
+        for (key, mut group) in all {
+            change(&mut group.bucket);
+            group.bucket = group.bucket.or_else(|| self.bucket(&key));
+            self.put(key, group);
+        }
+    }
+
+    /// Changes a group, so that it stands where what it is says.
+    fn change(&mut self, key: Option<&str>, change: impl FnOnce(&mut Group)) {
+        let (key, mut group) = self.take(key.unwrap_or(""));
+        let was_held_back = self.holds_back(&key, &group);
+        change(&mut group);
+        if was_held_back {
+            // It is not made up for.
+            for (lane, waiting) in &mut group.waiting {
+                waiting.pass = waiting.pass.max(self.lanes[usize::from(*lane)].pass);
+            }
+        }
+        self.put(key, group);
+    }
+
+    /// Takes a group out, or one that is new.
+    fn take(&mut self, key: &str) -> (Arc<str>, Group) {
+        let Some((key, mut group)) = self.groups.remove_entry(key) else {
+            return (Arc::from(key), Group { bucket: self.bucket(key), ..Group::default() });
+        };
+        self.offer(&key, &group, false);
+        if let Some(wake) = group.wake.take() {
+            self.wakes.remove(&(wake, Arc::clone(&key)));
+        }
+        (key, group)
+    }
+
+    /// Undoes [`Groups::take`]. Nothing is left of a group that says nothing.
+    fn put(&mut self, key: Arc<str>, mut group: Group) {
+        self.offer(&key, &group, true);
+        group.wake = group.bucket.as_ref().and_then(|bucket| bucket.next().or_else(|| bucket.full_at()));
+        if let Some(wake) = group.wake {
+            self.wakes.insert((wake, Arc::clone(&key)));
+        }
+        if group.out > 0 || !group.waiting.is_empty() || group.wake.is_some() {
+            self.groups.insert(key, group);
+        }
+    }
+
+    /// The bucket of a group of which nothing is known.
+    fn bucket(&self, key: &str) -> Option<Bucket> {
+        let rate = self.terms.rate.filter(|_| !key.is_empty())?;
+        Some(self.born.map_or_else(|| Bucket::full(rate), |born| Bucket::empty(rate, born)))
+    }
+
+    /// Puts the oldest messages of a group where they may be picked, or takes them away.
+    fn offer(&mut self, key: &Arc<str>, group: &Group, is_on: bool) {
+        if self.holds_back(key, group) {
+            return;
+        }
+        for (lane, waiting) in &group.waiting {
+            let Some(seq) = waiting.seqs.first().copied() else { continue };
+            let (out, pass) = if self.terms.takes_turns { (group.out, waiting.pass) } else { (0, 0) };
+            let turn = Turn { out, pass, seq, key: Arc::clone(key) };
+            let turns = &mut self.lanes[usize::from(*lane)].turns;
+            if is_on {
+                turns.insert(turn);
+            } else {
+                turns.remove(&turn);
+            }
+        }
+    }
+
+    fn holds_back(&self, key: &str, group: &Group) -> bool {
+        let is_full = self.terms.limit > 0 && group.out >= u64::from(self.terms.limit);
+        let is_early = group.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
+        !key.is_empty() && (is_full || is_early)
+    }
+}
