@@ -56,7 +56,10 @@ impl Params {
     }
 
     /// The value of a parameter; an empty one counts as not given.
-    fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
+    ///
+    /// # Errors
+    /// 422 when it is there twice.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let mut values =
             self.take_all(|key| (key == name).then_some(())).into_iter().map(|((), value)| value);
         match (values.next(), values.next()) {
@@ -77,7 +80,11 @@ impl Params {
         chosen
     }
 
-    fn finish(self, known: &str) -> Result<(), Problem> {
+    /// There are no others; these are known.
+    ///
+    /// # Errors
+    /// 422 for the first that is left.
+    pub(crate) fn finish(self, known: &str) -> Result<(), Problem> {
         match self.0.into_iter().next() {
             None => Ok(()),
             Some((name, _)) => Err(Problem::new(

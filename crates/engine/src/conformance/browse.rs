@@ -39,7 +39,7 @@ pub async fn the_newest_are_shown_first_where_that_is_asked<F: Fixture>(fixture:
         assert_eq!(story.find(Newest, filter).await, found, "{filter}");
     }
     assert_eq!(pages(&story, Newest, 2, Filter::default()).await, ["c later", "b dead", "a out"]);
-    assert_eq!(pages(&story, Newest, 2, filter("priority=1")).await, ["c a"]);
+    assert_eq!(pages(&story, Newest, 3, filter("priority=1")).await, ["c a"]);
     story.release("out").await;
     for end in ENDS {
         story.again(end).await;
