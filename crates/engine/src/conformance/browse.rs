@@ -51,7 +51,7 @@ pub async fn the_newest_are_shown_first_where_that_is_asked<F: Fixture>(fixture:
 pub async fn a_filter_takes_users_and_how_the_work_ended<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.history = Some("past".to_owned()))).await;
     story.declare("past", Settings { order: Order::Fifo, ..Settings::default() }).await;
-    story.publish("a:9,user=ann b:8,user=bob c:7,user=ann d:1,user=ann,h.colour=red e:1").await;
+    story.publish("a:9,user=ann b:8,user=bob c:7,user=ann d:1,h.colour=red,user=ann e:1").await;
     for (filter, found) in [
         ("user=ann", "d c a"),
         ("user=bob", "b"),
