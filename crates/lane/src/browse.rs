@@ -74,6 +74,7 @@ impl Queue {
     ) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
         let after = query.cursor.map_or(0, |cursor| cursor.0);
         match query.order {
+            BrowseOrder::Newest if self.standing(query) == Some(0) => Box::new(std::iter::empty()),
             BrowseOrder::Newest => {
                 let before = query.cursor.map_or(self.next_seq, |cursor| Seq(cursor.0));
                 Box::new(
@@ -158,7 +159,8 @@ impl Queue {
         backlog: &dyn Backlog,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
     ) -> u64 {
-        if let (None, Some(count)) = (&accept, self.counted(query)) {
+        let is_counted = accept.is_none() && query.key.is_none() && query.ending.is_none();
+        if let Some(count) = self.standing(query).filter(|_| is_counted) {
             return count;
         }
         let mut all = |_: Place| true;
@@ -167,11 +169,8 @@ impl Queue {
         seen.filter(|(_, message)| matches(message, query) && accept(message.place)).count() as u64
     }
 
-    /// The same from the gauges of the lanes, where they say it.
-    fn counted(&self, query: &Query) -> Option<u64> {
-        if query.key.is_some() || query.ending.is_some() {
-            return None;
-        }
+    /// How many messages have the status and the priority of a query, where the gauges of the lanes say it.
+    fn standing(&self, query: &Query) -> Option<u64> {
         let ranks = match query.priority {
             None => 0..self.lanes.len(),
             Some(_) if self.settings.order != Order::Priority => return None,
