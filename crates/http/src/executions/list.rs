@@ -86,8 +86,9 @@ impl Executions {
         loop {
             let page = match self.desk.browse(&source.name, browse.clone()).await {
                 Ok(page) => page,
-                Err(not) if source.name != self.queue && is_no_queue(&not) => return Ok((executions, total)),
-                Err(not) => return Err(not.into()),
+                Err(not) if source.name == self.queue => return Err(not.into()),
+                Err(not) if is_no_queue(&not) => return Ok((executions, total)),
+                Err(not) => return Err(self.other_scheme(not)),
             };
             // A page ends early where it has much content.
             executions.extend(page.messages.iter().map(source.show));
@@ -98,6 +99,19 @@ impl Executions {
             }
             browse = Browse { cursor: page.next, skip: 0, with_total: false, ..browse };
         }
+    }
+
+    /// A priority that the queue knows and its history does not is no fault of whoever asks.
+    fn other_scheme(&self, not: NotDone) -> Problem {
+        let is_unknown = is(&not, Refusal::PriorityUnknown) || is(&not, Refusal::PriorityOutOfRange);
+        let problem = Problem::from(not);
+        let scheme = self.view.effective_settings().scheme;
+        let hint = || {
+            format!(
+                "use a priority of the scheme of the queue, `{scheme}`, and give its history the same one"
+            )
+        };
+        if is_unknown { problem.hint(hint()) } else { problem }
     }
 
     /// One execution, wherever it is.
