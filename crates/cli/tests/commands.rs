@@ -116,6 +116,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               max_unacked = 10000
               order = {"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}
               overflow = "evict"
+              paused = false
               picker = "strict"
               run_timeout_ms = 0
               scheme = "ten-level"
