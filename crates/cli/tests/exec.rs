@@ -150,6 +150,8 @@ fn what_is_wrong_is_said_with_what_to_do() {
         assert_eq!(run.code, code, "{words:?}: {run:?}");
         assert!(run.stderr.contains(expect), "{words:?}: {}", run.stderr);
     }
+    let bare = story.exec(&[]);
+    assert!(bare.code == 2 && bare.stderr.contains("Commands:"), "{bare:?}");
     story.exec(&["submit", "x", "--id", "queue", "--priority", "high"]).ok();
     assert_eq!(story.json(&["show", "queue"])["execution_id"], "queue");
     let urgent = story.exec(&["submit", "x", "--priority", "urgent"]);

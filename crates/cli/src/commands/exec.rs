@@ -20,6 +20,7 @@ const ERROR_CHARS: usize = 40;
 const LEVELS: [&str; 5] = ["critical", "high", "normal", "low", "background"];
 
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct ExecArgs {
     /// The queue.
     #[arg(long, global = true, default_value = "executions", value_name = "NAME")]

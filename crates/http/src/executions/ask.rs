@@ -103,7 +103,7 @@ fn no_queue(queue: &str, not: NotDone) -> Problem {
                 .key("queue")
                 .detail(format!("there is no queue `{queue}`"))
                 .hint(format!(
-                    "make it with `overtake exec create --queue {queue}`, or name another with queue=NAME"
+                    "make it with `overtake exec create --queue {queue}`, or name another: `queue=NAME`, on the command line `--queue NAME`"
                 ))
         }
         not => not.into(),
