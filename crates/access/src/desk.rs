@@ -258,7 +258,7 @@ impl Desk {
 
     // ---- messages on their way ----
 
-    /// Publishes all or none. Write each exchange and queue.
+    /// Publishes all or none. Write each exchange and queue; whoever a message says it is of is who asks, but for administrators.
     pub async fn publish(&self, messages: Vec<NewMessage>) -> Done<Vec<PublishedCopy>> {
         self.transact(messages, Vec::new()).await
     }
@@ -271,6 +271,7 @@ impl Desk {
     ) -> Done<Vec<PublishedCopy>> {
         for message in &messages {
             self.must(&message.to)?;
+            message.content.user_id().map_or(Ok(()), |said| self.who.must_be(said))?;
         }
         self.must_settle(&settlements).await?;
         Ok(self.engine.transact(messages, settlements).await?)

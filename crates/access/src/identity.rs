@@ -89,6 +89,13 @@ pub enum Denied {
         /// Which one it takes.
         tag: Tag,
     },
+    /// To publish as somebody else.
+    UserId {
+        /// Who.
+        user: Arc<str>,
+        /// As whom.
+        said: Arc<str>,
+    },
 }
 
 /// As RabbitMQ says it, so that people find what it means.
@@ -98,6 +105,9 @@ impl fmt::Display for Denied {
             Self::Vhost { user, vhost } => write!(f, "access to vhost '{vhost}' refused for user '{user}'"),
             Self::Right { user, vhost, right, what, name } => {
                 write!(f, "{right} access to {what} '{name}' in vhost '{vhost}' refused for user '{user}'")
+            }
+            Self::UserId { user, said } => {
+                write!(f, "user_id property set to '{said}' but authenticated user was '{user}'")
             }
             Self::Tag { user, tag } => write!(f, "user '{user}' does not have the tag '{tag}'"),
         }
@@ -190,6 +200,15 @@ impl Identity {
     pub fn must_have(&self, tag: Tag) -> Result<(), Denied> {
         let tags: crate::right::Tags = self.tags().into_iter().collect();
         tags.cover(tag).then_some(()).ok_or_else(|| Denied::Tag { user: Arc::clone(&self.user), tag })
+    }
+
+    /// Whether somebody may publish what says it is of this user: the own name, for administrators any.
+    ///
+    /// # Errors
+    /// [`Denied::UserId`].
+    pub fn must_be(&self, said: &str) -> Result<(), Denied> {
+        let may = *self.user == *said || self.must_have(Tag::Administrator).is_ok();
+        may.then_some(()).ok_or_else(|| Denied::UserId { user: Arc::clone(&self.user), said: said.into() })
     }
 
     /// Whether somebody has any rights in this virtual host.

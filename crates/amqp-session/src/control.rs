@@ -75,7 +75,7 @@ pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
 impl Wanted {
     fn filter(self) -> Filter {
         let Self { status, priority, key, headers } = self;
-        Filter { status, priority, key, headers: headers.into_iter().collect() }
+        Filter { status, priority, key, headers: headers.into_iter().collect(), ..Filter::default() }
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, cancel, completions, config, consume, definitions, drain, exchange, health, peek, policy, publish,
-    purge, queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
+    audit, cancel, completions, config, consume, definitions, drain, exchange, exec, health, peek, policy,
+    publish, purge, queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Cancel(cancel::CancelArgs),
     Purge(purge::PurgeArgs),
     Replay(replay::ReplayArgs),
+    /// Submit work to be executed, see how it goes, and steer it.
+    Exec(exec::ExecArgs),
     /// Declare, list, bind and delete exchanges, and publish to them.
     #[command(subcommand)]
     Exchange(exchange::ExchangeCommand),

@@ -70,8 +70,8 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.check(&["queue", "declare", "jobs", "max_activ=1"], expect![[r#"
         exit 1
-        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
-         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
+        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
+         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
     "#]]);
     story.check(&["queue", "declare", "jobs", "scheme=five"], expect![[r#"
         exit 1
@@ -116,6 +116,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               max_unacked = 10000
               order = {"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}
               overflow = "evict"
+              paused = false
               picker = "strict"
               run_timeout_ms = 0
               scheme = "ten-level"
@@ -355,8 +356,8 @@ fn lines_may_be_messages_in_json() {
     "#]].assert_eq(&feed("{\"body\":\"a\"}\n{\"body\":\"b\",\"priority\":-4}\n").picture());
     expect![[r#"
         exit 1
-        error: 1 message published, then: line 2: `messages[0].bdy`: unknown field `bdy`, expected one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `headers` (422 field-unknown)
-         hint: check the spelling: one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `headers` are taken here
+        error: 1 message published, then: line 2: `messages[0].bdy`: unknown field `bdy`, expected one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers` (422 field-unknown)
+         hint: check the spelling: one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers` are taken here
     "#]].assert_eq(&feed("{\"body\":\"a\"}\n{\"bdy\":\"b\"}\n").picture());
 }
 

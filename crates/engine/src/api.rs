@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, ExchangeSettings, ExchangeView, Existing, Given, Identity, MessageView,
-    MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Route,
-    Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
+    Binding, BrowseOrder, Cursor, Ending, ExchangeSettings, ExchangeView, Existing, Given, Identity,
+    MessageView, MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal,
+    Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
 
@@ -432,6 +432,10 @@ pub struct Filter {
     pub key: Option<String>,
     /// Only those with all these headers, compared as text.
     pub headers: Vec<(String, String)>,
+    /// Only those that say they are of this user.
+    pub user_id: Option<String>,
+    /// Only where the work ended so: by their record, or by the reason for which they are dead.
+    pub ending: Option<Ending>,
 }
 
 /// A page to see.
@@ -441,6 +445,10 @@ pub struct Browse {
     pub filter: Filter,
     /// In which order.
     pub order: BrowseOrder,
+    /// Leave out so many of them first.
+    pub skip: u64,
+    /// Count all of them, whatever the page holds ([`Page::total`]). By status and by priority gauges tell, else the queue is walked.
+    pub with_total: bool,
     /// Most messages, 1 to [`BROWSE_LIMIT_MAX`].
     pub limit: usize,
     /// Where the page before ended.
@@ -457,6 +465,8 @@ pub struct Page {
     pub messages: Vec<BrowsedMessage>,
     /// Where to go on; `None` at the end.
     pub next: Option<Cursor>,
+    /// How many the filter takes in all, if that was asked for.
+    pub total: Option<u64>,
 }
 
 /// A message, seen and left where it is.

@@ -45,6 +45,20 @@ impl Content {
         self.properties.view().content_type().and_then(Short::text)
     }
 
+    /// The same, said to be of this user, whose name is cut at 255 bytes. Who may say so is decided in `access`.
+    #[must_use]
+    pub fn with_user_id(self, user: &str) -> Self {
+        let user_id = Some(Short::from(ShortText::cut(user)));
+        let properties = Fields { user_id, ..Fields::of(self.properties.view()) }.encode();
+        Self { properties, ..self }
+    }
+
+    /// The user that it says it is of (the property `user_id`), where that is text.
+    #[must_use]
+    pub fn user_id(&self) -> Option<&str> {
+        self.properties.view().user_id().and_then(Short::text)
+    }
+
     /// Bytes that count against limits: properties and the body.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -55,7 +55,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
     assert_eq!(queues.len(), recovered.queues, "every queue that was recovered is seen");
     let mut seen = 0;
     for (asker, queue) in &queues {
-        for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
+        for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
             let browse = Browse { order, limit: usize::MAX, ..Browse::default() };
             core.handle_by(START, *asker, Request::Browse { queue: queue.clone(), browse }, ());
         }
@@ -70,7 +70,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
             seen += page.messages.len() as u64;
         }
     }
-    assert_eq!(seen, 2 * recovered.messages, "every message that was recovered is seen in both orders");
+    assert_eq!(seen, 3 * recovered.messages, "every message that was recovered is seen in every order");
     for (at, (asker, queue)) in queues.iter().enumerate() {
         let lease = LeaseRequest { queue: queue.clone(), max: 3, wait_ms: 0, visibility_ms: None };
         core.handle_by(START, *asker, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());

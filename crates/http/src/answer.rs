@@ -92,6 +92,9 @@ pub(crate) struct MessageOut<'a> {
     /// The media type of its body.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
+    /// Whose it is, if its publisher said so: the property `user_id` of AMQP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<&'a str>,
     /// Texts, whole numbers and booleans by name.
     #[schema(value_type = Object)]
     headers: Headers,
@@ -333,6 +336,7 @@ impl<'a> MessageOut<'a> {
             bytes: view.bytes,
             key: view.key.as_deref(),
             content_type: content.content_type(),
+            user_id: content.user_id(),
             headers: content.headers(),
             body: text.filter(|_| with_body),
             body_base64: base64,

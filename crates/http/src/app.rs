@@ -25,11 +25,20 @@ pub(crate) struct App {
     pub(crate) options: HttpOptions,
     pub(crate) requests: Requests,
     pub(crate) queue_ids: QueueIds,
+    /// Whoever reads the settings of a queue to write them with a change holds it.
+    pub(crate) changing_settings: tokio::sync::Mutex<()>,
 }
 
 impl App {
     pub(crate) fn new(desks: Desks, options: HttpOptions) -> Self {
-        Self { desks, options, requests: Requests::default(), queue_ids: QueueIds::default() }
+        let changing_settings = tokio::sync::Mutex::default();
+        Self {
+            desks,
+            options,
+            requests: Requests::default(),
+            queue_ids: QueueIds::default(),
+            changing_settings,
+        }
     }
 
     /// The receipts as the model has them, all of this queue.

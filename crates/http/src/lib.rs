@@ -19,6 +19,7 @@ mod decode;
 mod drain;
 mod exchange_answer;
 mod exchanges;
+mod executions;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod leases;
@@ -83,6 +84,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(bulk::routes())
         .merge(leases::routes())
         .merge(exchanges::routes())
+        .merge(executions::routes())
         .merge(snapshot::routes())
         .merge(users::routes())
         .merge(tokens::routes())

@@ -40,7 +40,8 @@ pub(crate) fn limits(app: &App) -> Limits {
 /// Many are published all or none; of a refusal `key` says which message is at fault, as in `messages[3]`.
 ///
 /// As `application/json` a message or many. As anything else the body of the request is the body of the message, and
-/// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms` and `-Header-NAME` say the rest.
+/// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms`, `-User-Id` and `-Header-NAME` say the
+/// rest.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/messages", tag = "messages",
     params(("queue" = String, Path, description = "Name, percent-encoded")),
@@ -76,7 +77,8 @@ async fn publish(
         ("priority" = Option<String>, Query, description = "A number or a name, in the words of the queue's scheme"),
         ("key" = Option<String>, Query, description = "The key"),
         ("header.NAME" = Option<String>, Query, description = "The header NAME, compared as text; any number of them"),
-        ("order" = Option<String>, Query, description = "`dispatch` (as they will be leased) or `published`"),
+        ("user_id" = Option<String>, Query, description = "The user that they say they are of"),
+        ("order" = Option<String>, Query, description = "`dispatch` (as they will be leased), `published`, or `newest` (the last published first)"),
         ("limit" = Option<u64>, Query, description = "1 to 1000, else 50"),
         ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before"),
         ("body" = Option<String>, Query, description = "`full` or `none`"),

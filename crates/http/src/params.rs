@@ -56,7 +56,10 @@ impl Params {
     }
 
     /// The value of a parameter; an empty one counts as not given.
-    fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
+    ///
+    /// # Errors
+    /// 422 when it is there twice.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let mut values =
             self.take_all(|key| (key == name).then_some(())).into_iter().map(|((), value)| value);
         match (values.next(), values.next()) {
@@ -77,7 +80,11 @@ impl Params {
         chosen
     }
 
-    fn finish(self, known: &str) -> Result<(), Problem> {
+    /// There are no others; these are known.
+    ///
+    /// # Errors
+    /// 422 for the first that is left.
+    pub(crate) fn finish(self, known: &str) -> Result<(), Problem> {
         match self.0.into_iter().next() {
             None => Ok(()),
             Some((name, _)) => Err(Problem::new(
@@ -129,13 +136,15 @@ impl Params {
             priority: self.take("priority")?.map(|word| word.parse().unwrap_or_default()),
             key: self.take("key")?,
             headers: self.take_all(|name| name.strip_prefix("header.").map(ToOwned::to_owned)),
+            user_id: self.take("user_id")?,
+            ending: None,
         };
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
         let limit = self.take_limit()?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
         let with_bodies = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
-        self.finish("status, priority, key, header.NAME, order, limit, cursor and body")?;
-        Ok((Browse { filter, order, limit, cursor }, with_bodies))
+        self.finish("status, priority, key, header.NAME, user_id, order, limit, cursor and body")?;
+        Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, with_bodies))
     }
 
     /// After which name to list queues, and how many.
@@ -189,6 +198,7 @@ fn prefix(order: BrowseOrder) -> char {
     match order {
         BrowseOrder::Dispatch => 'd',
         BrowseOrder::Published => 'p',
+        BrowseOrder::Newest => 'n',
     }
 }
 
@@ -225,7 +235,8 @@ fn order(word: &str) -> Result<BrowseOrder, Problem> {
     match word {
         "dispatch" => Ok(BrowseOrder::Dispatch),
         "published" => Ok(BrowseOrder::Published),
-        _ => Err(Problem::bad_value("order", "must be dispatch or published")),
+        "newest" => Ok(BrowseOrder::Newest),
+        _ => Err(Problem::bad_value("order", "must be dispatch, published or newest")),
     }
 }
 

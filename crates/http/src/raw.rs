@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `Overtake-Priority`, `-Id`, `-Key` | `priority`, `id`, `key` |
 //! | `Overtake-Ttl-Ms`, `-Delay-Ms` | `ttl_ms`, `delay_ms` |
+//! | `Overtake-User-Id` | `user_id` |
 //! | `Overtake-Header-NAME` | `headers`, as text; HTTP makes NAME lower case |
 //! | `Overtake-Routing-Key`, `-Mandatory` | only for an exchange |
 
@@ -14,7 +15,7 @@ use overtake_lane::Headers;
 
 use crate::params::digits;
 use crate::problem::Problem;
-use crate::wire::{DurationMs, Limits, check_content};
+use crate::wire::{DurationMs, Limits, check_content, of_user};
 
 const PREFIX: &str = "overtake-";
 const HEADER_PREFIX: &str = "header-";
@@ -66,18 +67,20 @@ fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> 
         return Err(Problem::bad_value("body", "the request has neither a body nor a Content-Type")
             .hint("send `Content-Type: application/octet-stream` to publish an empty message"));
     }
-    let (mut message, mut own) = (NewMessage::default(), Headers::new());
+    let (mut message, mut own, mut user_id) = (NewMessage::default(), Headers::new(), None);
     for name in headers.keys() {
         let Some(property) = name.as_str().strip_prefix(PREFIX) else { continue };
         let value = once(headers, name)?;
         match (property, routing.as_deref_mut()) {
             ("routing-key", Some(routing)) => routing.routing_key = value,
+            ("user-id", _) => user_id = Some(value),
             ("mandatory", Some(routing)) => routing.mandatory = boolean(name, &value)?,
             _ => set(&mut message, &mut own, name, property, value)?,
         }
     }
     check_content(content_type.as_deref(), &own)?;
-    message.content = Content::new(content_type.as_deref(), &own, body);
+    let content = Content::new(content_type.as_deref(), &own, body);
+    message.content = of_user(content, user_id.as_deref()).map_err(|bad| bad.key("overtake-user-id"))?;
     Ok(message)
 }
 
@@ -109,7 +112,7 @@ fn unknown(name: &HeaderName) -> Problem {
         StatusCode::UNPROCESSABLE_ENTITY,
         "header-unknown",
         "the request has an Overtake-* header it does not know",
-        "use Overtake-Priority, -Id, -Key, -Ttl-Ms, -Delay-Ms and -Header-NAME; for an exchange also -Routing-Key and -Mandatory",
+        "use Overtake-Priority, -Id, -Key, -Ttl-Ms, -Delay-Ms, -User-Id and -Header-NAME; for an exchange also -Routing-Key and -Mandatory",
     )
     .key(name.as_str())
 }
@@ -153,13 +156,14 @@ mod tests {
         let limits = Limits { max_message_bytes: 10 };
         let seen = match for_queue(&map, body, Target::default(), limits) {
             Ok(m) => format!(
-                "{} {:?} {:?} {} {} {:?}",
+                "{} {:?} {:?} {} {} {:?}{}",
                 m.priority,
                 m.id,
                 m.key,
                 m.ttl_ms.unwrap_or(0),
                 m.delay_ms,
-                m.content.headers()
+                m.content.headers(),
+                m.content.user_id().map(|user| format!(" of {user}")).unwrap_or_default(),
             ),
             Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
         };
@@ -179,6 +183,8 @@ mod tests {
             r#"7 Some("a") Some("k") 5 0 {}"#,
         );
         check(&[("Overtake-Header-Tenant", "x")], r#"default None None 0 0 {"tenant": Text("x")}"#);
+        check(&[("Overtake-User-Id", "ann")], "default None None 0 0 {} of ann");
+        check(&[("Overtake-User-Id", "")], r#"value-invalid Some("overtake-user-id")"#);
         check(&[("Overtake-Prio", "7")], r#"header-unknown Some("overtake-prio")"#);
         check(&[("Overtake-Header-", "7")], r#"header-unknown Some("overtake-header-")"#);
         check(&[("Overtake-Routing-Key", "a")], r#"header-unknown Some("overtake-routing-key")"#);

@@ -65,7 +65,11 @@ impl Route {
             ("PUT", "/v1/exchanges/{exchange}") => r#"{"kind":"direct"}"#,
             (_, "/v1/exchanges/{exchange}/bindings") if self.takes_body => r#"{"queue":"q"}"#,
             ("PUT", "/v1/users/{user}/permissions/{vhost}") => r#"{"configure":"","write":"","read":""}"#,
-            ("PUT", "/v1/queues/{queue}/messages/{id}/priority") => r#"{"priority":1}"#,
+            (
+                "PUT",
+                "/v1/queues/{queue}/messages/{id}/priority" | "/api/v1/admin/executions/{id}/priority",
+            ) => r#"{"priority":1}"#,
+            ("PUT", "/api/v1/admin/executions/queue/max_concurrent") => r#"{"max_concurrent":1}"#,
             ("POST", "/v1/queues/{queue}/reprioritise") => r#"{"all":true,"priority":1}"#,
             ("POST", "/v1/queues/{queue}/remove" | "/v1/queues/{queue}/cancel") => r#"{"all":true}"#,
             ("POST", "/v1/queues/{queue}/replay") => r#"{"id":"m"}"#,

@@ -31,6 +31,15 @@ const EVERY: &str = "
     DELETE /v1/users/{user}
     DELETE /v1/users/{user}/permissions/{vhost}
     DELETE /v1/vhosts/{vhost}
+    GET /api/v1/admin/executions
+    GET /api/v1/admin/executions/queue
+    GET /api/v1/admin/executions/{id}
+    POST /api/v1/admin/executions/queue/pause
+    POST /api/v1/admin/executions/queue/resume
+    POST /api/v1/admin/executions/{id}/cancel
+    POST /api/v1/admin/executions/{id}/retry
+    PUT /api/v1/admin/executions/queue/max_concurrent
+    PUT /api/v1/admin/executions/{id}/priority
     GET /healthz
     GET /livez
     GET /metrics

@@ -12,7 +12,7 @@ use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, QueueId, Receipt, Seq, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
@@ -511,9 +511,9 @@ impl Broker {
         vhost: VhostId,
         name: &str,
         query: &Query,
-        accept: &mut dyn FnMut(&MessageView) -> bool,
+        accept: &mut dyn FnMut(Place) -> bool,
     ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
-        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, accept))
+        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, &*self.backlog, accept))
     }
 
     /// One message by its id, with its position and its position among its own priority.

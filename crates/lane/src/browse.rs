@@ -1,11 +1,20 @@
 //! Seeing what is in a queue without taking it.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
+use crate::broker::Broker;
 use crate::entries::Slot;
-use crate::ids::{Seq, Time};
+use crate::ids::{Place, Seq, Time, VhostId};
+use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
+use crate::priority::Priority;
 use crate::queue::Queue;
+use crate::record::Ending;
+use crate::refusal::Refusal;
+use crate::run::{BackReader, Backlog, Run};
+use crate::settings::Order;
 use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
 
 impl Queue {
@@ -36,28 +45,43 @@ impl Queue {
     pub(crate) fn browse(
         &self,
         query: &Query,
-        accept: &mut dyn FnMut(&MessageView) -> bool,
+        backlog: &dyn Backlog,
+        accept: &mut dyn FnMut(Place) -> bool,
     ) -> (Vec<MessageView>, Option<Cursor>) {
-        let mut page = Vec::new();
+        let (mut page, mut skipped) = (Vec::new(), 0);
         let mut last = None;
-        for (at, lane, message) in self.browse_from(query) {
+        for (at, lane, message) in self.browse_from(query, backlog) {
             if page.len() == query.limit {
                 return (page, last);
             }
             last = Some(at);
-            if matches(&message, query) {
-                let view = self.view_message(lane, &message);
-                if accept(&view) {
-                    page.push(view);
-                }
+            if !matches(&message, query) || !accept(message.place) {
+                continue;
+            }
+            if skipped < query.skip {
+                skipped += 1;
+            } else {
+                page.push(self.view_message(lane, &message));
             }
         }
         (page, None)
     }
 
-    fn browse_from<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
+    fn browse_from<'a>(
+        &'a self,
+        query: &'a Query,
+        backlog: &'a dyn Backlog,
+    ) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
         let after = query.cursor.map_or(0, |cursor| cursor.0);
         match query.order {
+            BrowseOrder::Newest if self.standing(query) == Some(0) => Box::new(std::iter::empty()),
+            BrowseOrder::Newest => {
+                let before = query.cursor.map_or(self.next_seq, |cursor| Seq(cursor.0));
+                Box::new(
+                    (self.messages_before(before, query, backlog))
+                        .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
+                )
+            }
             BrowseOrder::Published => Box::new(
                 (self.messages_from(Seq(after).next()))
                     .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
@@ -74,6 +98,92 @@ impl Queue {
                 Box::new(counted.map(|(at, (lane, message))| (Cursor(at), lane, message)))
             }
         }
+    }
+
+    /// The messages before this sequence with the indices of their lanes, the last first; all that a query could take.
+    fn messages_before<'a>(
+        &'a self,
+        before: Seq,
+        query: &Query,
+        backlog: &'a dyn Backlog,
+    ) -> impl Iterator<Item = (u16, Cow<'a, Message>)> + 'a {
+        let mut here = self.slots_before(before, query.status).peekable();
+        let only = query.priority.and_then(|priority| self.own_lane(priority));
+        // Only what is ready waits in runs.
+        let may_have = |run: &&Run| {
+            let is_ready = query.status.is_none_or(|status| status == Status::Ready);
+            is_ready && run.first < before && only.is_none_or(|rank| self.lanes.rank_of(run.lane) == rank)
+        };
+        let runs: Vec<&Run> = self.runs.values().filter(may_have).collect();
+        let last = |(at, run): (usize, &&Run)| (run.last.min(before), at, false);
+        // A run is read only when it may be next.
+        let mut heap: BinaryHeap<(Seq, usize, bool)> = runs.iter().enumerate().map(last).collect();
+        let readers = runs.into_iter().map(|run| {
+            let end = if run.last < before { run.count() } else { backlog.rank(run.id, before) };
+            (run.lane, BackReader::new(backlog, run, end).peekable())
+        });
+        let mut readers: Vec<_> = readers.collect();
+        std::iter::from_fn(move || {
+            while let Some((next, at, is_exact)) = heap.peek().copied() {
+                if here.peek().is_some_and(|slot| self.entries[*slot].message.seq > next) {
+                    break;
+                }
+                heap.pop();
+                let (lane, reader) = &mut readers[at];
+                let message = if is_exact { reader.next() } else { None };
+                heap.extend(reader.peek().map(|message| (message.seq, at, true)));
+                if let Some(message) = message {
+                    return Some((*lane, Cow::Owned(message)));
+                }
+            }
+            here.next().map(|slot| (self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message)))
+        })
+    }
+
+    /// Messages in memory before this sequence, the last first; of all that stand so at least.
+    fn slots_before(&self, before: Seq, status: Option<Status>) -> Box<dyn Iterator<Item = Slot> + '_> {
+        if status != Some(Status::Leased) {
+            return Box::new(self.by_seq.before(before));
+        }
+        // Few among many.
+        let mut slots = self.leased_slots();
+        slots.retain(|slot| self.entries[*slot].message.seq < before);
+        slots.sort_by_key(|slot| Reverse(self.entries[*slot].message.seq));
+        Box::new(slots.into_iter())
+    }
+
+    /// How many messages a query takes in all; without `accept`, all that match.
+    fn count(
+        &self,
+        query: &Query,
+        backlog: &dyn Backlog,
+        accept: Option<&mut dyn FnMut(Place) -> bool>,
+    ) -> u64 {
+        let is_counted = accept.is_none() && query.key.is_none() && query.ending.is_none();
+        if let Some(count) = self.standing(query).filter(|_| is_counted) {
+            return count;
+        }
+        let mut all = |_: Place| true;
+        let accept = accept.unwrap_or(&mut all);
+        let seen = self.messages_before(self.next_seq, query, backlog);
+        seen.filter(|(_, message)| matches(message, query) && accept(message.place)).count() as u64
+    }
+
+    /// How many messages have the status and the priority of a query, where the gauges of the lanes say it.
+    fn standing(&self, query: &Query) -> Option<u64> {
+        let ranks = match query.priority {
+            None => 0..self.lanes.len(),
+            Some(_) if self.settings.order != Order::Priority => return None,
+            Some(priority) => self.own_lane(priority).map_or(0..0, |rank| rank..rank + 1),
+        };
+        let lanes = ranks.map(|rank| self.lanes.at_rank(rank));
+        Some(lanes.map(|lane| lane.standing(query.status)).sum())
+    }
+
+    /// The rank of the lane of this priority alone, if it has one.
+    fn own_lane(&self, priority: Priority) -> Option<usize> {
+        let rank = self.lanes.find(priority).ok()?;
+        (self.settings.order == Order::Priority).then_some(rank)
     }
 
     /// One message as it is now.
@@ -161,8 +271,47 @@ impl Queue {
 /// Where to go on after it, the index of its lane, and the message.
 type Browsed<'a> = (Cursor, u16, Cow<'a, Message>);
 
+impl Lane {
+    /// Messages that stand so, or all.
+    fn standing(&self, status: Option<Status>) -> u64 {
+        match status {
+            None => self.ready + self.delayed + self.leased + self.dead,
+            Some(Status::Ready) => self.ready,
+            Some(Status::Delayed) => self.delayed,
+            Some(Status::Leased) => self.leased,
+            Some(Status::Dead) => self.dead,
+        }
+    }
+}
+
+impl Message {
+    /// How the work on it ended, if it is over.
+    fn ending(&self) -> Option<Ending> {
+        let died = || self.death().filter(|_| self.state == State::Dead);
+        self.record().map(|record| record.ending).or_else(|| died().map(|death| death.reason.ending()))
+    }
+}
+
+impl Broker {
+    /// How many messages of a queue a query takes in all, wherever its page begins and ends; without `accept`, all that match. By
+    /// status and by priority gauges tell, else the queue is walked.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn count(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        query: &Query,
+        accept: Option<&mut dyn FnMut(Place) -> bool>,
+    ) -> Result<u64, Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).count(query, &*self.backlog, accept))
+    }
+}
+
 fn matches(message: &Message, query: &Query) -> bool {
     query.status.is_none_or(|status| message.state.status() == status)
         && query.priority.is_none_or(|priority| message.priority == priority)
         && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
+        && query.ending.is_none_or(|ending| message.ending() == Some(ending))
 }

@@ -159,7 +159,8 @@ impl Message {
 
 impl DeathReason {
     /// How the work on a message ended that died of this.
-    pub(crate) fn ending(self) -> Ending {
+    #[must_use]
+    pub fn ending(self) -> Ending {
         match self {
             Self::Rejected | Self::DeliveryLimit => Ending::Failed,
             Self::Expired | Self::Timeout => Ending::Timeout,
@@ -168,7 +169,8 @@ impl DeathReason {
     }
 
     /// What a report says of it that says nothing else.
-    pub(crate) fn error(self) -> &'static str {
+    #[must_use]
+    pub fn error(self) -> &'static str {
         match self {
             Self::Rejected => "rejected",
             Self::DeliveryLimit => "delivery limit",

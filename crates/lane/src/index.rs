@@ -83,6 +83,19 @@ impl SeqIndex {
         })
     }
 
+    /// Every slot before this sequence, the last first.
+    pub(crate) fn before(&self, seq: Seq) -> impl Iterator<Item = Slot> + '_ {
+        let (number, at) = split(seq);
+        let end = number.checked_sub(self.first).map_or(0, |nth| nth.saturating_add(1));
+        let end = usize::try_from(end).unwrap_or(usize::MAX).min(self.ring.len());
+        let ring = (0..end).rev().filter_map(|nth| Some((self.first + nth as u64, self.ring[nth].as_ref()?)));
+        let old = self.old.range(..=number).rev().map(|(number, page)| (*number, page));
+        ring.chain(old).flat_map(move |(page, slots)| {
+            let end = if page == number { at } else { PAGE_LEN };
+            slots.slots[..end].iter().rev().copied().filter(|slot| *slot != NONE)
+        })
+    }
+
     fn page_or_new(&mut self, number: u64) -> &mut Page {
         let new = || Box::new(Page { used: 0, slots: [NONE; PAGE_LEN] });
         let Some(nth) = number.checked_sub(self.first) else {
@@ -211,6 +224,7 @@ mod tests {
                 index.insert(Seq(seq), slot as Slot);
                 let from = at.index(seq as usize + 2) as u64;
                 prop_assert!(index.from(Seq(from)).eq(model.range(from..).map(|(_, slot)| *slot)));
+                prop_assert!(index.before(Seq(from)).eq(model.range(..from).rev().map(|(_, slot)| *slot)));
                 prop_assert_eq!(index.get(Seq(from)), model.get(&from).copied());
                 prop_assert!(model.iter().all(|(seq, slot)| index.get(Seq(*seq)) == Some(*slot)));
                 prop_assert!(index.ring.len() <= 4 * index.pages + 3 * GAP_MAX);

@@ -284,3 +284,38 @@ impl Iterator for Reader<'_> {
         }
     }
 }
+
+/// The messages of a run that wait, the last first, read a few at a time.
+pub(crate) struct BackReader<'a> {
+    backlog: &'a dyn Backlog,
+    run: &'a Run,
+    end: u32,
+    read: Vec<Message>,
+}
+
+impl<'a> BackReader<'a> {
+    /// Those before this ordinal.
+    pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, end: u32) -> Self {
+        Self { backlog, run, end, read: Vec::new() }
+    }
+}
+
+impl Iterator for BackReader<'_> {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        loop {
+            if self.read.is_empty() && self.end > self.run.next {
+                let from = self.end.saturating_sub(CHUNK as u32).max(self.run.next);
+                self.read = self.run.read(self.backlog, from, (self.end - from) as usize);
+                // Fewer than there are could be read.
+                self.end = from + self.read.len() as u32;
+            }
+            let message = self.read.pop()?;
+            self.end -= 1;
+            if self.run.waits(self.end) {
+                return Some(message);
+            }
+        }
+    }
+}

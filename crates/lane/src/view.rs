@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, SessionId, Time, VhostId};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
-use crate::record::{Record, Work};
+use crate::record::{Ending, Record, Work};
 use crate::settings::Settings;
 
 /// A queue as it is now.
@@ -163,8 +163,12 @@ pub struct Query {
     pub priority: Option<Priority>,
     /// Only this key.
     pub key: Option<String>,
+    /// Only where the work ended so: by its record, or by the reason for which it is dead.
+    pub ending: Option<Ending>,
     /// In which order.
     pub order: BrowseOrder,
+    /// Leave out so many of them first.
+    pub skip: u64,
     /// At most so many.
     pub limit: usize,
     /// Go on where the page before ended.
@@ -181,8 +185,10 @@ pub enum BrowseOrder {
     Dispatch,
     /// As they were published.
     Published,
+    /// The last published first.
+    Newest,
 }
 
-/// Where a page ended: the number of messages seen in dispatch order, the last sequence in publish order.
+/// Where a page ended: the number of messages seen in dispatch order, the last sequence in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub u64);

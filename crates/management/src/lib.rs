@@ -57,7 +57,7 @@ use routes::Routes;
 /// Every path under `/api`, for those who log in at these desks. The server says with each request where it comes from
 /// ([`Peer`](overtake_access::Peer)), and gives each connection over AMQP a seat among these.
 ///
-/// It may be merged with other routers that serve nothing under `/api`.
+/// It may be merged with other routers that serve none of these paths.
 pub fn router(desks: Desks, connections: Connections, options: ManagementOptions) -> Router {
     let app = Arc::new(App { desks, options, connections, rates: Rates::default() });
     let (routes, _) = all().split();

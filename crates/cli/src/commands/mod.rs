@@ -9,6 +9,9 @@ pub(crate) mod definitions;
 pub(crate) mod drain;
 pub(crate) mod exchange;
 mod exchange_args;
+pub(crate) mod exec;
+mod exec_create;
+mod exec_submit;
 pub(crate) mod health;
 mod lines;
 pub(crate) mod peek;
@@ -63,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Cancel(args) => ask(&global, async |session| cancel::run(&args, session).await),
         Command::Purge(args) => ask(&global, async |session| purge::run(&args, session).await),
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
+        Command::Exec(args) => ask(&global, async |session| exec::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),

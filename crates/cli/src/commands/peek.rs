@@ -49,6 +49,8 @@ enum Order {
     Dispatch,
     /// As they were published.
     Published,
+    /// The last published first.
+    Newest,
 }
 
 /// Browses page by page.
@@ -66,7 +68,11 @@ pub(crate) async fn run(args: &PeekArgs, session: &Session) -> Ended {
 }
 
 async fn browse(args: &PeekArgs, session: &Session) -> Result<Vec<Value>, Failure> {
-    let order = if args.order == Order::Published { "published" } else { "dispatch" };
+    let order = match args.order {
+        Order::Dispatch => "dispatch",
+        Order::Published => "published",
+        Order::Newest => "newest",
+    };
     let (mut messages, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let left = args.limit - messages.len() as u64;

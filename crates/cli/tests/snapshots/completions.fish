@@ -48,6 +48,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remov
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "cancel" -d 'Take messages back: those that wait, and those that somebody works on'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit work to be executed, see how it goes, and steer it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
@@ -318,7 +319,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand work" -s h -l help -d 
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l id -d 'Only the message with this id, with its position' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s n -l limit -d 'At most so many' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l order -d 'In which order' -r -f -a "dispatch\t'As they will be leased'
-published\t'As they were published'"
+published\t'As they were published'
+newest\t'The last published first'"
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
 delayed\t'Out of the lanes until due'
 leased\t'Lent to a consumer'
@@ -446,6 +448,186 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Eve
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "create" -d 'Make a queue of executions, and the queue of what is finished, its history'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "submit" -d 'Submit work to be executed'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "list" -d 'List executions: first those that wait or run, the last submitted first; then what is finished, the last finished first'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "show" -d 'Show one execution, with what it printed at the end'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "cancel" -d 'Take executions back: what waits is cancelled at once, what runs is asked to end'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "retry" -d 'Have executions that are finished done once more, as new'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "reprioritise" -d 'Give an execution that waits another priority; it keeps its age'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "reprioritize" -d 'Give an execution that waits another priority; it keeps its age'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "status" -d 'Show how many wait and run, and how many may run at once'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "pause" -d 'From now on none begins; what runs goes on'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "resume" -d 'Let executions begin again'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "limit" -d 'Say how many may run at once. What runs already goes on'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l max-concurrent -d 'Most executions that run at once; 0: as many as workers take' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history -d 'Forget what has been finished for so long: 24h, 7d; 0: never' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history-count -d 'Remember at most so many of them; 0: no limit' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l attempts -d 'Begin one that fails at most so often; 0: no limit' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l backoff -d 'Wait so long before the second attempt, and twice as long before each further one, up to a minute' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l run-timeout -d 'End one that runs for longer; 0: none' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l for -d 'Whose it is, if not your own; administrators submit others\'' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l key -d 'Its key, for last-value queues and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l delay -d 'Do not deliver it before so long' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l header -d 'A header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l content-type -d 'The media type of the body' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l status -d 'Only what is so far' -r -f -a "queued\t'It waits for its turn'
+delayed\t'It is not to begin yet'
+running\t'Somebody works on it'
+completed\t'It was done'
+failed\t'It was rejected, or failed too often'
+timeout\t'It took too long, or expired'
+cancelled\t'Somebody took it back'"
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l priority -d 'Only of this priority, in the words of the queue\'s scheme' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l for -d 'Only of this user' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -s n -l limit -d 'At most so many' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l skip -d 'Leave out so many first' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l queue -d 'The queue' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

@@ -1,10 +1,10 @@
 //! Seeing without taking.
 
-use overtake_lane::BrowseOrder::{Dispatch, Published};
-use overtake_lane::{BrowseOrder, Cursor};
+use overtake_lane::BrowseOrder::{Dispatch, Newest, Published};
+use overtake_lane::{BrowseOrder, Cursor, Order, Settings};
 
-use super::words::name_of;
-use super::{Fixture, Story};
+use super::words::{filter, name_of};
+use super::{ENDS, Fixture, Story, settings};
 use crate::api::{Browse, Content, Filter};
 
 /// A message that was seen is still there, as it was.
@@ -24,6 +24,83 @@ pub async fn a_queue_is_browsed_in_both_orders<F: Fixture>(fixture: F) {
     story.reject("dead").await;
     assert_eq!(story.find(Dispatch, "").await, "out b a c later dead");
     assert_eq!(story.find(Published, "").await, "out a dead b later c");
+}
+
+/// People want to see first what came last, whatever has become of it.
+pub async fn the_newest_are_shown_first_where_that_is_asked<F: Fixture>(fixture: F) {
+    let mut story = Story::new(fixture).await;
+    story.publish("out:9 a:1 dead:8 b:5 later:9,delay=600000 c:1").await;
+    story.lease(2).await;
+    story.reject("dead").await;
+    assert_eq!(story.find(Newest, "").await, "c later b dead a out");
+    for (filter, found) in
+        [("leased", "out"), ("ready", "c b a"), ("delayed", "later"), ("dead", "dead"), ("priority=1", "c a")]
+    {
+        assert_eq!(story.find(Newest, filter).await, found, "{filter}");
+    }
+    assert_eq!(pages(&story, Newest, 2, Filter::default()).await, ["c later", "b dead", "a out"]);
+    assert_eq!(pages(&story, Newest, 3, filter("priority=1")).await, ["c a"]);
+    story.release("out").await;
+    for end in ENDS {
+        story.again(end).await;
+        assert_eq!(story.find(Newest, "").await, "c later b dead a out");
+    }
+}
+
+/// Whose a message is stands in its properties; how the work on it ended in its record.
+pub async fn a_filter_takes_users_and_how_the_work_ended<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.history = Some("past".to_owned()))).await;
+    story.declare("past", Settings { order: Order::Fifo, ..Settings::default() }).await;
+    story.publish("a:9,user=ann b:8,user=bob c:7,user=ann d:1,h.colour=red,user=ann e:1").await;
+    for (filter, found) in [
+        ("user=ann", "d c a"),
+        ("user=bob", "b"),
+        ("user=an", ""),
+        ("user=ann priority=1", "d"),
+        ("user=ann h.colour=red", "d"),
+        ("ending=failed", ""),
+    ] {
+        assert_eq!(story.find(Newest, filter).await, found, "{filter}");
+    }
+    story.lease(3).await;
+    story.ack("a c").await;
+    story.reject("b").await;
+    let past = async |text: &str| {
+        let browse = Browse { filter: filter(text), order: Newest, limit: 10, ..Browse::default() };
+        let page = story.engine().browse("past", browse).await.expect("browsed");
+        let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();
+        names.join(" ")
+    };
+    assert_eq!(past("").await, "b c a");
+    assert_eq!(past("ending=completed").await, "c a");
+    assert_eq!(past("ending=failed").await, "b");
+    assert_eq!(past("ending=failed user=ann").await, "");
+    assert_eq!(past("ending=cancelled").await, "");
+}
+
+/// Pages may be counted instead of followed.
+pub async fn a_page_begins_after_what_is_left_out_and_tells_the_total<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:1,key=k b:9 c:5,key=k d:9 e:1").await;
+    story.lease(1).await;
+    for (order, text, skip, expect) in [
+        (Newest, "", 0, "e d of 5"),
+        (Newest, "", 3, "b a of 5"),
+        (Newest, "", 5, " of 5"),
+        (Dispatch, "ready", 1, "c a of 4"),
+        (Published, "", 1, "b c of 5"),
+        (Newest, "key=k", 1, "a of 2"),
+        (Newest, "priority=9", 1, "b of 2"),
+        (Newest, "ready priority=9", 0, "d of 1"),
+        (Newest, "priority=3", 0, " of 0"),
+    ] {
+        let filter = filter(text);
+        let browse = Browse { filter, order, skip, limit: 2, with_total: true, cursor: None };
+        let page = story.engine().browse("q", browse).await.expect("browsed");
+        let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();
+        let total = page.total.expect("it was asked for");
+        assert_eq!(format!("{} of {total}", names.join(" ")), expect, "{text} {skip}");
+    }
 }
 
 /// Each alone and all together.
@@ -53,7 +130,7 @@ pub async fn a_filter_takes_status_priority_key_and_headers<F: Fixture>(fixture:
 async fn pages(story: &Story<impl Fixture>, order: BrowseOrder, limit: usize, filter: Filter) -> Vec<String> {
     let (mut pages, mut cursor): (Vec<String>, Option<Cursor>) = (Vec::new(), None);
     loop {
-        let browse = Browse { filter: filter.clone(), order, limit, cursor };
+        let browse = Browse { filter: filter.clone(), order, limit, cursor, ..Browse::default() };
         let page = story.engine().browse("q", browse).await.expect("browsed");
         assert!(page.messages.len() <= limit);
         let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();

@@ -201,7 +201,10 @@ macro_rules! conformance_tests {
             browse:
                 browsing_changes_nothing,
                 a_queue_is_browsed_in_both_orders,
+                the_newest_are_shown_first_where_that_is_asked,
                 a_filter_takes_status_priority_key_and_headers,
+                a_filter_takes_users_and_how_the_work_ended,
+                a_page_begins_after_what_is_left_out_and_tells_the_total,
                 pages_follow_each_other_without_a_gap,
                 pages_of_a_filter_hold_what_it_takes,
                 a_cursor_in_publish_order_survives_what_is_taken_meanwhile,

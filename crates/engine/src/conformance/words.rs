@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Given, HeaderValue, Settings};
+use overtake_lane::{Ending, Given, HeaderValue, Settings};
 
 use crate::api::{Content, Filter, NewMessage, Target};
 
-/// A message as a story writes it: `body:priority,id=x,key=k,ttl=9,delay=9,bytes=9,h.colour=red,in=queue,to=exchange/key`.
+/// A message as a story writes it: `body:priority,id=x,key=k,ttl=9,delay=9,bytes=9,h.colour=red,user=ann,in=queue,to=exchange/key`.
 ///
 /// With `must` it is mandatory. The body is how the story calls the message; `bytes` fills it up to a length.
 pub fn message(queue: &str, text: &str) -> NewMessage {
@@ -45,6 +45,7 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
             let (name, more_keys) = (name.into(), keys.collect());
             message.to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
         }
+        "user" => message.content = std::mem::take(&mut message.content).with_user_id(value),
         "must" => {
             let Target::Exchange { mandatory, .. } = &mut message.to else { panic!("`must` follows `to=`") };
             *mandatory = true;
@@ -69,7 +70,7 @@ pub fn header_value(text: &str) -> HeaderValue {
     }
 }
 
-/// A filter as a story writes it: `ready priority=5 key=k h.colour=red`.
+/// A filter as a story writes it: `ready priority=5 key=k h.colour=red user=ann ending=failed`.
 pub fn filter(text: &str) -> Filter {
     let mut filter = Filter::default();
     for word in text.split_whitespace() {
@@ -77,6 +78,8 @@ pub fn filter(text: &str) -> Filter {
             None => filter.status = Some(status(word)),
             Some(("priority", value)) => filter.priority = Some(given(value)),
             Some(("key", value)) => filter.key = Some(value.to_owned()),
+            Some(("user", value)) => filter.user_id = Some(value.to_owned()),
+            Some(("ending", value)) => filter.ending = Some(ending(value)),
             Some((header, value)) => {
                 let name = header.strip_prefix("h.").unwrap_or_else(|| panic!("`{header}` filters nothing"));
                 filter.headers.push((name.to_owned(), value.to_owned()));
@@ -95,6 +98,11 @@ fn status(word: &str) -> overtake_lane::Status {
         "dead" => Dead,
         _ => panic!("`{word}` is no status"),
     }
+}
+
+fn ending(word: &str) -> Ending {
+    let all = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+    all.into_iter().find(|ending| ending.word() == word).unwrap_or_else(|| panic!("nothing ends `{word}`"))
 }
 
 /// A priority as the wire would say it.

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Cursor, Marks, MessageView, PolicyKind, Query, QueueId, QueueView, Refusal, Time, Topology,
+    Binding, Cursor, Marks, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time,
+    Topology,
 };
 
 use super::{Answer, Core, Request};
-use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Metadata, NamedPolicies, Page, QueuePage};
+use crate::api::{
+    ANSWER_BYTES_MAX, Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, Page, QueuePage,
+};
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -69,13 +72,14 @@ impl<T> Core<T> {
             // Looked for again, and not cut off: only where the broker ends a page it says where the next one begins.
             (messages, next) = self.find(queue, &Browse { limit: fitting, ..browse.clone() })?;
         }
+        let total = browse.with_total.then(|| self.total(queue, browse)).transpose()?;
         let messages = messages.into_iter().map(|message| BrowsedMessage {
             content: self.content(message.place),
             message,
             position: None,
             position_in_priority: None,
         });
-        Ok(Page { messages: messages.collect(), next })
+        Ok(Page { messages: messages.collect(), next, total })
     }
 
     /// The messages that a filter takes.
@@ -84,26 +88,49 @@ impl<T> Core<T> {
         queue: &str,
         browse: &Browse,
     ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
+        let query = self.query(queue, browse)?;
+        let filter = &browse.filter;
+        self.broker.browse(self.asking.vhost, queue, &query, &mut |place| self.says(place, filter))
+    }
+
+    /// How many messages the filter takes in all.
+    fn total(&self, queue: &str, browse: &Browse) -> Result<u64, Refusal> {
+        let query = self.query(queue, browse)?;
+        let filter = &browse.filter;
+        let mut says = |place| self.says(place, filter);
+        let accept: Option<&mut dyn FnMut(Place) -> bool> =
+            if is_about_content(filter) { Some(&mut says) } else { None };
+        self.broker.count(self.asking.vhost, queue, &query, accept)
+    }
+
+    fn query(&self, queue: &str, browse: &Browse) -> Result<Query, Refusal> {
         let filter = &browse.filter;
         let priority = match &filter.priority {
             None => None,
             Some(given) => Some(self.broker.map_priority(self.asking.vhost, queue, given)?),
         };
-        let query = Query {
+        Ok(Query {
             status: filter.status,
             priority,
             key: filter.key.clone(),
+            ending: filter.ending,
             order: browse.order,
+            skip: browse.skip,
             limit: browse.limit,
             cursor: browse.cursor,
-        };
-        self.broker.browse(self.asking.vhost, queue, &query, &mut |message| {
-            let content = self.content(message.place);
-            let says = |(name, value): &(String, String)| {
-                content.header(name).is_some_and(|header| header.says(value))
-            };
-            filter.headers.iter().all(says)
         })
+    }
+
+    /// Whether the content of a message is as a filter wants it.
+    fn says(&self, place: Place, filter: &Filter) -> bool {
+        if !is_about_content(filter) {
+            return true;
+        }
+        let content = self.content(place);
+        let says =
+            |(name, value): &(String, String)| content.header(name).is_some_and(|header| header.says(value));
+        let is_of = |user: &str| content.user_id() == Some(user);
+        filter.headers.iter().all(says) && filter.user_id.as_deref().is_none_or(is_of)
     }
 
     fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
@@ -111,6 +138,10 @@ impl<T> Core<T> {
         let content = self.content(message.place);
         Ok(Answer::Message(Box::new(BrowsedMessage { message, content, position, position_in_priority })))
     }
+}
+
+fn is_about_content(filter: &Filter) -> bool {
+    !filter.headers.is_empty() || filter.user_id.is_some()
 }
 
 /// How many of these sizes a page holds.

@@ -59,6 +59,8 @@ macro_rules! message {
             pub(crate) key: Option<String>,
             /// The media type of the body. At most 255 bytes.
             pub(crate) content_type: Option<String>,
+            /// Whose it is: the user who publishes, or for administrators any. It stands in the property `user_id` of AMQP.
+            pub(crate) user_id: Option<String>,
             /// Up to 100 texts, whole numbers and booleans by name.
             #[serde(default)]
             #[schema(value_type = Object)]
@@ -73,6 +75,7 @@ macro_rules! message {
             pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
                 let body = body(self.body, self.body_base64)?;
                 check_content(self.content_type.as_deref(), &self.headers.0)?;
+                let content = Content::new(self.content_type.as_deref(), &self.headers.0, body);
                 let message = NewMessage {
                     to,
                     priority: self.priority.0,
@@ -80,7 +83,7 @@ macro_rules! message {
                     key: self.key,
                     ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
-                    content: Content::new(self.content_type.as_deref(), &self.headers.0, body),
+                    content: of_user(content, self.user_id.as_deref())?,
                 };
                 limits.check(&message)?;
                 Ok(message)
@@ -311,6 +314,19 @@ pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {
             format!("must be at most {SHORT_TEXT_LEN_MAX} bytes without control characters"),
         )
     })
+}
+
+/// The content, said to be of this user.
+///
+/// # Errors
+/// 422 for what is no name of anybody.
+pub(crate) fn of_user(content: Content, user: Option<&str>) -> Result<Content, Problem> {
+    let Some(user) = user else { return Ok(content) };
+    check_short("user_id", user)?;
+    let is_there = !user.is_empty();
+    is_there
+        .then(|| content.with_user_id(user))
+        .ok_or_else(|| Problem::bad_value("user_id", "must be the name of a user, or be left out"))
 }
 
 /// Whether headers can be kept.

@@ -10,7 +10,7 @@ pub(crate) use exchange::{BindingIn, ExchangeIn};
 pub(crate) use lease::{ExtendIn, LeaseIn, SettleIn, TransactionIn, receipts};
 pub(crate) use message::{
     ExchangePublishIn, Limits, MESSAGES_MAX, PublishIn, TransactionMessageIn, check_content, check_headers,
-    to_exchange,
+    of_user, to_exchange,
 };
 pub(crate) use select::{PriorityIn, PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
 pub(crate) use value::{Bounded, DurationMs, GivenIn, HEADERS_MAX, HeadersIn, Ranged};

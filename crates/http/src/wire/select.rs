@@ -102,7 +102,8 @@ impl FilterIn {
     pub(crate) fn into_filter(self) -> Result<Filter, Problem> {
         check_headers(&self.headers.0)?;
         let Self { status, priority, key, headers } = self;
-        Ok(Filter { status, priority: priority.map(|given| given.0), key, headers: headers.into_texts() })
+        let (priority, headers) = (priority.map(|given| given.0), headers.into_texts());
+        Ok(Filter { status, priority, key, headers, ..Filter::default() })
     }
 
     fn select(self, all: bool) -> Result<Select, Problem> {

@@ -18,6 +18,46 @@ fn browsing_shows_dispatch_order_or_publish_order_and_takes_nothing() {
 }
 
 #[test]
+fn the_newest_first_is_the_publish_order_backwards() {
+    check(
+        "",
+        "publish a:1 b:9 c:5,delay=50 d:7 · lease · release b · publish e:2 · newest · reprioritise a 9 · newest · restart · newest",
+        expect!["b · e d c b a · e d c b a · e d c b a"],
+    );
+}
+
+#[test]
+fn a_page_of_the_newest_does_not_walk_what_is_older() {
+    let mut broker = broker();
+    for at in 0..1_000_u64 {
+        let publish = Publish {
+            to: Address::Queue("q".into()),
+            priority: 5.into(),
+            id: None,
+            key: None,
+            ttl_ms: None,
+            delay_ms: 0,
+            bytes: 1,
+            place: Place(at),
+        };
+        broker.apply(Time(1), Command::Publish(publish), &mut Step::default()).expect("taken");
+    }
+    let query = Query { order: BrowseOrder::Newest, skip: 10, limit: 5, ..Query::default() };
+    let mut walked = 0;
+    let (page, _) = broker
+        .browse(VhostId::DEFAULT, "q", &query, &mut |_| {
+            walked += 1;
+            true
+        })
+        .expect("there");
+    assert_eq!(page.iter().map(|view| view.place.0).collect::<Vec<_>>(), [989, 988, 987, 986, 985]);
+    assert_eq!(walked, 15);
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None), Ok(1_000));
+    let mut odd = |place: Place| place.0 % 2 == 1;
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, Some(&mut odd)), Ok(500));
+}
+
+#[test]
 fn dead_letters_are_shown_in_the_order_in_which_they_died() {
     check(
         "",
@@ -101,15 +141,22 @@ fn pages_follow_each_other_without_gap_or_overlap() {
         };
         broker.apply(Time(1), Command::Publish(publish), &mut step).expect("taken");
     }
-    for order in [BrowseOrder::Dispatch, BrowseOrder::Published] {
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
         for (status, key, priority) in [
             (None, None, None),
             (Some(Status::Ready), None, None),
             (Some(Status::Delayed), Some("k0"), None),
             (None, Some("k1"), Some(Priority(2))),
         ] {
-            let query =
-                |limit, cursor| Query { status, priority, key: key.map(String::from), order, limit, cursor };
+            let query = |limit, cursor| Query {
+                status,
+                priority,
+                key: key.map(String::from),
+                order,
+                limit,
+                cursor,
+                ..Query::default()
+            };
             let all =
                 broker.browse(VhostId::DEFAULT, "q", &query(1_000, None), &mut |_| true).expect("there").0;
             assert!(!all.is_empty());

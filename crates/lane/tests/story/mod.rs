@@ -283,6 +283,7 @@ impl Stage {
             "lanes" => self.say_lanes(),
             "order" => self.say_order(BrowseOrder::Dispatch),
             "published" => self.say_order(BrowseOrder::Published),
+            "newest" => self.say_order(BrowseOrder::Newest),
             "position" => self.say_position(words.plain[0]),
             "show" => self.show(words.plain[0]),
             "deaths" => self.say_deaths(words.plain[0]),

@@ -9,8 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backlog, Broker, BrowseOrder, Command, ConsumerId, Destination, Effect, Fact, Message, MessageView,
-    Options, Place, Query, QueueId, Refusal, Reply, RunId, RunView, Seq, State, Status, Step, Time, VhostId,
+    Backlog, Broker, BrowseOrder, Command, ConsumerId, Cursor, Destination, Effect, Fact, Message,
+    MessageView, Options, Place, Query, QueueId, QueueView, Refusal, Reply, RunId, RunView, Seq, State,
+    Status, Step, Time, VhostId,
 };
 use post::Post;
 use shelf::{Shelf, run_of};
@@ -458,6 +459,7 @@ fn check_lanes(broker: &Broker, now: Time) {
             .map(|message| message.seq)
             .collect();
         assert_eq!(dispatch, published.iter().map(|message| message.seq).collect(), "both orders show all");
+        check_newest(broker, &view, &published);
         for lane in &view.lanes {
             let count = |status| {
                 let here = published.iter().filter(|m| m.lane == lane.lane && m.status == status);
@@ -479,6 +481,33 @@ fn check_lanes(broker: &Broker, now: Time) {
             );
         }
     }
+}
+
+/// The newest first is the order of publishing, read backwards, of whatever is asked for; how much that is, is known.
+fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
+    let nth = view.next_seq.0 as usize + published.len();
+    let statuses =
+        [None, Some(Status::Ready), Some(Status::Delayed), Some(Status::Leased), Some(Status::Dead)];
+    let some = published.get(nth % published.len().max(1));
+    let query = Query {
+        status: statuses[nth % 5],
+        priority: some.filter(|_| nth.is_multiple_of(3)).map(|message| message.level),
+        order: BrowseOrder::Newest,
+        cursor: some.filter(|_| nth.is_multiple_of(2)).map(|message| Cursor(message.seq.0)),
+        skip: nth as u64 % 4,
+        limit: usize::MAX,
+        ..Query::default()
+    };
+    let matches = |message: &&MessageView| {
+        query.status.is_none_or(|status| message.status == status)
+            && query.priority.is_none_or(|priority| message.level == priority)
+    };
+    let all: Vec<Seq> = published.iter().rev().filter(matches).map(|message| message.seq).collect();
+    let before = |seq: &&Seq| query.cursor.is_none_or(|cursor| seq.0 < cursor.0);
+    let expect: Vec<Seq> = all.iter().filter(before).skip(query.skip as usize).copied().collect();
+    let seen = broker.browse(view.vhost, &view.name, &query, &mut |_| true).expect("it is there").0;
+    assert_eq!(seen.iter().map(|message| message.seq).collect::<Vec<_>>(), expect, "{query:?}");
+    assert_eq!(broker.count(view.vhost, &view.name, &query, None), Ok(all.len() as u64), "{query:?}");
 }
 
 fn places(command: &Command) -> Vec<Place> {

@@ -53,7 +53,7 @@ impl World {
                     filter: self.filter(),
                     order: self.rng().one_of(&[BrowseOrder::Dispatch, BrowseOrder::Published]),
                     limit: 50,
-                    cursor: None,
+                    ..Browse::default()
                 };
                 Some(Request::Browse { queue, browse })
             }
@@ -179,6 +179,7 @@ impl World {
             } else {
                 Vec::new()
             },
+            ..Filter::default()
         }
     }
 }
