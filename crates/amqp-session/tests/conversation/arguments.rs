@@ -268,7 +268,7 @@ fn lane_caps_keep_places_for_others() {
 #[test]
 fn rates_say_how_many_go_in_how_long() {
     let rate = table(&[("messages", n(2)), ("per_ms", n(1_000))]);
-    let (mut broker, mut ann) = with(&[("x-rate-limit", Value::Table(rate.view()))]);
+    let (broker, mut ann) = with(&[("x-rate-limit", Value::Table(rate.view()))]);
     ann.consume("q");
     ann.publish("q", "a b c");
     assert_eq!(ann.hears(), "a · b");
