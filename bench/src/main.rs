@@ -11,6 +11,7 @@ mod amqp;
 mod codec;
 mod deep;
 mod engine;
+mod executions;
 mod journal;
 mod lane;
 mod options;
@@ -58,13 +59,18 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 6] = [
+const BENCHES: [(&str, &str, Bench); 7] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
     ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", |plan| {
         Report::Rows(engine::run(plan))
     }),
+    (
+        "executions",
+        "in this process, 64-byte bodies, five levels, every answer after its fdatasync",
+        |plan| Report::Rows(executions::run(plan)),
+    ),
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),

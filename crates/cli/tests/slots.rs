@@ -92,7 +92,8 @@ fn sixty_four_clients_never_hold_more_than_the_cap() {
         now.most = now.most.max(now.holding);
         changed.notify_all();
         // Nobody gives back before all places are taken, but at the end.
-        let is_alone = |now: &mut Together| now.holding % CAP > 0 && now.done + now.holding < MESSAGES;
+        let is_alone =
+            |now: &mut Together| !now.holding.is_multiple_of(CAP) && now.done + now.holding < MESSAGES;
         now = changed.wait_while(now, is_alone).expect("no panic");
         (now.holding, now.done) = (now.holding - leased.len(), now.done + leased.len());
         drop(now);

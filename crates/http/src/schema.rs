@@ -401,6 +401,7 @@ mod tests {
         let every = json!({
             "default_priority": 1, "lanes": {"1": {"max_active": 1}}, "last_value": "key",
             "reject_below": {"depth": 1, "priority": 1}, "history": "h",
+            "rate_limit": {"messages": 1, "per_ms": 1}, "key_rate_limit": {"messages": 1, "per_ms": 1},
         });
         let settings: Settings = serde_json::from_value(every).expect("settings");
         assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(settings).expect("JSON")));
