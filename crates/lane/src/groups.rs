@@ -94,6 +94,14 @@ impl Groups {
         if self.lanes.len() <= at {
             self.lanes.resize_with(at + 1, Offers::default);
         }
+        let there = self.groups.get_mut(key.unwrap_or("")).and_then(|group| group.waiting.get_mut(&lane));
+        if let Some(waiting) = there
+            && waiting.seqs.first().is_some_and(|first| *first < seq)
+        {
+            // Behind the one that is offered.
+            waiting.seqs.insert(seq);
+            return;
+        }
         // Who has just come stands where the furthest is: its turn comes when the others have had theirs.
         let pass = self.lanes[at].pass;
         self.change(key, |group| {
@@ -115,16 +123,33 @@ impl Groups {
 
     /// A message is out.
     pub(crate) fn lend(&mut self, key: Option<&str>) {
-        self.change(key, |group| group.out += 1);
+        self.set_out(key, |out| out + 1);
     }
 
     /// Undoes [`Groups::lend`].
     pub(crate) fn take_back(&mut self, key: Option<&str>) {
-        self.change(key, |group| group.out -= 1);
+        self.set_out(key, |out| out - 1);
+    }
+
+    fn set_out(&mut self, key: Option<&str>, change: impl Fn(u64) -> u64) {
+        let Terms { limit, takes_turns, .. } = self.terms;
+        let is_full = |out: u64| limit > 0 && out >= u64::from(limit);
+        if !takes_turns && let Some(group) = self.groups.get_mut(key.unwrap_or("")) {
+            let out = change(group.out);
+            if out > 0 && is_full(out) == is_full(group.out) {
+                // Nothing is offered that was not, and it has something still.
+                group.out = out;
+                return;
+            }
+        }
+        self.change(key, |group| group.out = change(group.out));
     }
 
     /// A ready message of a lane is about to go.
     pub(crate) fn charge(&mut self, now: Time, key: Option<&str>, lane: u16) {
+        if self.terms.rate.is_none() && !self.terms.takes_turns {
+            return;
+        }
         let mut pass = 0;
         self.change(key, |group| {
             if let Some(bucket) = &mut group.bucket {
