@@ -81,7 +81,8 @@ impl Cron {
     /// [`BadCron`].
     pub fn parse(line: &str, timezone: &str) -> Result<Self, BadCron> {
         let zone = (timezone.len() <= TIMEZONE_LEN_MAX).then(|| TimeZone::get(timezone).ok()).flatten();
-        let zone = zone.ok_or_else(|| BadCron::Timezone(timezone.chars().take(TIMEZONE_LEN_MAX).collect()))?;
+        let zone =
+            zone.ok_or_else(|| BadCron::Timezone(timezone.chars().take(TIMEZONE_LEN_MAX).collect()))?;
         let timezone = zone.iana_name().unwrap_or(timezone).to_owned();
         let line = line.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         let cron = Self { pattern: pattern(&line)?, line, timezone, zone };

@@ -27,8 +27,7 @@ const ROOM: &str = "schedules/";
 /// It is looked at least so often, since the clock of the machine may be set.
 const LOOK: Duration = Duration::from_secs(60);
 /// What is wrong with an occurrence that will not live to see its instant.
-const EXPIRES_EARLY: &str =
-    "the occurrence ahead expires before it is due: raise ttl_ms and max_ttl_ms of the queue (or of its policies, or the server's \
+const EXPIRES_EARLY: &str = "the occurrence ahead expires before it is due: raise ttl_ms and max_ttl_ms of the queue (or of its policies, or the server's \
      default_ttl_ms)";
 
 /// All schedules of a broker.
@@ -137,7 +136,9 @@ impl Schedules {
                     all.insert(key, Entry { schedule: Arc::new(schedule), state });
                 }
                 (_, Ok(_)) => tracing::error!("the metadata `{key}` is no schedule's"),
-                (_, Err(why)) => tracing::error!("the schedule `{key}` cannot be read, and does not run: {why}"),
+                (_, Err(why)) => {
+                    tracing::error!("the schedule `{key}` cannot be read, and does not run: {why}")
+                }
             }
         }
         let desks = Desks::new(Arc::clone(&engine), gate);
@@ -397,7 +398,8 @@ async fn publish(
     let desk = desks.desk(desks.gate().on_behalf_of(&schedule.user), vhost).await?;
     desk.publish(vec![schedule.occurrence(now, name, at)]).await?;
     let seen = engine.message(&schedule.queue, &occurrence_id(name, at)).await.ok();
-    let expires = seen.filter(|seen| seen.message.status == Status::Delayed).and_then(|seen| seen.message.expires);
+    let expires =
+        seen.filter(|seen| seen.message.status == Status::Delayed).and_then(|seen| seen.message.expires);
     Ok(expires.filter(|expires| *expires <= at).map(|_| EXPIRES_EARLY.into()))
 }
 
@@ -425,7 +427,12 @@ fn sees(by: &Desk, entry: &Entry) -> bool {
 fn view((_, name): &Key, Entry { schedule, state }: &Entry, now: Time, ahead: usize) -> ScheduleView {
     let after = |at: &Time| schedule.cron.after((*at).max(now));
     let next = std::iter::successors(state.ahead(), after).take(ahead).collect();
-    ScheduleView { name: Arc::clone(name), schedule: Arc::clone(schedule), next, error: state.error().cloned() }
+    ScheduleView {
+        name: Arc::clone(name),
+        schedule: Arc::clone(schedule),
+        next,
+        error: state.error().cloned(),
+    }
 }
 
 /// What is written down of one: not what it publishes.
