@@ -61,6 +61,17 @@ fn a_day_of_the_month_or_of_the_week_will_do() {
         &["2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z", "2026-12-01T00:00:00Z"],
     );
     check("0 0 1 * +MON", "UTC", "2026-11-22T00:00:00Z", &["2027-02-01T00:00:00Z"]);
+    check("0 0 15W * *", "UTC", "2026-11-22T00:00:00Z", &["2026-12-15T00:00:00Z", "2027-01-15T00:00:00Z"]);
+    check("0 0 15W 5 *", "UTC", "2026-11-22T00:00:00Z", &["2027-05-14T00:00:00Z"]);
+}
+
+/// On a machine that has no time zones those in the binary are used.
+#[test]
+fn time_zones_are_in_the_binary() {
+    let bundled = jiff::tz::TimeZoneDatabase::bundled();
+    for name in ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC"] {
+        assert_eq!(bundled.get(name).expect("a time zone").iana_name(), Some(name));
+    }
 }
 
 #[test]
