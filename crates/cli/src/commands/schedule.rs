@@ -26,7 +26,7 @@ Examples:
   overtake schedule put nightly jobs '0 3 * * *' 'vacuum' --timezone Europe/Berlin
   overtake schedule put report executions '30 9 * * MON-FRI' 'report.sh' --priority low --key report
   overtake schedule put ping jobs @hourly - --content-type application/json < ping.json")]
-    Put(PutArgs),
+    Put(Box<PutArgs>),
     /// List the schedules whose queues you may see.
     #[command(after_help = "\
 Examples:
