@@ -300,6 +300,7 @@ impl Schedules {
     async fn look_at(&self, all: &mut All) -> Time {
         loop {
             let now = self.clock.now();
+            self.begin_again(now, all).await;
             let due: Vec<(Key, Time)> = all
                 .iter_mut()
                 .filter_map(|(key, entry)| Some((key.clone(), entry.state.due(now, &entry.schedule.cron)?)))
@@ -308,6 +309,18 @@ impl Schedules {
                 return all.values().map(|entry| entry.state.wake()).min().unwrap_or(Time::NEVER);
             }
             self.publish_all(now, all, due).await;
+        }
+    }
+
+    /// Where the clock was far ahead, so are occurrences: they make room for those that are next.
+    async fn begin_again(&self, now: Time, all: &mut All) {
+        let astray = all.iter().filter(|(_, entry)| entry.state.is_astray(now));
+        for key in astray.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            // What cannot be taken out now can be at the next look.
+            if self.withdraw(all, &key).await.is_ok() {
+                let entry = all.get_mut(&key).expect("nobody else changes them meanwhile");
+                entry.state = State::new(now, &entry.schedule.cron);
+            }
         }
     }
 

@@ -11,6 +11,9 @@ use crate::cron::Cron;
 const RETRY_MS: u64 = 1_000;
 /// But not later than that.
 const RETRY_MS_MAX: u64 = 60_000;
+/// A clock that goes back by more than this was wrong before: what it said then holds no more. By less, it is set right a little, and
+/// nothing is to come twice.
+const SET_BACK_MS: u64 = 3_600_000;
 
 /// How far a schedule is.
 #[derive(Clone, Debug)]
@@ -25,13 +28,15 @@ pub(crate) struct State {
     retry: Time,
     /// What is wrong.
     error: Option<Arc<str>>,
+    /// The latest that it was.
+    seen: Time,
 }
 
 impl State {
     /// The first occurrence after now is ahead.
     pub(crate) fn new(now: Time, cron: &Cron) -> Self {
         let ahead = cron.after(now);
-        Self { ahead, is_published: false, refusals: 0, retry: Time(0), error: None }
+        Self { ahead, is_published: false, refusals: 0, retry: Time(0), error: None, seen: now }
     }
 
     /// The occurrence that is ahead. Its instant may have passed: then it is owed.
@@ -44,13 +49,20 @@ impl State {
         self.error.as_ref()
     }
 
+    /// Whether the clock was wrong until now, so that what is ahead may be far off.
+    pub(crate) fn is_astray(&self, now: Time) -> bool {
+        self.seen.since(now) > SET_BACK_MS
+    }
+
     /// What is to be published now. Where the occurrence before has had its instant, that is the first one after now: those between
     /// are left out.
     pub(crate) fn due(&mut self, now: Time, cron: &Cron) -> Option<Time> {
         if self.is_published && self.ahead.is_some_and(|ahead| ahead <= now) {
             (self.ahead, self.is_published) = (cron.after(now), false);
         }
-        self.ahead.filter(|_| !self.is_published && self.retry <= now)
+        self.seen = self.seen.max(now);
+        let wait = self.retry.since(now);
+        self.ahead.filter(|_| !self.is_published && (wait == 0 || wait > RETRY_MS_MAX))
     }
 
     /// It is in the queue, though something may be wrong with it. Answers whether it had been refused.
@@ -133,5 +145,16 @@ mod tests {
         state.published(None);
         assert_eq!(state.due(Time(1), &cron), None);
         assert_eq!(state.wake(), Time(2 * HOUR));
+        assert!(!state.is_astray(Time(0)), "by an hour");
+        assert_eq!(state.due(Time(2 * HOUR), &cron), Some(Time(3 * HOUR)));
+        assert!(state.is_astray(Time(HOUR - 1)), "by more than that");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_nobody_waiting_for_another_try() {
+        let (cron, mut state) = (hourly(), State::new(Time(HOUR), &hourly()));
+        state.refused(Time(HOUR), "full".into());
+        assert_eq!(state.due(Time(HOUR), &cron), None);
+        assert_eq!(state.due(Time(HOUR / 2), &cron), Some(Time(2 * HOUR)));
     }
 }

@@ -2,13 +2,14 @@
 
 mod world;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use overtake_access::{Change, Permission};
-use overtake_engine::{DeleteOnly, Engine, Select};
+use overtake_engine::{Clock, DeleteOnly, Engine, Select};
 use overtake_lane::{Given, LastValue, Outcome, Settings, Status, Time, VhostSettings};
-use overtake_schedules::{BODY_LEN_MAX, NotScheduled, Schedule};
-use world::{HOUR, MINUTE, World, schedule};
+use overtake_schedules::{BODY_LEN_MAX, NotScheduled, Schedule, Schedules};
+use world::{HOUR, MINUTE, START, World, schedule};
 
 #[tokio::test]
 async fn one_occurrence_ahead_waits_in_the_queue() {
@@ -273,4 +274,40 @@ async fn it_runs_by_itself() {
         world.engine.settle(receipts, Outcome::Ack).await.expect("settled");
     }
     running.abort();
+}
+
+/// A clock that can be set.
+struct Dial(Mutex<Time>);
+
+impl Clock for Dial {
+    fn now(&self) -> Time {
+        *self.0.lock().expect("nobody panics")
+    }
+
+    fn until(&self, _: Time) -> Option<Duration> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_was_far_ahead_and_is_set_right_leaves_nothing_far_ahead() {
+    let world = World::new().await;
+    let dial = Arc::new(Dial(Mutex::new(START)));
+    let engine: Arc<dyn Engine> = world.engine.clone();
+    let schedules = Schedules::open(engine, Arc::clone(&world.gate), dial.clone()).await.expect("it opens");
+    let set = async |now: Time| {
+        *dial.0.lock().expect("nobody panics") = now;
+        schedules.look().await;
+    };
+    let desk = world.desk("guest", "/").await;
+    schedules.put(&desk, "tick", schedule("0 * * * *", "x"), 1).await.expect("made");
+    assert_eq!(world.sees("q").await, "tick@10:00 x delayed");
+    set(Time(START.0 + 8 * HOUR)).await;
+    assert_eq!(
+        world.sees("q").await,
+        "tick@10:00 x delayed · tick@18:00 x delayed",
+        "to the engine it is 9:20"
+    );
+    set(Time(START.0 + MINUTE)).await;
+    assert_eq!(world.sees("q").await, "tick@10:00 x delayed");
 }
