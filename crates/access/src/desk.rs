@@ -11,7 +11,7 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, LeaseRequest,
     LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Refused, Select,
-    Snapshot,
+    Snapshot, Target,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
@@ -106,8 +106,27 @@ impl Desk {
         if self.who.sees(&self.vhost, what.name()) { Ok(()) } else { self.must_have(Right::Read, what) }
     }
 
+    /// Whether one may publish there: for what is published later. Write.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn must_publish(&self, to: &Target) -> Result<(), Denied> {
+        self.must(to)
+    }
+
+    /// Whether one may see what the messages of a queue say. Read.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn must_read(&self, queue: &str) -> Result<(), Denied> {
+        self.must_have(Right::Read, Named::Queue(queue))
+    }
+
     /// Whether one may look around here.
-    fn must_look(&self) -> Result<(), Denied> {
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn must_look(&self) -> Result<(), Denied> {
         let entered = self.who.must_enter(&self.vhost);
         entered.or_else(|denied| self.who.must_have(Tag::Monitoring).map_err(|_| denied))
     }

@@ -224,6 +224,13 @@ impl Gate {
         Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
     }
 
+    /// A user for whom the broker itself does something that was asked for earlier: whatever rights that one has then count, none where
+    /// there is no such user any more.
+    #[must_use]
+    pub fn on_behalf_of(&self, user: &str) -> Identity {
+        Identity::new(user.into(), None, None, self.roll.clone())
+    }
+
     // ---- changing who there is ----
 
     /// Everybody there is.

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, completions, config, consume, definitions, drain, exchange, exec, health, peek, policy,
-    publish, purge, queue, remove, replay, reprioritise, serve, store, token, user, vhost, work,
+    publish, purge, queue, remove, replay, reprioritise, schedule, serve, store, token, user, vhost, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     /// Submit work to be executed, see how it goes, and steer it.
     Exec(exec::ExecArgs),
+    /// Publish messages by a cron line: make, list, change and delete schedules.
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
     /// Declare, list, bind and delete exchanges, and publish to them.
     #[command(subcommand)]
     Exchange(exchange::ExchangeCommand),

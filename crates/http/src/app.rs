@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, Desks};
 use overtake_lane::{QueueId, Receipt};
+use overtake_schedules::Schedules;
 use serde::Serialize;
 
 use crate::metrics::Requests;
@@ -22,6 +23,7 @@ pub(crate) type Answer = Result<Response, Problem>;
 /// What all handlers share.
 pub(crate) struct App {
     pub(crate) desks: Desks,
+    pub(crate) schedules: Arc<Schedules>,
     pub(crate) options: HttpOptions,
     pub(crate) requests: Requests,
     pub(crate) queue_ids: QueueIds,
@@ -30,10 +32,11 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(desks: Desks, options: HttpOptions) -> Self {
+    pub(crate) fn new(desks: Desks, schedules: Arc<Schedules>, options: HttpOptions) -> Self {
         let changing_settings = tokio::sync::Mutex::default();
         Self {
             desks,
+            schedules,
             options,
             requests: Requests::default(),
             queue_ids: QueueIds::default(),

@@ -33,6 +33,7 @@ mod path;
 mod problem;
 mod queues;
 mod raw;
+mod schedules;
 mod schema;
 mod snapshot;
 mod tokens;
@@ -48,6 +49,7 @@ use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use overtake_access::Desks;
+use overtake_schedules::Schedules;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use drain::{Drain, Drained};
@@ -59,8 +61,8 @@ use problem::Problem;
 /// Every path, for those who log in. The server says with each request where it comes from ([`Peer`](overtake_access::Peer)).
 ///
 /// TLS and time limits are the server's; none may cut a lease request shorter than its `wait_ms`.
-pub fn router(desks: Desks, options: HttpOptions) -> Router {
-    let app = Arc::new(App::new(desks, options));
+pub fn router(desks: Desks, schedules: Arc<Schedules>, options: HttpOptions) -> Router {
+    let app = Arc::new(App::new(desks, schedules, options));
     let (routes, _) = api().split_for_parts();
     routes
         .fallback(no_such_path)
@@ -85,6 +87,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(leases::routes())
         .merge(exchanges::routes())
         .merge(executions::routes())
+        .merge(schedules::routes())
         .merge(snapshot::routes())
         .merge(users::routes())
         .merge(tokens::routes())

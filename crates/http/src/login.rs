@@ -19,7 +19,8 @@ use crate::problem::Problem;
 /// What machines ask before they know anybody, and what says how to ask.
 const OPEN: [&str; 4] = ["/livez", "/healthz", "/readyz", "/openapi.json"];
 /// Where requests are for a virtual host: they may say which, as `vhost=NAME`.
-const PLACED: [&str; 4] = ["/v1/queues", "/v1/exchanges", "/v1/transactions", "/api/v1/admin/executions"];
+const PLACED: [&str; 5] =
+    ["/v1/queues", "/v1/exchanges", "/v1/transactions", "/v1/schedules", "/api/v1/admin/executions"];
 
 /// Whoever sends the request.
 pub(crate) struct Who(pub(crate) Identity);

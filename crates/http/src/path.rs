@@ -24,6 +24,9 @@ pub(crate) struct VhostName(pub(crate) Arc<str>);
 /// The token in the path.
 pub(crate) struct TokenId(pub(crate) String);
 
+/// The schedule in the path.
+pub(crate) struct ScheduleName(pub(crate) String);
+
 /// The message in the path.
 pub(crate) struct MessageId(pub(crate) String);
 
@@ -68,6 +71,14 @@ impl<S: Send + Sync> FromRequestParts<S> for TokenId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self(param(parts, state, "token").await?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ScheduleName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(param(parts, state, "schedule").await?))
     }
 }
 

@@ -49,6 +49,7 @@ impl Route {
             ("{user}", "nobody"),
             ("{vhost}", "%2F"),
             ("{token}", "t"),
+            ("{schedule}", "s"),
             ("{id}", "m"),
         ];
         let there = names.iter().fold(self.path.clone(), |path, (hole, there)| path.replace(hole, there));
@@ -77,6 +78,7 @@ impl Route {
             ("POST", "/v1/queues/{queue}/extend") => r#"{"receipts":["0-1-1"],"visibility_timeout_ms":1}"#,
             ("POST", "/v1/transactions") => r#"{"publish":[{"queue":"q","body":""}]}"#,
             ("POST", "/v1/queues/{queue}/messages" | "/v1/exchanges/{exchange}/messages") => r#"{"body":""}"#,
+            ("PUT", "/v1/schedules/{schedule}") => r#"{"queue":"q","cron":"@daily","message":{"body":""}}"#,
             ("POST", "/v1/tokens") => r#"{"user":"guest"}"#,
             _ if self.takes_body => "{}",
             _ => "",
@@ -134,6 +136,11 @@ async fn who_has_no_rights_may_do_nothing_but_see_who_one_is() {
                 // Lists show what one may see.
                 "GET /v1/queues" if may_enter => assert_eq!(reply.json["queues"], json!([])),
                 "GET /v1/exchanges" if may_enter => assert_eq!(reply.json["exchanges"], json!([])),
+                "GET /v1/schedules" if may_enter => assert_eq!(reply.json["schedules"], json!([])),
+                // One of a queue that one may not see is not told from none.
+                "GET /v1/schedules/{schedule}" | "DELETE /v1/schedules/{schedule}" if may_enter => {
+                    assert_eq!(reply.code(), "404 no-such-schedule");
+                }
                 name => assert_eq!(reply.code(), "403 access-refused", "{name}"),
             }
         }

@@ -27,6 +27,7 @@ const EVERY: &str = "
     DELETE /v1/exchanges/{exchange}/bindings
     DELETE /v1/queues/{queue}
     DELETE /v1/queues/{queue}/messages/{id}
+    DELETE /v1/schedules/{schedule}
     DELETE /v1/tokens/{token}
     DELETE /v1/users/{user}
     DELETE /v1/users/{user}/permissions/{vhost}
@@ -53,6 +54,8 @@ const EVERY: &str = "
     GET /v1/queues/{queue}
     GET /v1/queues/{queue}/messages
     GET /v1/queues/{queue}/messages/{id}
+    GET /v1/schedules
+    GET /v1/schedules/{schedule}
     GET /v1/store/snapshot
     GET /v1/tokens
     GET /v1/users
@@ -78,6 +81,7 @@ const EVERY: &str = "
     PUT /v1/exchanges/{exchange}
     PUT /v1/queues/{queue}
     PUT /v1/queues/{queue}/messages/{id}/priority
+    PUT /v1/schedules/{schedule}
     PUT /v1/users/{user}
     PUT /v1/users/{user}/permissions/{vhost}
     PUT /v1/vhosts/{vhost}";

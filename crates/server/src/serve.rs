@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
-use overtake_engine::{Engine, LocalEngine};
+use overtake_engine::{Engine, LocalEngine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness};
 use overtake_management::Connections;
+use overtake_schedules::Schedules;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -108,9 +109,13 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     // They may bring the administrator.
     access::load_definitions(config, &desks).await?;
     access::check_reach(&addresses, &gate)?;
+    let schedules =
+        Schedules::open(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate), Arc::new(SystemClock));
+    let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let connections = Connections::default();
     let management = management::router(config, desks, connections.clone(), &addresses);
-    let serving = Serving::start(config, listening, tls.as_ref(), &engine, &gate, management, connections);
+    let house = House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), schedules, connections };
+    let serving = Serving::start(config, listening, tls.as_ref(), house, management);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
         .then(|| {
@@ -262,6 +267,14 @@ fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in:
     ready
 }
 
+/// What is behind the doors.
+struct House {
+    engine: Arc<LocalEngine>,
+    gate: Arc<Gate>,
+    schedules: Arc<Schedules>,
+    connections: Connections,
+}
+
 /// A server that accepts.
 struct Serving {
     shutdown: CancellationToken,
@@ -281,11 +294,10 @@ impl Serving {
         config: &Config,
         listening: Listening,
         tls: Option<&Presented>,
-        engine: &Arc<LocalEngine>,
-        gate: &Arc<Gate>,
+        house: House,
         management: axum::Router,
-        connections: Connections,
     ) -> Self {
+        let House { engine, gate, schedules, connections } = house;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -297,8 +309,8 @@ impl Serving {
             loopback_only: is_http_for_loopback_only(config),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        let desks = Desks::new(Arc::clone(engine) as Arc<dyn Engine>, Arc::clone(gate));
-        let routes = overtake_http::router(desks, options).merge(management);
+        let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
+        let routes = overtake_http::router(desks, Arc::clone(&schedules), options).merge(management);
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
@@ -313,15 +325,15 @@ impl Serving {
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
             term.open.spawn(accept(listener, http, most, term.clone()));
         }
-        let all = Arc::clone(engine) as Arc<dyn Engine>;
-        let doors = Doors { engine: all, gate: Arc::clone(gate), crowd: Crowd::default() };
+        let all = Arc::clone(&engine) as Arc<dyn Engine>;
+        let doors = Doors { engine: all, gate, crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
             let amqp = Amqp::new(
                 config,
                 tls.cloned(),
-                engine,
+                &engine,
                 connections.clone(),
                 doors.clone(),
                 serving.drain.begun(),
@@ -329,7 +341,9 @@ impl Serving {
             term.open.spawn(accept(listener, amqp, most, term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;
-        tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), Arc::clone(engine), shutdown.clone()));
+        tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), engine, shutdown.clone()));
+        let stop = shutdown.clone();
+        tokio::spawn(async move { stop.run_until_cancelled(schedules.run()).await });
         serving
     }
 

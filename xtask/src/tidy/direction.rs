@@ -13,7 +13,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-access", &["overtake-lane", "overtake-engine"]),
-    ("overtake-http", &["overtake-lane", "overtake-engine", "overtake-access"]),
+    ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
+    ("overtake-http", &["overtake-lane", "overtake-engine", "overtake-access", "overtake-schedules"]),
     (
         "overtake-management",
         &[
@@ -34,6 +35,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-amqp-session",
             "overtake-engine",
             "overtake-access",
+            "overtake-schedules",
             "overtake-http",
             "overtake-management",
         ],

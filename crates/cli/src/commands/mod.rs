@@ -22,6 +22,7 @@ pub(crate) mod queue;
 pub(crate) mod remove;
 pub(crate) mod replay;
 pub(crate) mod reprioritise;
+pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod store;
 mod store_restore;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
         Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),
+        Command::Schedule(command) => ask(&global, async |session| schedule::run(&command, session).await),
         Command::Policy(command) => ask(&global, async |session| policy::run(&command, session).await),
         Command::Definitions(command) => {
             ask(&global, async |session| definitions::run(&command, session).await)

@@ -51,21 +51,28 @@ pub(crate) struct PublishArgs {
 /// What a message says beside its body.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// How urgent, in the words of the queue's scheme: a number or a name.
-    #[arg(long, short, value_name = "PRIORITY", allow_hyphen_values = true)]
-    priority: Option<String>,
+    #[command(flatten)]
+    content: ContentArgs,
     /// Its id: makes publishing it again harmless while it is pending.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Its key, for last-value queues and filters.
+    /// Do not deliver it before so long.
+    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    delay: Option<u64>,
+}
+
+/// What it says wherever it comes from.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ContentArgs {
+    /// How urgent, in the words of the queue's scheme: a number or a name.
+    #[arg(long, short, value_name = "PRIORITY", allow_hyphen_values = true)]
+    priority: Option<String>,
+    /// Its key, for last-value queues, groups and filters.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// Never deliver it after so long: 30s, 5m; a bare number is milliseconds.
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     ttl: Option<u64>,
-    /// Do not deliver it before so long.
-    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
-    delay: Option<u64>,
     /// A header. May be given again.
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = words::pair)]
     headers: Vec<(String, String)>,
@@ -77,21 +84,28 @@ pub(crate) struct MessageArgs {
 impl MessageArgs {
     /// As the wire says it, without a body.
     pub(crate) fn json(&self) -> Map<String, Value> {
-        let mut message = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                message.insert(name.to_owned(), value);
-            }
-        };
-        put("priority", self.priority.as_deref().map(words::priority));
-        put("id", self.id.as_deref().map(Value::from));
-        put("key", self.key.as_deref().map(Value::from));
-        put("ttl_ms", self.ttl.map(Value::from));
-        put("delay_ms", self.delay.map(Value::from));
-        put("content_type", self.content_type.as_deref().map(Value::from));
-        put("headers", (!self.headers.is_empty()).then(|| words::headers(&self.headers)));
+        let mut message = self.content.json();
+        put(&mut message, "id", self.id.as_deref().map(Value::from));
+        put(&mut message, "delay_ms", self.delay.map(Value::from));
         message
     }
+}
+
+impl ContentArgs {
+    /// As the wire says it, without a body.
+    pub(crate) fn json(&self) -> Map<String, Value> {
+        let mut message = Map::new();
+        put(&mut message, "priority", self.priority.as_deref().map(words::priority));
+        put(&mut message, "key", self.key.as_deref().map(Value::from));
+        put(&mut message, "ttl_ms", self.ttl.map(Value::from));
+        put(&mut message, "content_type", self.content_type.as_deref().map(Value::from));
+        put(&mut message, "headers", (!self.headers.is_empty()).then(|| words::headers(&self.headers)));
+        message
+    }
+}
+
+fn put(message: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+    message.extend(value.map(|value| (name.to_owned(), value)));
 }
 
 /// Publishes.

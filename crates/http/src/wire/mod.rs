@@ -9,8 +9,8 @@ mod value;
 pub(crate) use exchange::{BindingIn, ExchangeIn};
 pub(crate) use lease::{ExtendIn, LeaseIn, SettleIn, TransactionIn, receipts};
 pub(crate) use message::{
-    ExchangePublishIn, Limits, MESSAGES_MAX, PublishIn, TransactionMessageIn, check_content, check_headers,
-    of_user, to_exchange,
+    ExchangePublishIn, Limits, MESSAGES_MAX, MessageIn, PublishIn, TransactionMessageIn, check_content,
+    check_headers, of_user, to_exchange,
 };
 pub(crate) use select::{PriorityIn, PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
 pub(crate) use value::{Bounded, DurationMs, GivenIn, HEADERS_MAX, HeadersIn, Ranged};

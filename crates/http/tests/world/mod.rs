@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use overtake_access::{Desks, Gate, Peer};
 use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
 use overtake_http::HttpOptions;
+use overtake_schedules::Schedules;
 use overtake_store::MemoryDisk;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,19 +24,25 @@ pub(crate) struct World {
     pub(crate) options: HttpOptions,
     pub(crate) engine: Arc<LocalEngine>,
     pub(crate) desks: Desks,
+    pub(crate) schedules: Arc<Schedules>,
     pub(crate) dir: Option<TempDir>,
 }
 
-/// The gate is opened on a thread of its own: worlds are made where nobody waits.
-fn desks(engine: &Arc<LocalEngine>) -> Desks {
+/// The gate is opened on a thread of its own: worlds are made where nobody waits. Schedules are not run.
+fn desks(engine: &Arc<LocalEngine>) -> (Desks, Arc<Schedules>) {
     let engine: Arc<dyn Engine> = Arc::clone(engine) as _;
     let opening = Arc::clone(&engine);
     let opened = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(Gate::open(opening, || SystemClock.now()))
+        runtime.block_on(async {
+            let gate = Gate::open(Arc::clone(&opening), || SystemClock.now()).await.expect("it opens");
+            let gate = Arc::new(gate);
+            let schedules = Schedules::open(opening, Arc::clone(&gate), Arc::new(SystemClock)).await;
+            (gate, schedules.expect("they open"))
+        })
     });
-    let gate = opened.join().expect("it does not panic").expect("it opens");
-    Desks::new(engine, Arc::new(gate))
+    let (gate, schedules) = opened.join().expect("it does not panic");
+    (Desks::new(engine, gate), schedules)
 }
 
 /// What came back.
@@ -72,9 +79,9 @@ impl World {
 
     fn over(engine: LocalEngine, dir: Option<TempDir>, options: HttpOptions) -> Self {
         let engine = Arc::new(engine);
-        let desks = desks(&engine);
-        let router = overtake_http::router(desks.clone(), options.clone());
-        Self { router, options, engine, desks, dir }
+        let (desks, schedules) = desks(&engine);
+        let router = overtake_http::router(desks.clone(), Arc::clone(&schedules), options.clone());
+        Self { router, options, engine, desks, schedules, dir }
     }
 
     /// A world with a queue `q` of these settings.
