@@ -28,6 +28,13 @@ impl Terms {
         let terms = Self { limit: group_limit, rate: key_rate_limit, takes_turns: fair_keys };
         (group_limit > 0 || key_rate_limit.is_some() || fair_keys).then_some(terms)
     }
+
+    /// Whether nothing of a group may go now.
+    fn hold_back(self, key: &str, group: &Group) -> bool {
+        let is_full = self.limit > 0 && group.out >= u64::from(self.limit);
+        let is_early = group.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
+        !key.is_empty() && (is_full || is_early)
+    }
 }
 
 /// The groups of a queue.
@@ -52,12 +59,11 @@ struct Offers {
 }
 
 /// The oldest message of a group, the first to go first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     out: u64,
     pass: u64,
     seq: Seq,
-    key: Arc<str>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -185,98 +191,96 @@ impl Groups {
     /// What went before now is not known: no group has a token.
     pub(crate) fn start_again(&mut self, now: Time) {
         self.born = Some(now);
-        let all = self.take_all();
-        self.put_all(all, |bucket| *bucket = None);
+        self.set_buckets(|bucket| *bucket = None);
     }
 
     /// Other terms from now on.
     pub(crate) fn set_terms(&mut self, terms: Terms) {
-        let all = self.take_all();
         self.terms = terms;
-        self.put_all(all, |bucket| match (bucket.as_mut(), terms.rate) {
+        self.set_buckets(|bucket| match (bucket.as_mut(), terms.rate) {
             (Some(bucket), Some(rate)) => bucket.change(rate),
             _ => *bucket = None,
         });
     }
 
-    fn take_all(&mut self) -> Vec<(Arc<str>, Group)> {
+    /// Every group stands anew, with a new bucket where it is left without.
+    fn set_buckets(&mut self, change: impl Fn(&mut Option<Bucket>)) {
+        self.lanes.iter_mut().for_each(|offers| offers.turns.clear());
+        self.wakes.clear();
         let keys: Vec<Arc<str>> = self.groups.keys().cloned().collect();
-        keys.iter().map(|key| self.take(key)).collect()
-    }
-
-    fn put_all(&mut self, all: Vec<(Arc<str>, Group)>, change: impl Fn(&mut Option<Bucket>)) {
-        for (key, mut group) in all {
+        for key in keys {
+            let new = self.new_bucket(&key);
+            let group = self.groups.get_mut(&key).expect("it was just there");
             change(&mut group.bucket);
-            group.bucket = group.bucket.or_else(|| self.bucket(&key));
-            self.put(key, group);
+            group.bucket = group.bucket.take().or(new);
+            group.wake = None;
+            offer(self.terms, &mut self.lanes, &key, group, true);
+            self.settle_down(&key);
         }
     }
 
     /// Changes a group, so that it stands where what it is says.
     fn change(&mut self, key: Option<&str>, change: impl FnOnce(&mut Group)) {
-        let (key, mut group) = self.take(key.unwrap_or(""));
-        let was_held_back = self.holds_back(&key, &group);
-        change(&mut group);
+        let key = key.unwrap_or("");
+        if !self.groups.contains_key(key) {
+            let group = Group { bucket: self.new_bucket(key), ..Group::default() };
+            self.groups.insert(Arc::from(key), group);
+        }
+        let (terms, lanes) = (self.terms, &mut self.lanes);
+        let group = self.groups.get_mut(key).expect("it was there, or was put there");
+        let was_held_back = terms.hold_back(key, group);
+        offer(terms, lanes, key, group, false);
+        change(group);
         if was_held_back {
             // It is not made up for.
             for (lane, waiting) in &mut group.waiting {
-                waiting.pass = waiting.pass.max(self.lanes[usize::from(*lane)].pass);
+                waiting.pass = waiting.pass.max(lanes[usize::from(*lane)].pass);
             }
         }
-        self.put(key, group);
+        offer(terms, lanes, key, group, true);
+        self.settle_down(key);
     }
 
-    /// Takes a group out, or one that is new.
-    fn take(&mut self, key: &str) -> (Arc<str>, Group) {
-        let Some((key, mut group)) = self.groups.remove_entry(key) else {
-            return (Arc::from(key), Group { bucket: self.bucket(key), ..Group::default() });
-        };
-        self.offer(&key, &group, false);
-        if let Some(wake) = group.wake.take() {
-            self.wakes.remove(&(wake, Arc::clone(&key)));
+    /// A group that was changed is woken when it says, and goes when it says nothing any more.
+    fn settle_down(&mut self, key: &str) {
+        let (name, group) = self.groups.get_key_value(key).expect("it was just changed");
+        let wake = group.bucket.as_ref().and_then(|bucket| bucket.next().or_else(|| bucket.full_at()));
+        let is_over = group.out == 0 && group.waiting.is_empty() && wake.is_none();
+        if wake != group.wake {
+            let (name, before) = (Arc::clone(name), group.wake);
+            if let Some(before) = before {
+                self.wakes.remove(&(before, Arc::clone(&name)));
+            }
+            if let Some(wake) = wake {
+                self.wakes.insert((wake, name));
+            }
+            self.groups.get_mut(key).expect("it was just changed").wake = wake;
         }
-        (key, group)
-    }
-
-    /// Undoes [`Groups::take`]. Nothing is left of a group that says nothing.
-    fn put(&mut self, key: Arc<str>, mut group: Group) {
-        self.offer(&key, &group, true);
-        group.wake = group.bucket.as_ref().and_then(|bucket| bucket.next().or_else(|| bucket.full_at()));
-        if let Some(wake) = group.wake {
-            self.wakes.insert((wake, Arc::clone(&key)));
-        }
-        if group.out > 0 || !group.waiting.is_empty() || group.wake.is_some() {
-            self.groups.insert(key, group);
+        if is_over {
+            self.groups.remove(key);
         }
     }
 
     /// The bucket of a group of which nothing is known.
-    fn bucket(&self, key: &str) -> Option<Bucket> {
+    fn new_bucket(&self, key: &str) -> Option<Bucket> {
         let rate = self.terms.rate.filter(|_| !key.is_empty())?;
         Some(self.born.map_or_else(|| Bucket::full(rate), |born| Bucket::empty(rate, born)))
     }
+}
 
-    /// Puts the oldest messages of a group where they may be picked, or takes them away.
-    fn offer(&mut self, key: &Arc<str>, group: &Group, is_on: bool) {
-        if self.holds_back(key, group) {
-            return;
-        }
-        for (lane, waiting) in &group.waiting {
-            let Some(seq) = waiting.seqs.first().copied() else { continue };
-            let (out, pass) = if self.terms.takes_turns { (group.out, waiting.pass) } else { (0, 0) };
-            let turn = Turn { out, pass, seq, key: Arc::clone(key) };
-            let turns = &mut self.lanes[usize::from(*lane)].turns;
-            if is_on {
-                turns.insert(turn);
-            } else {
-                turns.remove(&turn);
-            }
-        }
+/// Puts the oldest messages of a group where they may be picked, or takes them away.
+fn offer(terms: Terms, lanes: &mut [Offers], key: &str, group: &Group, is_on: bool) {
+    if terms.hold_back(key, group) {
+        return;
     }
-
-    fn holds_back(&self, key: &str, group: &Group) -> bool {
-        let is_full = self.terms.limit > 0 && group.out >= u64::from(self.terms.limit);
-        let is_early = group.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
-        !key.is_empty() && (is_full || is_early)
+    for (lane, waiting) in &group.waiting {
+        let Some(seq) = waiting.seqs.first().copied() else { continue };
+        let (out, pass) = if terms.takes_turns { (group.out, waiting.pass) } else { (0, 0) };
+        let (turn, turns) = (Turn { out, pass, seq }, &mut lanes[usize::from(*lane)].turns);
+        if is_on {
+            turns.insert(turn);
+        } else {
+            turns.remove(&turn);
+        }
     }
 }
