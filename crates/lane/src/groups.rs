@@ -8,6 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::quality::FixedState;
+use hashbrown::HashMap;
+
 use crate::ids::{Seq, Time};
 use crate::rate::{Bucket, RateLimit};
 use crate::settings::Settings;
@@ -41,7 +44,8 @@ impl Terms {
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     terms: Terms,
-    groups: BTreeMap<Arc<str>, Group>,
+    /// By their keys, in no order that anything depends on.
+    groups: HashMap<Arc<str>, Group, FixedState>,
     /// By the index of a lane.
     lanes: Vec<Offers>,
     /// When a group has a token, or its bucket is full.
@@ -85,8 +89,10 @@ struct Waiting {
 }
 
 impl Groups {
-    pub(crate) fn new(terms: Terms) -> Self {
-        Self { terms, groups: BTreeMap::new(), lanes: Vec::new(), wakes: BTreeSet::new(), born: None }
+    /// The seed keeps keys from being chosen that collide.
+    pub(crate) fn new(terms: Terms, seed: u64) -> Self {
+        let groups = HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { terms, groups, lanes: Vec::new(), wakes: BTreeSet::new(), born: None }
     }
 
     /// The message of a lane that goes first, if any may go.

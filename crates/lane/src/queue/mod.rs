@@ -152,7 +152,7 @@ impl Queue {
             lanes: Lanes::new(&settings),
             picker: Picker::new(&settings.picker),
             roster,
-            groups: Terms::of(&settings).map(|terms| Box::new(Groups::new(terms))),
+            groups: Terms::of(&settings).map(|terms| Box::new(Groups::new(terms, seed))),
             bucket: settings.rate_limit.map(Bucket::full),
             by_seq: SeqIndex::default(),
             by_id: TextIndex::new(seed, |entries, slot| {

@@ -149,7 +149,7 @@ impl Queue {
             (Some(_), None) => self.groups = None,
             (None, None) => {}
             (None, Some(terms)) => {
-                let mut groups = Box::new(Groups::new(terms));
+                let mut groups = Box::new(Groups::new(terms, self.seed));
                 for slot in self.by_seq.from(Seq(0)) {
                     let Entry { message, lane, spilling, .. } = &mut self.entries[slot];
                     // What is on its way out of memory stays.
