@@ -3,6 +3,9 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 
@@ -40,7 +43,7 @@ fn out(url: &str) -> u64 {
 }
 
 /// The same store and the same port once more.
-fn again(broker: Broker, story_dir: &std::path::Path) -> Broker {
+fn again(broker: Broker, story_dir: &Path) -> Broker {
     let address = broker.url.strip_prefix("http://").expect("a url").to_owned();
     broker.kill();
     Broker::start_with(&story_dir.join("data"), &["--http", &address])
@@ -222,6 +225,13 @@ fn await_ends(worker: &mut Worker, count: usize) {
     }
 }
 
+/// What `sha256sum` prints of a file that it reads from standard input.
+fn sha256sum(file: &Path) -> String {
+    let file = File::open(file).expect("it was written");
+    let output = Command::new("sha256sum").stdin(file).output().expect("it runs");
+    String::from_utf8(output.stdout).expect("text")
+}
+
 /// Each ended once, as it must; none began before a more urgent one that waited all the time; never were too many running.
 fn judge(story: &Story) {
     let url = &story.broker.url;
@@ -240,6 +250,7 @@ fn judge(story: &Story) {
     let left = fullness(url);
     assert_eq!((&left["queue_depth"], &left["active_count"]), (&json!(0), &json!(0)), "{left}");
 
+    let sums: Vec<String> = (0..7).map(|at| sha256sum(&story.path(&format!("file{at}")))).collect();
     let mut waited: Vec<(usize, usize, &str)> = Vec::new();
     let mut running: Vec<(&str, i32)> = Vec::new();
     for at in 0..2_000 {
@@ -256,6 +267,7 @@ fn judge(story: &Story) {
             (Some(expected.0), &expected.1),
             "{id}: {record}"
         );
+        assert!(kind != "counts" || record["output"] == *sums[at % 7], "{id}: {record}");
         let attempts = record["attempts"].as_u64().expect("a number");
         assert!(kind != "fails" || attempts == ATTEMPTS, "{id}: {record}");
         let times = |name: &str| record[name].as_str().expect("a time");

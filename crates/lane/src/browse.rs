@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Bound;
 
 use crate::broker::Broker;
 use crate::entries::Slot;
-use crate::ids::{Place, Seq, Time, VhostId};
+use crate::ids::{Place, QueueId, Seq, Time, VhostId};
 use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
 use crate::priority::Priority;
@@ -293,6 +294,73 @@ impl Message {
 }
 
 impl Broker {
+    /// Queues of a virtual host as they are now, by name: those after a name, which need not be one of a queue.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchVhost`].
+    pub fn views(
+        &self,
+        now: Time,
+        vhost: VhostId,
+        after: Option<&str>,
+    ) -> Result<impl Iterator<Item = QueueView> + '_, Refusal> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let queues = self.vhosts.get(vhost)?.queues.range::<str, _>((from, Bound::Unbounded));
+        Ok(queues.map(move |(_, id)| self.queue_ref(*id).view(now)))
+    }
+
+    /// Every queue as it is now, by virtual host and name.
+    pub fn all_views(&self, now: Time) -> impl Iterator<Item = QueueView> + '_ {
+        self.vhosts.queues().map(move |id| self.queue_ref(id).view(now))
+    }
+
+    /// A queue as it is now.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn view(&self, now: Time, vhost: VhostId, name: &str) -> Result<QueueView, Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).view(now))
+    }
+
+    /// A page of the messages of a queue that `accept` takes, and where to go on.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn browse(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        query: &Query,
+        accept: &mut dyn FnMut(Place) -> bool,
+    ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, &*self.backlog, accept))
+    }
+
+    /// One message by its id, with its position and its position among its own priority.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`]; [`Refusal::NoSuchMessage`].
+    pub fn message(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        id: &str,
+    ) -> Result<(MessageView, Option<u64>, Option<u64>), Refusal> {
+        let queue = self.queue_ref(self.id_of(vhost, name)?);
+        let seq = queue.find(id)?;
+        let (lane, message) = queue.look(seq).expect("what is found is there");
+        let (position, in_priority) = queue.position(lane, &message, usize::MAX);
+        Ok((queue.view_message(lane, &message), position, in_priority))
+    }
+
+    /// One message by its sequence.
+    #[must_use]
+    pub fn message_at(&self, id: QueueId, seq: Seq) -> Option<MessageView> {
+        let queue = self.queues.get(&id)?;
+        let (lane, message) = queue.look(seq)?;
+        Some(queue.view_message(lane, &message))
+    }
+
     /// How many messages of a queue a query takes in all, wherever its page begins and ends; without `accept`, all that match. By
     /// status and by priority gauges tell, else the queue is walked.
     ///

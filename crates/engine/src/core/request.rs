@@ -1,0 +1,207 @@
+//! What the engine is asked, and what it answers.
+
+use std::sync::Arc;
+
+use overtake_lane::{
+    Asker, Binding, Command, ConsumerId, ExchangeView, Get, Given, Outcome, PolicyKind, QueueId, QueueView,
+    Receipt, Refusal, Reply, VhostId, VhostView,
+};
+
+use crate::api::{
+    Browse, BrowsedMessage, ConsumeRequest, Declared, Got, LeaseRequest, LeasedMessage, Metadata,
+    NamedPolicies, NewMessage, Page, PublishedCopy, QueuePage, Select,
+};
+
+/// One thing asked of the engine.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// A request as somebody asks it; without it, by nobody in particular, in `/`.
+    By {
+        /// Who, and where.
+        asker: Asker,
+        /// What.
+        request: Box<Request>,
+    },
+    /// A command that needs nothing of the engine: neither content nor a consumer.
+    Do(Command),
+    /// Publishes and settles, all or none.
+    Publish {
+        /// In this order.
+        messages: Vec<NewMessage>,
+        /// Then these.
+        settlements: Vec<(Receipt, Outcome)>,
+    },
+    /// Publishes one message, and is told no more of it than [`Answer::Count`]: in so many queues it is now.
+    PublishOne(NewMessage),
+    /// Leases once. Answered when there is something or the wait is over.
+    Lease {
+        /// A new number for this request.
+        consumer: ConsumerId,
+        /// What for.
+        lease: LeaseRequest,
+    },
+    /// Leases one message, now or not at all.
+    Get(Get),
+    /// The one who asked for this lease is gone. If it still waits it is answered, with nothing.
+    GiveUp {
+        /// The number of the request.
+        consumer: ConsumerId,
+    },
+    /// Starts a consumer that stays. Answered before its first message. One that shares a window does so by its session.
+    Consume {
+        /// A new number for it.
+        consumer: ConsumerId,
+        /// What for.
+        consume: ConsumeRequest,
+    },
+    /// Says how many messages the consumers that share a window of this session hold together.
+    SetWindow {
+        /// Its number.
+        number: u32,
+        /// At most so many; 0: no limit.
+        size: u32,
+    },
+    /// Gives messages another priority.
+    Reprioritise {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+        /// The new one.
+        priority: Given,
+    },
+    /// Removes messages.
+    Remove {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+    },
+    /// Takes messages back, and asks back those that somebody works on.
+    CancelMessages {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+    },
+    /// Puts dead letters back.
+    Replay {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        select: Select,
+        /// Another priority.
+        promote: Option<Given>,
+    },
+    /// Shows every virtual host, by name.
+    Vhosts,
+    /// Shows one virtual host.
+    Vhost(Arc<str>),
+    /// Shows queues, by name.
+    Queues {
+        /// Those after this name.
+        after: Option<Arc<str>>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Shows one queue.
+    Queue(Arc<str>),
+    /// Tells the names of queues.
+    QueueNames(Vec<QueueId>),
+    /// Shows every exchange.
+    Exchanges,
+    /// Shows one exchange.
+    Exchange(Arc<str>),
+    /// Shows the bindings of an exchange.
+    Bindings(Arc<str>),
+    /// Shows all metadata, by key.
+    Metadata,
+    /// Shows the policies of a kind of the virtual host, by name.
+    Policies(PolicyKind),
+    /// Shows messages.
+    Browse {
+        /// The queue.
+        queue: Arc<str>,
+        /// Which messages.
+        browse: Browse,
+    },
+    /// Shows one message.
+    Message {
+        /// The queue.
+        queue: Arc<str>,
+        /// Its id.
+        id: String,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// A queue is declared.
+    Declared(Declared),
+    /// A virtual host is declared.
+    VhostDeclared(VhostId),
+    /// Virtual hosts.
+    Vhosts(Vec<VhostView>),
+    /// A virtual host.
+    Vhost(Box<VhostView>),
+    /// Messages are published.
+    Copies(Vec<PublishedCopy>),
+    /// Messages are leased.
+    Leased(Vec<LeasedMessage>),
+    /// A message is leased, or there was none.
+    Got(Option<Box<Got>>),
+    /// One result per receipt.
+    Each(Vec<Result<(), Refusal>>),
+    /// So many messages.
+    Count(u64),
+    /// Queues.
+    Queues(QueuePage),
+    /// A queue.
+    Queue(Box<QueueView>),
+    /// The name of each queue that is there.
+    QueueNames(Vec<Option<Arc<str>>>),
+    /// Exchanges.
+    Exchanges(Vec<ExchangeView>),
+    /// An exchange.
+    Exchange(Box<ExchangeView>),
+    /// The bindings of an exchange.
+    Bindings(Vec<Binding>),
+    /// All metadata, by key.
+    Metadata(Metadata),
+    /// Policies, by name.
+    Policies(NamedPolicies),
+    /// A page.
+    Page(Page),
+    /// A message.
+    Message(Box<BrowsedMessage>),
+}
+
+impl Answer {
+    /// What was leased with it.
+    pub(crate) fn leased(&self) -> impl Iterator<Item = Receipt> + '_ {
+        let messages = match self {
+            Self::Leased(messages) => &messages[..],
+            Self::Got(Some(got)) => std::slice::from_ref(&got.message),
+            _ => &[],
+        };
+        messages.iter().map(|message| message.receipt)
+    }
+}
+
+/// What a command of the broker answers.
+pub(super) fn answer_of(reply: Reply) -> Answer {
+    match reply {
+        Reply::Done => Answer::Done,
+        Reply::VhostDeclared(vhost) => Answer::VhostDeclared(vhost),
+        Reply::Declared { made, ready, consumers, .. } => {
+            Answer::Declared(Declared { made, ready, consumers })
+        }
+        Reply::Each(results) => Answer::Each(results.into_vec()),
+        Reply::Count(count) => Answer::Count(count),
+        Reply::Got(_) => unreachable!("a get is answered where its message is"),
+        Reply::Published(_) => unreachable!("publishes are answered where their ids are known"),
+    }
+}
