@@ -4,6 +4,7 @@
 //! `fdatasync`, every settlement is answered after its own; but for the acknowledgements of a session, which are not.
 
 mod session;
+mod traces;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -29,7 +30,7 @@ struct Shape {
     calls: usize,
 }
 
-/// `--only=calls` or `--only=session` measures one of both.
+/// `--only=calls`, `--only=session` or `--only=traces` measures one of these.
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a directory for the store");
@@ -49,6 +50,9 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
     }
     if plan.wants("session") {
         rows.extend(runtime.block_on(session::run(&dir.path().join("session"), plan)));
+    }
+    if plan.wants("traces") {
+        rows.extend(runtime.block_on(traces::run(dir.path(), plan)));
     }
     rows
 }
@@ -117,12 +121,7 @@ async fn drain(engine: &Arc<LocalEngine>, shape: Shape) {
         let engine = Arc::clone(engine);
         open.spawn(async move {
             loop {
-                let lease = LeaseRequest {
-                    queue: QUEUE.into(),
-                    max: shape.batch as u32,
-                    wait_ms: 0,
-                    visibility_ms: None,
-                };
+                let lease = LeaseRequest::new(QUEUE.into(), shape.batch as u32);
                 let messages = engine.lease(lease).await.expect("a lease");
                 if messages.is_empty() {
                     return;

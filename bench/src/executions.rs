@@ -102,7 +102,7 @@ async fn fill(engine: &LocalEngine, messages: usize) {
 }
 
 fn one(wait_ms: u64) -> LeaseRequest {
-    LeaseRequest { queue: QUEUE.into(), max: 1, wait_ms, visibility_ms: None }
+    LeaseRequest { wait_ms, ..LeaseRequest::new(QUEUE.into(), 1) }
 }
 
 /// Messages per second until nothing is left.

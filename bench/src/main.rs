@@ -18,6 +18,7 @@ mod options;
 mod proc;
 mod reference;
 mod report;
+mod scrape;
 mod spread;
 
 use std::process::ExitCode;
@@ -59,7 +60,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 7] = [
+const BENCHES: [(&str, &str, Bench); 8] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
@@ -71,6 +72,7 @@ const BENCHES: [(&str, &str, Bench); 7] = [
         "in this process, 64-byte bodies, five levels, every answer after its fdatasync",
         |plan| Report::Rows(executions::run(plan)),
     ),
+    ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),

@@ -40,6 +40,18 @@ pub(crate) fn node() -> Result<Option<String>> {
     })
 }
 
+/// A Chromium, for the page.
+pub(crate) fn chromium() -> Result<Option<String>> {
+    debian("no Chromium", &["chromium"], || works("chromium", &["--version"]))
+}
+
+/// Prometheus and its tool, for the tests of what is deployed beside a broker.
+pub(crate) fn prometheus() -> Result<Option<String>> {
+    debian("no Prometheus", &["prometheus"], || {
+        works("prometheus", &["--version"]) && works("promtool", &["--version"])
+    })
+}
+
 /// Debian's packages, fetched where they are missing and we are root; `Ok(Some(why))` where we are not.
 fn debian(missing: &str, packages: &[&str], is_there: impl Fn() -> bool) -> Result<Option<String>> {
     if is_there() {

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use crate::needs;
 use crate::report::Done;
 use crate::shell::{cargo, run_hearing, works};
 use crate::test::Run;
@@ -13,6 +14,10 @@ const LONG_CASES: &str = "4096";
 
 /// Every test of every crate.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    // A test that wants it says that it is skipped; in CI it fails.
+    if let Some(why) = needs::prometheus()? {
+        println!("some tests are skipped: {why}");
+    }
     let everything = ["--workspace", "--all-features"];
     let mut command = if works("cargo", &["nextest", "--version"]) {
         let profile = if std::env::var_os("CI").is_some() { "ci" } else { "default" };

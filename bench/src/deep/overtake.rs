@@ -72,7 +72,7 @@ impl MinimalQueue for Overtake {
 
     fn lease_batch(&mut self, max: usize) -> Vec<Leased<Receipt>> {
         let queue = Arc::clone(&self.queue);
-        let lease = LeaseRequest { queue, max: max as u32, wait_ms: 0, visibility_ms: None };
+        let lease = LeaseRequest::new(queue, max as u32);
         let messages = self.runtime.block_on(self.engine.lease(lease)).expect("a lease is answered");
         let leased = messages.into_iter().map(|message| Leased {
             ticket: message.receipt,

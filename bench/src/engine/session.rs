@@ -10,6 +10,7 @@ use overtake_engine::{
     Ask, ConsumeRequest, Content, Engine, Event, LocalEngine, NewMessage, Session, Target,
 };
 use overtake_lane::{Command, Given, Outcome, Receipt, Settings};
+use overtake_properties::Properties;
 
 use super::{BODY_LEN, QUEUE};
 use crate::Plan;
@@ -28,7 +29,7 @@ pub(super) async fn run(dir: &Path, plan: Plan) -> Vec<Row> {
     for window in [100, 1] {
         let count = if window == 1 { messages / 10 } else { messages };
         let start = Instant::now();
-        publish(engine.session(), count).await;
+        publish(engine.session(), count, &Properties::default()).await;
         let what = format!("session: publish, durable: 1 by 1, {UNCONFIRMED} unconfirmed");
         rows.push(Row::new(what, "messages", count, start.elapsed()));
         let start = Instant::now();
@@ -42,7 +43,8 @@ pub(super) async fn run(dir: &Path, plan: Plan) -> Vec<Row> {
     rows
 }
 
-async fn publish(mut session: Session, messages: usize) {
+/// All with the same properties.
+pub(super) async fn publish(mut session: Session, messages: usize, properties: &Properties) {
     let mut dice = Dice::new();
     let body = Bytes::from(vec![7_u8; BODY_LEN]);
     let queue: Arc<str> = Arc::from(QUEUE);
@@ -54,7 +56,7 @@ async fn publish(mut session: Session, messages: usize) {
             request: Request::PublishOne(NewMessage {
                 to: Target::Queue(Arc::clone(&queue)),
                 priority: Given::Number(dice.roll(10) as i64),
-                content: Content { body: body.clone(), ..Content::default() },
+                content: Content { body: body.clone(), properties: properties.clone(), ..Content::default() },
                 ..NewMessage::default()
             }),
         };
@@ -80,7 +82,7 @@ fn confirms(events: Vec<Event>, next: usize) -> usize {
     events.len()
 }
 
-async fn consume(mut session: Session, window: u32, messages: usize) {
+pub(super) async fn consume(mut session: Session, window: u32, messages: usize) {
     let consume = ConsumeRequest { window: Some(window), ..ConsumeRequest::new(QUEUE.into()) };
     let request = Request::Consume { consumer: session.asks.next_consumer(), consume };
     session.asks.ask(vec![Ask { token: Some(0), request }]).await;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
-    Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, LeaseRequest,
-    LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage, Refused, Select,
-    Snapshot, Target,
+    Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
+    LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage,
+    Refused, Select, Snapshot, Target,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
@@ -315,10 +315,16 @@ impl Desk {
         Ok(())
     }
 
-    /// Leases. Read.
-    pub async fn lease(&self, lease: LeaseRequest) -> Done<Vec<LeasedMessage>> {
+    /// Leases, for somebody who calls itself so; whose and from where it is seen in the lease is said here. Read.
+    pub async fn lease(&self, lease: LeaseRequest, worker: Option<Arc<str>>) -> Done<Vec<LeasedMessage>> {
         self.must_have(Right::Read, Named::Queue(&lease.queue))?;
-        Ok(self.engine.lease(lease).await?)
+        let holder = Some(Arc::new(self.holder(worker)));
+        Ok(self.engine.lease(LeaseRequest { holder, ..lease }).await?)
+    }
+
+    fn holder(&self, worker: Option<Arc<str>>) -> Holder {
+        let address = self.who.from().map(|address| address.to_string().into());
+        Holder { user: Some(Arc::clone(self.who.user())), address, worker, ..Holder::default() }
     }
 
     /// Settles leases of a queue; that they are of it was seen before. Read.
@@ -353,6 +359,18 @@ impl Desk {
     ) -> Done<Vec<Result<(), Refusal>>> {
         self.must_have(Right::Read, Named::Queue(queue))?;
         Ok(self.engine.extend(receipts, visibility_ms).await?)
+    }
+
+    /// Lengthens one lease of a queue and says how far the work is; that it is of it was seen before. Read.
+    pub async fn progress(
+        &self,
+        queue: &str,
+        receipt: Receipt,
+        visibility_ms: u64,
+        output: Arc<str>,
+    ) -> Done<Result<(), Refusal>> {
+        self.must_have(Right::Read, Named::Queue(queue))?;
+        Ok(self.engine.progress(receipt, visibility_ms, output).await?)
     }
 
     // ---- messages that wait ----

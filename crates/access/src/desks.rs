@@ -1,12 +1,17 @@
 //! From what a request shows to the desk of whoever sends it.
+//!
+//! A browser shows a cookie by itself, also for what a page of somebody else made it send. So a cookie counts only for requests that
+//! change nothing, or that carry the header [`PAGE_HEADER`], which no other origin's page can send: a browser asks first
+//! (CORS), and is not answered. The cookie itself is `SameSite=Strict` and out of the reach of scripts.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use overtake_engine::{Engine, Failure, Health};
-use overtake_lane::{QueueView, VhostView};
+use http::{HeaderMap, HeaderValue, Method, header};
+use overtake_engine::{Engine, Health};
+use overtake_lane::VhostView;
 
 use crate::desk::{Desk, NotDone};
 use crate::gate::{DEFAULT_VHOST, Gate, LoginRefused};
@@ -19,13 +24,26 @@ use crate::right::Tag;
 pub struct Peer {
     address: IpAddr,
     certificate: Option<Arc<str>>,
+    secure: bool,
 }
 
 impl Peer {
     /// Somebody at this address.
     #[must_use]
     pub const fn at(address: IpAddr) -> Self {
-        Self { address, certificate: None }
+        Self { address, certificate: None, secure: false }
+    }
+
+    /// The connection is under TLS.
+    #[must_use]
+    pub fn under_tls(self) -> Self {
+        Self { secure: true, ..self }
+    }
+
+    /// Whether the connection is under TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.secure
     }
 
     /// It showed a certificate with this common name, which was checked.
@@ -40,14 +58,16 @@ impl Peer {
         self.address
     }
 
-    /// What a request with this header `Authorization` shows of who sends it: without one, the certificate of its connection.
-    /// `None` when there is nothing to be read.
+    /// What a request shows of who sends it: the header `Authorization`; without one the cookie of a web session, where it counts; else
+    /// the certificate of its connection. `None` when there is nothing to be read.
     #[must_use]
-    pub fn shows(&self, authorization: Option<&[u8]>) -> Option<Credentials> {
-        match authorization {
-            Some(header) => Credentials::read(std::str::from_utf8(header).ok()?),
-            None => self.certificate.clone().map(Credentials::Certificate),
+    pub fn shows(&self, method: &Method, headers: &HeaderMap) -> Option<Credentials> {
+        if let Some(header) = headers.get(header::AUTHORIZATION) {
+            return Credentials::read(std::str::from_utf8(header.as_bytes()).ok()?);
         }
+        let counts = method.is_safe() || is_of_the_page(headers);
+        let session = web_session(headers).filter(|_| counts).map(Credentials::WebSession);
+        session.or_else(|| self.certificate.clone().map(Credentials::Certificate))
     }
 }
 
@@ -70,6 +90,8 @@ pub enum Credentials {
     },
     /// A token.
     Bearer(String),
+    /// The cookie of a web session ([`web_session_cookie`]).
+    WebSession(String),
     /// The common name of a certificate that was checked.
     Certificate(Arc<str>),
 }
@@ -88,6 +110,37 @@ impl Credentials {
         let (user, password) = pair.split_once(':')?;
         Some(Self::Basic { user: user.to_owned(), password: password.to_owned() })
     }
+}
+
+/// What the broker's own page sends with each request. Any value counts.
+pub const PAGE_HEADER: &str = "overtake-page";
+
+/// Whether a request says that the broker's own page sends it.
+#[must_use]
+pub fn is_of_the_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(PAGE_HEADER)
+}
+
+/// The name of the cookie of web sessions, for a request with these headers. Cookies do not tell ports apart (RFC 6265, 8.5), so the
+/// port is part of it: brokers on one machine do not log each other's people out.
+#[must_use]
+pub fn web_session_cookie(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+    let port = host.rsplit(|byte| *byte == b':').next().and_then(|port| std::str::from_utf8(port).ok());
+    match port.and_then(|port| port.parse::<u16>().ok()) {
+        Some(port) => format!("overtake-session-{port}"),
+        None => "overtake-session".to_owned(),
+    }
+}
+
+/// The web session that a request shows.
+#[must_use]
+pub fn web_session(headers: &HeaderMap) -> Option<String> {
+    let name = web_session_cookie(headers);
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
 }
 
 /// Where desks come from.
@@ -125,6 +178,7 @@ impl Desks {
         match shown {
             Credentials::Basic { user, password } => self.gate.log_in(user, password, from).await,
             Credentials::Bearer(token) => self.gate.log_in_by_token(token, from),
+            Credentials::WebSession(shown) => self.gate.log_in_by_web_session(shown, from),
             Credentials::Certificate(user) => self.gate.log_in_by_certificate(user, from),
         }
     }
@@ -136,24 +190,6 @@ impl Desks {
     pub fn engine(&self, who: &Identity, tag: Tag) -> Result<&Arc<dyn Engine>, Denied> {
         who.must_have(tag)?;
         Ok(&self.engine)
-    }
-
-    /// Every queue, by the name of its virtual host and its own.
-    ///
-    /// # Errors
-    /// [`NotDone`] without the tag `monitoring`.
-    pub async fn every_queue(&self, who: &Identity) -> Result<Vec<(Arc<str>, QueueView)>, NotDone> {
-        who.must_have(Tag::Monitoring)?;
-        let mut all = Vec::new();
-        for vhost in self.engine.vhosts().await? {
-            match self.engine.in_vhost(vhost.vhost).queues(None, usize::MAX).await {
-                Ok(page) => all.extend(page.queues.into_iter().map(|queue| (Arc::clone(&vhost.name), queue))),
-                // It went a moment ago.
-                Err(Failure::Refused(_)) => {}
-                Err(failure) => return Err(failure.into()),
-            }
-        }
-        Ok(all)
     }
 
     /// The virtual hosts that somebody may enter; with the tag `monitoring` all.
@@ -203,16 +239,15 @@ impl Desks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderName;
 
     #[test]
     fn credentials_are_read_from_a_header_or_else_a_certificate() {
         let here = Peer::at(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let certified = here.clone().with_certificate(Some("ann".into()));
-        let show_of = |peer: &Peer, header: Option<&str>| match peer.shows(header.map(str::as_bytes)) {
-            Some(Credentials::Basic { user, password }) => format!("{user} {password}"),
-            Some(Credentials::Bearer(token)) => format!("<{token}>"),
-            Some(Credentials::Certificate(name)) => format!("[{name}]"),
-            None => "-".into(),
+        let show_of = |peer: &Peer, header: Option<&str>| {
+            let headers = header.map(|header| ("authorization", header));
+            shown(peer, &Method::POST, &headers.into_iter().collect::<Vec<_>>())
         };
         let show = |header: &str| show_of(&certified, Some(header));
         let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
@@ -225,5 +260,36 @@ mod tests {
         }
         assert_eq!(show_of(&certified, None), "[ann]", "the header goes before");
         assert_eq!(show_of(&here, None), "-");
+    }
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        let value = |value: &str| HeaderValue::from_str(value).expect("a value");
+        of.iter().map(|(name, text)| (HeaderName::from_static(name), value(text))).collect()
+    }
+
+    fn shown(peer: &Peer, method: &Method, of: &[(&'static str, &str)]) -> String {
+        match peer.shows(method, &headers(of)) {
+            Some(Credentials::Basic { user, password }) => format!("{user} {password}"),
+            Some(Credentials::Bearer(token)) => format!("<{token}>"),
+            Some(Credentials::WebSession(secret)) => format!("({secret})"),
+            Some(Credentials::Certificate(name)) => format!("[{name}]"),
+            None => "-".into(),
+        }
+    }
+
+    #[test]
+    fn a_cookie_counts_where_no_page_of_others_can_have_sent_it() {
+        let here = Peer::at(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let certified = here.clone().with_certificate(Some("ann".into()));
+        let host = ("host", "localhost:15672");
+        let cookie = ("cookie", "a=b; overtake-session-15672=x ; overtake-session=y");
+        assert_eq!(shown(&here, &Method::GET, &[host, cookie]), "(x)");
+        assert_eq!(shown(&here, &Method::GET, &[("host", "broker.example"), cookie]), "(y)");
+        assert_eq!(shown(&here, &Method::GET, &[("host", "[::1]:1"), cookie]), "-", "that of another port");
+        assert_eq!(shown(&here, &Method::POST, &[host, cookie]), "-");
+        assert_eq!(shown(&here, &Method::DELETE, &[host, cookie, (PAGE_HEADER, "1")]), "(x)");
+        assert_eq!(shown(&certified, &Method::POST, &[host, cookie]), "[ann]");
+        assert_eq!(shown(&certified, &Method::GET, &[host, cookie]), "(x)");
+        assert_eq!(shown(&here, &Method::GET, &[host, cookie, ("authorization", "Bearer t")]), "<t>");
     }
 }

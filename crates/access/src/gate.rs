@@ -25,6 +25,7 @@ use crate::known::Known;
 use crate::password::PasswordHash;
 use crate::right::{Permission, Tag};
 use crate::token::{Digested, Scope, Secret, Token};
+use crate::web_session::{Login, WebSessions};
 
 /// Who is there where nobody was made yet, with this name as password; only from this machine.
 pub const GUEST: &str = "guest";
@@ -43,6 +44,7 @@ pub struct Gate {
     comparing: Semaphore,
     known: Known,
     attempts: Attempts,
+    web_sessions: WebSessions,
 }
 
 /// The name or the password is wrong, or the token: it is not said which.
@@ -119,6 +121,7 @@ impl Gate {
             comparing: Semaphore::new(COMPARED_AT_ONCE),
             known: Known::new(random()),
             attempts: Attempts::default(),
+            web_sessions: WebSessions::default(),
         };
         if !has_begun {
             gate.begin().await.map_err(|not| match not {
@@ -222,6 +225,34 @@ impl Gate {
             return Err(LoginRefused);
         }
         Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
+    }
+
+    /// A web session of somebody who has logged in by name and password, or by a token: what the browser is to show from now on.
+    /// It is over after 12 hours without use, after a week, and when the password changes; a restart forgets it.
+    #[must_use]
+    pub fn begin_web_session(&self, who: &Identity) -> Secret {
+        let secret = Secret::of(random());
+        let login = Login { user: Arc::clone(who.user()), token: who.token().cloned() };
+        self.web_sessions.begin(&secret, login, (self.clock)(), &self.roll.now());
+        secret
+    }
+
+    /// Ends a web session, if it is one.
+    pub fn end_web_session(&self, shown: &str) {
+        self.web_sessions.end(shown);
+    }
+
+    /// Somebody with a web session.
+    ///
+    /// # Errors
+    /// [`LoginRefused`].
+    pub fn log_in_by_web_session(&self, shown: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
+        let from = from.to_canonical();
+        let now = (self.clock)();
+        let login = self.web_sessions.find(shown, now, &self.roll.now()).ok_or(LoginRefused)?;
+        let who = Identity::new(login.user, login.token, Some(from), self.roll.clone());
+        let from_elsewhere = **who.user() == *GUEST && !from.is_loopback();
+        if from_elsewhere || !who.is_there(now) { Err(LoginRefused) } else { Ok(who) }
     }
 
     /// A user for whom the broker itself does something that was asked for earlier: whatever rights that one has then count, none where

@@ -184,12 +184,18 @@ impl Identity {
         self.with_user(|user| Some(user.account.limits)).unwrap_or_default()
     }
 
-    /// The tags that count here.
+    /// The tags that count here: those of the user; of a token those that it names and the user's cover.
     #[must_use]
     pub fn tags(&self) -> Vec<String> {
-        let scope = self.scope_tags();
-        let counts = |tag: &&str| scope.as_ref().is_none_or(|scope| scope.iter().any(|has| has == *tag));
-        self.with_user(|user| Some(user.account.tags.iter().filter(counts).map(str::to_owned).collect()))
+        let Some(scope) = self.scope_tags() else {
+            let all = |user: &User| user.account.tags.iter().map(str::to_owned).collect();
+            return self.with_user(|user| Some(all(user))).unwrap_or_default();
+        };
+        let has = |user: &User, tag: &str| {
+            let means = tag.parse::<Tag>().is_ok_and(|tag| user.account.tags.cover(tag));
+            means || user.account.tags.iter().any(|has| has == tag)
+        };
+        self.with_user(|user| Some(scope.into_iter().filter(|tag| has(user, tag)).collect()))
             .unwrap_or_default()
     }
 

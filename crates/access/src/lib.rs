@@ -16,10 +16,11 @@ mod office;
 mod password;
 mod right;
 mod token;
+mod web_session;
 
 pub use audit::{Audit, Deed, REMEMBERED_MAX};
 pub use desk::{Desk, NotDone};
-pub use desks::{Credentials, Desks, Peer};
+pub use desks::{Credentials, Desks, PAGE_HEADER, Peer, is_of_the_page, web_session, web_session_cookie};
 pub use directory::{
     Account, Change, Directory, LABEL_LEN_MAX, TOKENS_MAX, TokenDigest, Unchangeable, Unreadable, User,
     UserLimits,

@@ -181,7 +181,14 @@ async fn a_token_ends_when_it_says_and_only_in_its_virtual_host() {
     );
     let other = gate.log_in_by_token(other.reveal(), HERE).expect("the token is good");
     assert!(other.must_enter("/").is_err());
-    assert!(other.must_have(Tag::Monitoring).is_err(), "guest does not have this tag by name");
+    assert!(other.must_have(Tag::Monitoring).is_ok(), "an administrator may monitor");
+    assert!(other.must_have(Tag::Administrator).is_err(), "the token names no more");
+    make(&gate, "ann", "secret", "management").await;
+    let wide = ["monitoring", "management"].into_iter().collect();
+    let wide = Scope { tags: wide, ..Scope::default() };
+    let of_ann = gate.make_token(&guest, "ann", "", wide, None).await.expect("made").1;
+    let of_ann = gate.log_in_by_token(of_ann.reveal(), HERE).expect("the token is good");
+    assert_eq!(of_ann.tags(), ["management"], "what the user has not the token has not");
 }
 
 #[tokio::test]

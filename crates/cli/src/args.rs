@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, completions, config, consume, definitions, drain, exchange, exec, health, peek, policy,
-    publish, purge, queue, remove, replay, reprioritise, schedule, serve, store, token, user, vhost, work,
+    publish, purge, queue, remove, replay, reprioritise, schedule, serve, store, token, top, user, vhost,
+    watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Consume(consume::ConsumeArgs),
     Work(work::WorkArgs),
     Peek(peek::PeekArgs),
+    Top(top::TopArgs),
+    Watch(watch::WatchArgs),
     Reprioritise(reprioritise::ReprioritiseArgs),
     Remove(remove::RemoveArgs),
     Cancel(cancel::CancelArgs),

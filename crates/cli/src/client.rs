@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::address::{Base, query};
@@ -126,6 +127,12 @@ impl Client {
         self.ask(Method::GET, path, None).await.map(|answer| answer.body)
     }
 
+    /// `GET` of something whose form is known.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let (_, bytes) = self.accepted(self.timeout, Method::GET, path, None).await?;
+        self.parse(&bytes)
+    }
+
     /// `POST`.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.ask(Method::POST, path, Some(body)).await.map(|answer| answer.body)
@@ -180,24 +187,39 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Answer, Failure> {
-        let (status, bytes) = self.exchange(within, method, path, body).await?;
-        if !status.is_success() {
-            let failure = refused(status, &bytes);
-            // Of a 5xx it is not known how far it came, but for a store that is full.
-            let declined = status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE;
-            return Err(if declined { failure.declined() } else { failure });
-        }
-        if bytes.is_empty() {
-            return Ok(Answer { status, body: Value::Null });
-        }
-        let body = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::new(
-                Exit::Error,
-                format!("{} answered something that is no JSON: {error}", self.base.as_str()),
-            )
-            .hint("is there an Overtake broker at this address?")
-        })?;
+        let (status, bytes) = self.accepted(within, method, path, body).await?;
+        let body = if bytes.is_empty() { Value::Null } else { self.parse(&bytes)? };
         Ok(Answer { status, body })
+    }
+
+    /// What the broker answers; a refusal is a failure.
+    async fn accepted(
+        &self,
+        within: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        let (status, bytes) = self.exchange(within, method, path, body).await?;
+        if status.is_success() {
+            return Ok((status, bytes));
+        }
+        let failure = refused(status, &bytes);
+        // Of a 5xx it is not known how far it came, but for a store that is full.
+        let declined = status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE;
+        Err(if declined { failure.declined() } else { failure })
+    }
+
+    fn parse<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, Failure> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            let what = if error.is_data() {
+                "something else than was asked for"
+            } else {
+                "something that is no JSON"
+            };
+            Failure::new(Exit::Error, format!("{} answered {what}: {error}", self.base.as_str()))
+                .hint("is there an Overtake broker at this address?")
+        })
     }
 
     async fn exchange(

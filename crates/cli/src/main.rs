@@ -8,13 +8,19 @@ mod commands;
 mod confirm;
 mod failure;
 mod flags;
+mod gauges;
+mod holder;
 mod login;
 mod out;
 mod selection;
+mod signals;
 mod table;
 mod tls;
+mod top;
+mod watch;
 mod words;
 mod work;
+mod worker_name;
 
 use std::process::ExitCode;
 

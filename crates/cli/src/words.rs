@@ -3,9 +3,18 @@
 use overtake_server::config::{Millis, Value as _};
 use serde_json::{Map, Value};
 
+/// Shortest time between two polls, ms: a broker has other things to do.
+const INTERVAL_MS_MIN: u64 = 200;
+
 /// A duration in milliseconds: `30s`, `5m`; a bare number is milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     Millis::read(text).map(|ms| ms.0)
+}
+
+/// Between two polls, ms.
+pub(crate) fn interval_ms(text: &str) -> Result<u64, String> {
+    let ms = duration_ms(text)?;
+    if ms < INTERVAL_MS_MIN { Err("ask every 200ms or less often".to_owned()) } else { Ok(ms) }
 }
 
 /// `NAME=VALUE`.

@@ -436,7 +436,7 @@ fn a_message_can_fail_be_rejected_and_be_replayed() {
         "#]],
     );
     story.check(
-        &["consume", "q", "--no-ack", "-n", "1"],
+        &["consume", "q", "--no-ack", "-n", "1", "--name", "w"],
         expect![[r#"
         exit 0
         one
@@ -445,10 +445,10 @@ fn a_message_can_fail_be_rejected_and_be_replayed() {
     story.check(
         &["peek", "q", "--status", "leased"],
         expect![[r#"
-        exit 0
-        ID     PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  BODY
-        seq-1  9         9     leased  MOMENT       1      3       one
-    "#]],
+            exit 0
+            ID     PRIORITY  LANE  STATUS  PUBLISHED                 LEASED  BYTES  KEY  HOLDER             BODY
+            seq-1  9         9     leased  MOMENT       1      3       guest w 127.0.0.1  one
+        "#]],
     );
     story.check(
         &["reprioritise", "q", "seq-1", "--to", "1"],

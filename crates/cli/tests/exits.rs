@@ -299,6 +299,15 @@ fn a_configuration_that_can_be_used_is_0() {
             level = "info"                             # default
             format = "text"                            # default
 
+            [telemetry]
+            otlp_endpoint = "off"                      # default
+            otlp_headers = ""                          # default
+            otlp_interval_ms = 60000                   # default
+            traces_sample = 0                          # default
+            trace_url = ""                             # default
+            service_name = "overtake"                  # default
+            resource_attributes = ""                   # default
+
             [server]
             drain_timeout_ms = 10000                   # default
             ports_file = ""                            # default

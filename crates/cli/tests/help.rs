@@ -17,6 +17,8 @@ const COMMANDS: &[&str] = &[
     "consume",
     "work",
     "peek",
+    "top",
+    "watch",
     "reprioritise",
     "remove",
     "cancel",

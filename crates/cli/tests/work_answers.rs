@@ -43,8 +43,9 @@ fn a_lease_is_extended_while_its_program_runs() {
     let go = Fifo::make(dir.path().join("go"));
     let leases = AtomicU32::new(0);
     let fake = Fake::start(move |what, _| if what == "leases" { leased(&leases) } else { ok() });
-    let worker = work(&fake, &["--lease", "1s"], &format!("read x < {}", go.path().display()));
-    assert_eq!(fake.await_asked("leases"), json!({ "max": 1, "wait_ms": 0, "visibility_timeout_ms": 1_000 }));
+    let worker = work(&fake, &["--lease", "1s", "--name", "w"], &format!("read x < {}", go.path().display()));
+    let lease = json!({ "max": 1, "wait_ms": 0, "visibility_timeout_ms": 1_000, "worker": "w" });
+    assert_eq!(fake.await_asked("leases"), lease);
     for _ in 0..3 {
         let extend = json!({ "receipts": ["r"], "visibility_timeout_ms": 1_000 });
         assert_eq!(fake.await_asked("extend"), extend);

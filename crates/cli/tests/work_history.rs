@@ -64,6 +64,51 @@ fn a_program_that_runs_for_too_long_is_ended_and_its_message_is_over() {
     assert_eq!(record(&story, "a")["ending"], "timeout");
 }
 
+#[test]
+fn somebody_may_follow_what_works_and_ask_who_does() {
+    let story = story(json!({}));
+    let go = story.fifo("go");
+    story.publish(json!([{ "id": "a", "body": "" }]));
+    let mut worker = story.work(&["--name", "build-7"], "echo begun; read line < go; echo $line; exit 3");
+    worker.await_line("started  a");
+    let follow = story.broker.command(&["exec", "show", "a", "--queue", "jobs", "--follow"]);
+    let mut follower = Worker::start(follow);
+    follower.await_line("begun");
+    let peeked = story.broker.run(&["peek", "jobs"]).ok();
+    assert!(peeked.contains("HOLDER") && peeked.contains("guest build-7 127.0.0.1"), "{peeked}");
+    let shown = story.broker.run(&["exec", "show", "a", "--queue", "jobs"]).ok();
+    assert!(shown.contains("  holder: guest build-7 127.0.0.1\n"), "{shown}");
+    assert!(shown.ends_with("  output so far:\n    begun\n"), "{shown}");
+    let listed = story.broker.run(&["exec", "list", "--queue", "jobs"]).ok();
+    assert!(listed.contains("guest build-7 127.0.0.1"), "{listed}");
+    go.open();
+    worker.await_line("failed");
+    // It is tried once more, and prints the same.
+    go.open();
+    let followed = follower.end();
+    assert_eq!(followed.code, 1);
+    assert!(
+        followed.stdout.starts_with("begun\n") && followed.stdout.ends_with("go\n"),
+        "{}",
+        followed.stdout
+    );
+    assert!(followed.stderr.contains("a ended as failed: exit 3"), "{}", followed.stderr);
+    end(worker);
+}
+
+#[test]
+fn a_program_is_of_the_trace_of_its_message() {
+    let story = story(json!({}));
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let headers = json!({ "traceparent": parent, "tracestate": "a=1" });
+    story.publish(
+        json!([{ "id": "a", "body": "", "headers": headers }, { "id": "b", "body": "", "priority": 1 }]),
+    );
+    story.work_off(&[], "echo ${TRACEPARENT-none} ${TRACESTATE-none}");
+    assert_eq!(record(&story, "a")["output"], format!("{parent} a=1\n"));
+    assert_eq!(record(&story, "b")["output"], "none none\n");
+}
+
 fn end(worker: Worker) {
     worker.signal(rustix::process::Signal::TERM);
     worker.end();

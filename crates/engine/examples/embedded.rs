@@ -29,7 +29,7 @@ fn report(priority: &str, what: &str) -> NewMessage {
 
 /// Does the most urgent report, if there is one, and says which.
 async fn do_one(engine: &LocalEngine) -> Result<Option<String>> {
-    let lease = LeaseRequest { queue: Arc::from("reports"), max: 1, wait_ms: 0, visibility_ms: None };
+    let lease = LeaseRequest::new(Arc::from("reports"), 1);
     let Some(leased) = engine.lease(lease).await?.pop() else { return Ok(None) };
     let what = String::from_utf8_lossy(&leased.content.body).into_owned();
     // Here the work is done. Had it failed: `Outcome::Nack`; could it never be done: `Outcome::Reject`.

@@ -14,9 +14,11 @@ use overtake_lane::{
 use overtake_properties::Properties;
 
 use crate::consumer::Consumer;
+use crate::holder::{Held, Holder};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
+use crate::work::DiskWork;
 
 /// An answer that is on its way.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
@@ -118,6 +120,14 @@ pub trait Engine: Send + Sync + 'static {
     fn finish(&self, receipt: Receipt, outcome: Outcome, report: Report) -> Pending<Result<(), Refusal>>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
+    /// Lengthens one lease, as [`Engine::extend`], and says what the work on it has printed so far, or the end of that. It is seen
+    /// ([`Held::progress`]) until it is said anew or the lease ends; it is not durable.
+    fn progress(
+        &self,
+        receipt: Receipt,
+        visibility_ms: u64,
+        output: Arc<str>,
+    ) -> Pending<Result<(), Refusal>>;
 
     /// A client that asks without waiting, and hears what comes of it in order: for many messages over one connection. It is
     /// somebody connected, as [`Engine::connect`] makes one; of one who is connected already it is a part, and only what it
@@ -356,6 +366,16 @@ pub struct LeaseRequest {
     pub wait_ms: u64,
     /// How long the leases last, ms; `None`: as the queue says; 0: no end by itself.
     pub visibility_ms: Option<u64>,
+    /// Who asks, for people to see.
+    pub holder: Option<Arc<Holder>>,
+}
+
+impl LeaseRequest {
+    /// At most so many messages of a queue, now, for as long as the queue says.
+    #[must_use]
+    pub fn new(queue: Arc<str>, max: u32) -> Self {
+        Self { queue, max, wait_ms: 0, visibility_ms: None, holder: None }
+    }
 }
 
 /// A message, lent.
@@ -402,13 +422,24 @@ pub struct ConsumeRequest {
     pub exclusive: bool,
     /// Messages are settled as they are given. Then its window is how many wait to be read at most.
     pub no_ack: bool,
+    /// Who consumes, for people to see.
+    pub holder: Option<Arc<Holder>>,
 }
 
 impl ConsumeRequest {
     /// A consumer with the window that the queue gives.
     #[must_use]
     pub fn new(queue: Arc<str>) -> Self {
-        Self { queue, window: None, urgent: None, priority: 0, shared: None, exclusive: false, no_ack: false }
+        Self {
+            queue,
+            window: None,
+            urgent: None,
+            priority: 0,
+            shared: None,
+            exclusive: false,
+            no_ack: false,
+            holder: None,
+        }
     }
 }
 
@@ -476,6 +507,8 @@ pub struct BrowsedMessage {
     pub message: MessageView,
     /// What it says.
     pub content: Arc<Content>,
+    /// What is known of its lease, if it is leased.
+    pub held: Option<Held>,
     /// Messages ahead of it; only when asked for one message.
     pub position: Option<u64>,
     /// Messages ahead of it in its own lane; only when asked for one message.
@@ -516,8 +549,8 @@ pub struct Health {
     pub journal_bytes: u64,
     /// Where messages are.
     pub memory: MemoryHealth,
-    /// Syncs since it was opened.
-    pub syncs: u64,
+    /// What its store has done.
+    pub work: DiskWork,
     /// Records waiting to be durable.
     pub unsynced: u64,
 }

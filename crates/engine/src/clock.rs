@@ -9,6 +9,10 @@ use overtake_lane::Time;
 pub trait Clock: Send + Sync + 'static {
     /// Now.
     fn now(&self) -> Time;
+    /// The same in ns since 1970, as fine as it is known: for what people look at, since nothing is decided by it.
+    fn nanos(&self) -> u64 {
+        self.now().0.saturating_mul(1_000_000)
+    }
     /// How long until then; `None`: until woken.
     fn until(&self, when: Time) -> Option<Duration>;
     /// Calls this whenever the time jumps, so that whoever sleeps looks again.
@@ -20,6 +24,11 @@ pub trait Clock: Send + Sync + 'static {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    fn nanos(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     fn now(&self) -> Time {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

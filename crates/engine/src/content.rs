@@ -59,6 +59,32 @@ impl Content {
         self.properties.view().user_id().and_then(Short::text)
     }
 
+    /// The other properties of AMQP (1.8.1) that it has, by their names, as text: what no text is, with what cannot be read replaced.
+    #[must_use]
+    pub fn properties(&self) -> Vec<(&'static str, String)> {
+        let of = self.properties.view();
+        let text = |name, short: Option<Short<'_>>| {
+            short.map(|short| (name, String::from_utf8_lossy(short.as_bytes()).into_owned()))
+        };
+        let delivery_mode = of.delivery_mode().map(|mode| match mode {
+            2 => "persistent".to_owned(),
+            1 => "transient".to_owned(),
+            other => other.to_string(),
+        });
+        let all = [
+            text("content_encoding", of.content_encoding()),
+            delivery_mode.map(|mode| ("delivery_mode", mode)),
+            text("correlation_id", of.correlation_id()),
+            text("reply_to", of.reply_to()),
+            text("message_id", of.message_id()),
+            of.timestamp().map(|seconds| ("timestamp", seconds.to_string())),
+            text("type", of.kind()),
+            text("app_id", of.app_id()),
+            text("cluster_id", of.cluster_id()),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// Bytes that count against limits: properties and the body.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -123,6 +149,26 @@ impl Marks for Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_properties_are_told_as_text() {
+        let short = |text: &'static str| Some(Short::from(ShortText::cut(text)));
+        let fields = Fields {
+            content_type: short("text/plain"),
+            correlation_id: short("c-7"),
+            kind: short("order"),
+            delivery_mode: Some(2),
+            timestamp: Some(1_700_000_000),
+            ..Fields::default()
+        };
+        let content = Content { properties: fields.encode(), ..Content::default() };
+        let told: Vec<_> = content.properties().iter().map(|(name, text)| format!("{name}={text}")).collect();
+        assert_eq!(
+            told,
+            ["delivery_mode=persistent", "correlation_id=c-7", "timestamp=1700000000", "type=order"]
+        );
+        assert_eq!(Content::default().properties(), []);
+    }
 
     #[test]
     fn content_reads_back_as_it_was_written() {

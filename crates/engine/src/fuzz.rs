@@ -72,7 +72,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
     }
     assert_eq!(seen, 3 * recovered.messages, "every message that was recovered is seen in every order");
     for (at, (asker, queue)) in queues.iter().enumerate() {
-        let lease = LeaseRequest { queue: queue.clone(), max: 3, wait_ms: 0, visibility_ms: None };
+        let lease = LeaseRequest::new(queue.clone(), 3);
         core.handle_by(START, *asker, Request::Lease { consumer: ConsumerId(at as u64), lease }, ());
         for out in core.take_outs() {
             if let Out::Answer { result: Ok(Answer::Leased(messages)), .. } = out {
@@ -177,7 +177,7 @@ fn store() -> Vec<File> {
         let mut messages: Vec<NewMessage> = (0..6).map(|n| message(name, &format!("{name}{n}"))).collect();
         messages[5].delay_ms = 60_000;
         ask(&mut core, Request::Publish { messages, settlements: Vec::new() });
-        let lease = LeaseRequest { queue: name.into(), max: 4, wait_ms: 0, visibility_ms: None };
+        let lease = LeaseRequest::new(name.into(), 4);
         ask(&mut core, Request::Lease { consumer: ConsumerId(1), lease });
         let receipts: Vec<_> = core
             .take_outs()

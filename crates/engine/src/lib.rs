@@ -27,7 +27,7 @@
 //! engine.publish(vec![message(1, "bulk"), message(9, "urgent")]).await?;
 //!
 //! // One message that is there; `wait_ms` would wait for it.
-//! let lease = LeaseRequest { queue: "work".into(), max: 1, wait_ms: 0, visibility_ms: None };
+//! let lease = LeaseRequest::new("work".into(), 1);
 //! let leased = engine.lease(lease).await?;
 //! assert_eq!(leased[0].content.body, "urgent");
 //!
@@ -62,6 +62,7 @@ pub mod core;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod headers;
+mod holder;
 mod local;
 mod options;
 mod place;
@@ -70,7 +71,9 @@ pub mod rights;
 pub mod session;
 mod shelf;
 mod snapshot;
+pub mod traces;
 mod watermarks;
+mod work;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Connection, ConsumeRequest, Content,
@@ -81,8 +84,10 @@ pub use api::{
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consumer::{Coming, Consumer};
 pub use headers::{header_of, headers_of};
+pub use holder::{Held, Holder, Progress, WORKER_LEN_MAX};
 pub use local::LocalEngine;
 pub use options::Options;
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};
 pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};
+pub use work::{DiskWork, Distribution, SegmentWork};

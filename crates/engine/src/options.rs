@@ -2,6 +2,7 @@
 
 use overtake_store::OnDamage;
 
+use crate::traces::Traces;
 use crate::watermarks::Watermarks;
 
 /// How to open an engine on the embedded store.
@@ -24,6 +25,8 @@ pub struct Options {
     pub memory_bytes: u64,
     /// A number others cannot guess.
     pub seed: u64,
+    /// How messages are traced; `None`: not at all.
+    pub traces: Option<Traces>,
 }
 
 impl Default for Options {
@@ -37,6 +40,7 @@ impl Default for Options {
             inbox: 4_096,
             memory_bytes: 128 << 20,
             seed: 0,
+            traces: None,
         }
     }
 }

@@ -221,7 +221,7 @@ impl Takes for Request {
             }
             Self::PublishOne(message) => return message.to.takes(must),
             Self::Lease { lease, .. } => read(&lease.queue),
-            Self::Get(get) => read(&get.queue),
+            Self::Get { get, .. } => read(&get.queue),
             Self::Consume { consume, .. } => read(&consume.queue),
             Self::Remove { queue, .. }
             | Self::CancelMessages { queue, .. }
@@ -234,6 +234,7 @@ impl Takes for Request {
             // What is there may be seen by whoever shows it; how is theirs to decide.
             Self::GiveUp { .. }
             | Self::SetWindow { .. }
+            | Self::Progress { .. }
             | Self::Queues { .. }
             | Self::Queue(_)
             | Self::QueueNames(_)
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_taken_out_takes_the_right_to_read() {
         let get = Get { consumer: ConsumerId(1), queue: "q".into(), no_ack: true };
-        assert_eq!(takes(&Request::Get(get)), "read queue q");
+        assert_eq!(takes(&Request::Get { get, holder: None }), "read queue q");
         let purge = Box::new(Request::Do(Command::Purge { queue: "q".into(), status: None }));
         assert_eq!(takes(&Request::By { asker: Asker::default(), request: purge }), "read queue q");
     }

@@ -62,7 +62,7 @@ impl Engine {
         for pull in first.. {
             self.pulls = pull + 1;
             let (queue, consumer) = (Arc::from("q0"), ConsumerId(pull));
-            let lease = LeaseRequest { queue, max: 100, wait_ms: 0, visibility_ms: None };
+            let lease = LeaseRequest::new(queue, 100);
             let Ok(Answer::Leased(messages)) = self.ask(Request::Lease { consumer, lease }) else {
                 panic!("it leases")
             };
@@ -154,7 +154,7 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
     let tail = engine.core.tail();
     while engine.core.tail().0 < tail.0 + 4 * FILE {
         let (queue, consumer) = (Arc::from("q0"), ConsumerId(engine.core.tail().0));
-        let lease = LeaseRequest { queue, max: 1, wait_ms: 0, visibility_ms: None };
+        let lease = LeaseRequest::new(queue, 1);
         let Ok(Answer::Leased(messages)) = engine.ask(Request::Lease { consumer, lease }) else {
             panic!("it leases")
         };

@@ -15,7 +15,7 @@ fn message(priority: i64, body: &str) -> NewMessage {
 }
 
 fn pull(max: u32, wait_ms: u64) -> LeaseRequest {
-    LeaseRequest { queue: Arc::from("q"), max, wait_ms, visibility_ms: None }
+    LeaseRequest { wait_ms, ..LeaseRequest::new(Arc::from("q"), max) }
 }
 
 #[tokio::test]

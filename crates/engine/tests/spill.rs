@@ -75,7 +75,7 @@ impl Engine {
 
     fn lease_and_ack(&mut self, max: u32) -> Vec<(i64, u64)> {
         self.pulls += 1;
-        let lease = LeaseRequest { queue: "q".into(), max, wait_ms: 0, visibility_ms: None };
+        let lease = LeaseRequest::new("q".into(), max);
         let Ok(Answer::Leased(messages)) =
             self.ask(Request::Lease { consumer: ConsumerId(self.pulls), lease })
         else {

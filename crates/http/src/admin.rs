@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use overtake_access::NotDone;
+use overtake_access::Tag;
 use overtake_engine::Health;
+use overtake_telemetry::text;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +15,6 @@ use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
 use crate::login::Who;
-use crate::metrics;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 
@@ -87,22 +87,21 @@ fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
     health.down.map(|why| format!("the engine is down: {why}"))
 }
 
-/// Gauges and counters in the text format of Prometheus.
+/// Gauges, counters and histograms in the text format of Prometheus.
 ///
 /// For users with the tag `monitoring`. Without an engine that answers, those of the server alone, and `overtake_engine_up 0`.
+/// `docs/metrics.md` says what each means.
 #[utoipa::path(
     get, path = "/metrics", tag = "admin",
     responses((status = 200, description = "Text format 0.0.4", body = String, content_type = "text/plain"))
 )]
 async fn metrics(State(app): State<Arc<App>>, Who(who): Who) -> Answer {
-    let queues = match app.desks.every_queue(&who).await {
-        Err(NotDone::Denied(denied)) => return Err(denied.into()),
-        queues => queues.ok(),
-    };
-    let text = metrics::render(&app.options.version, &app.desks.health(), queues.as_deref(), &app.requests);
-    let mut response = text.into_response();
-    let text_format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, text_format);
+    who.must_have(Tag::Monitoring)?;
+    let families = app.options.telemetry.collect().await;
+    // With thousands of queues there are megabytes of it, and whoever else is served by this thread would wait.
+    let text = tokio::task::spawn_blocking(move || text::render(&families)).await;
+    let mut response = text.expect("rendering does not panic").into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
     Ok(response)
 }
 

@@ -1,5 +1,6 @@
 //! What answers say about messages. Borrowed from what the engine handed out, and written once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,7 +13,9 @@ use overtake_lane::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::held::{HolderOut, ProgressOut};
 use crate::schema::{DeathReasonSchema, EndingSchema, PrioritySchema, StatusSchema};
+use crate::trace::TraceOut;
 
 /// One copy of a published message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -95,6 +98,11 @@ pub(crate) struct MessageOut<'a> {
     /// Whose it is, if its publisher said so: the property `user_id` of AMQP.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<&'a str>,
+    /// Further properties of AMQP, as text: `correlation_id`, `reply_to`, `message_id`, `timestamp` in seconds, `type`, `app_id`,
+    /// `content_encoding`, `delivery_mode`, `cluster_id`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false, value_type = Object)]
+    properties: BTreeMap<&'static str, String>,
     /// Texts, whole numbers and booleans by name.
     #[schema(value_type = Object)]
     headers: Headers,
@@ -246,6 +254,15 @@ pub(crate) struct BrowsedOut<'a> {
     /// The message.
     #[serde(flatten)]
     message: MessageOut<'a>,
+    /// Who holds it, if it is leased and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<HolderOut>,
+    /// How far the work on it is, if it is leased and that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<ProgressOut>,
+    /// The trace it is of, if it says one; only when one message was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceOut>,
     /// Messages ahead of it; only when one message was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
@@ -337,6 +354,7 @@ impl<'a> MessageOut<'a> {
             key: view.key.as_deref(),
             content_type: content.content_type(),
             user_id: content.user_id(),
+            properties: content.properties().into_iter().collect(),
             headers: content.headers(),
             body: text.filter(|_| with_body),
             body_base64: base64,
@@ -395,9 +413,19 @@ impl<'a> BrowsedOut<'a> {
     pub(crate) fn of(browsed: &'a BrowsedMessage, with_body: bool) -> Self {
         Self {
             message: MessageOut::of(&browsed.message, &browsed.content, with_body),
+            holder: HolderOut::of(browsed.held.as_ref()),
+            progress: ProgressOut::of(browsed.held.as_ref()),
+            trace: None,
             position: browsed.position,
             position_in_priority: browsed.position_in_priority,
         }
+    }
+}
+
+impl<'a> BrowsedOut<'a> {
+    /// One message that was asked for alone. Traces can be looked at there.
+    pub(crate) fn alone(browsed: &'a BrowsedMessage, with_body: bool, traces: Option<&str>) -> Self {
+        Self { trace: TraceOut::of(&browsed.content, traces), ..Self::of(browsed, with_body) }
     }
 }
 

@@ -7,7 +7,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, Desks};
 use overtake_lane::{QueueId, Receipt};
+use overtake_overview::Overview;
 use overtake_schedules::Schedules;
+use overtake_telemetry::Source;
 use serde::Serialize;
 
 use crate::metrics::Requests;
@@ -24,24 +26,26 @@ pub(crate) type Answer = Result<Response, Problem>;
 pub(crate) struct App {
     pub(crate) desks: Desks,
     pub(crate) schedules: Arc<Schedules>,
+    pub(crate) overview: Arc<Overview>,
     pub(crate) options: HttpOptions,
-    pub(crate) requests: Requests,
+    pub(crate) requests: Arc<Requests>,
     pub(crate) queue_ids: QueueIds,
     /// Whoever reads the settings of a queue to write them with a change holds it.
     pub(crate) changing_settings: tokio::sync::Mutex<()>,
 }
 
 impl App {
-    pub(crate) fn new(desks: Desks, schedules: Arc<Schedules>, options: HttpOptions) -> Self {
+    pub(crate) fn new(
+        desks: Desks,
+        schedules: Arc<Schedules>,
+        overview: Arc<Overview>,
+        options: HttpOptions,
+    ) -> Self {
         let changing_settings = tokio::sync::Mutex::default();
-        Self {
-            desks,
-            schedules,
-            options,
-            requests: Requests::default(),
-            queue_ids: QueueIds::default(),
-            changing_settings,
-        }
+        let requests = Arc::new(Requests::default());
+        options.telemetry.add(Arc::clone(&requests) as Arc<dyn Source>);
+        let queue_ids = QueueIds::default();
+        Self { desks, schedules, overview, options, requests, queue_ids, changing_settings }
     }
 
     /// The receipts as the model has them, all of this queue.

@@ -18,6 +18,7 @@ use crate::params::Params;
 use crate::path::ExchangeName;
 use crate::raw;
 use crate::schema::RawBodySchema;
+use crate::trace;
 use crate::wire::{BindingIn, ExchangeIn, ExchangePublishIn, to_exchange};
 
 /// The paths of exchanges.
@@ -136,12 +137,13 @@ async fn publish_to_exchange(
     decode::refuse_query(request.uri().query())?;
     let headers = request.headers().clone();
     let body = decode::read(request, app.options.max_request_bytes).await?;
-    let messages = if decode::is_json(&headers) {
+    let mut messages = if decode::is_json(&headers) {
         decode::decode::<ExchangePublishIn>(&body)?.into_messages(&name, limits(&app))?
     } else {
         let (mut message, routing) = raw::for_exchange(&headers, body, limits(&app))?;
         message.to = to_exchange(name, &routing.routing_key, None, routing.mandatory)?;
         vec![message]
     };
+    trace::inherit(&headers, &mut messages);
     json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&desk, messages).await?))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use overtake_engine::LeaseRequest;
 use overtake_lane::Refusal;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,10 +13,12 @@ use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
 use crate::app::{Answer, App, json};
 use crate::batch;
 use crate::decode::Json;
+use crate::held;
 use crate::login::At;
 use crate::messages::limits;
 use crate::path::QueueName;
 use crate::problem::Problem;
+use crate::trace;
 use crate::wire::{ExtendIn, LeaseIn, SettleIn, TransactionIn};
 
 /// The paths of leases.
@@ -48,16 +50,18 @@ async fn lease(
     if drain_begun.is_cancelled() {
         return Err(draining());
     }
+    let worker = held::worker(ask.worker)?;
     let request = LeaseRequest {
         queue: Arc::clone(&queue),
         max: ask.max.map_or(1, |max| u32::try_from(max.0).unwrap_or(u32::MAX)),
         wait_ms: ask.wait_ms.map_or(0, |ms| ms.0),
         visibility_ms: ask.visibility_timeout_ms.map(|ms| ms.0),
+        holder: None,
     };
     // Biased: what is leased already goes out also when the drain begins in the same moment.
     let leased = tokio::select! {
         biased;
-        leased = desk.lease(request) => leased?,
+        leased = desk.lease(request, worker) => leased?,
         () = drain_begun.cancelled() => Vec::new(),
     };
     if let Some(first) = leased.first() {
@@ -99,6 +103,8 @@ async fn settle(
 }
 
 /// Lengthens leases, each for itself.
+///
+/// With one receipt and a `report` it also says how far the work is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/extend", tag = "leases",
     params(("queue" = String, Path, description = "Name, percent-encoded")),
@@ -109,10 +115,16 @@ async fn extend(
     At(desk): At,
     State(app): State<Arc<App>>,
     QueueName(queue): QueueName,
-    Json(ask): Json<ExtendIn>,
+    Json(mut ask): Json<ExtendIn>,
 ) -> Answer {
+    let report = ask.take_report()?;
     let receipts = app.receipts(&desk, &queue, &ask.receipts.0).await?;
-    each(&ask.receipts.0, desk.extend(&queue, receipts, ask.visibility_timeout_ms.0).await?)
+    let visibility_ms = ask.visibility_timeout_ms.0;
+    if let (Some(report), [receipt]) = (report, &receipts[..]) {
+        let told = desk.progress(&queue, *receipt, visibility_ms, report.output.into()).await?;
+        return each(&ask.receipts.0, vec![told]);
+    }
+    each(&ask.receipts.0, desk.extend(&queue, receipts, visibility_ms).await?)
 }
 
 fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
@@ -131,9 +143,15 @@ fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {
     request_body = TransactionIn,
     responses((status = 200, description = "Durable: what was published", body = PublishedList))
 )]
-async fn transact(At(desk): At, State(app): State<Arc<App>>, Json(ask): Json<TransactionIn>) -> Answer {
+async fn transact(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Json(ask): Json<TransactionIn>,
+) -> Answer {
     let receipts = ask.receipt_counts();
-    let (messages, settlements) = ask.into_parts(limits(&app))?;
+    let (mut messages, settlements) = ask.into_parts(limits(&app))?;
+    trace::inherit(&headers, &mut messages);
     let copies = batch::transact(&desk, messages, settlements, &receipts).await?;
     json(StatusCode::OK, &PublishedList::with_queues(copies))
 }

@@ -22,12 +22,14 @@ mod exchanges;
 mod executions;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod held;
 mod leases;
 mod login;
 mod messages;
 mod metrics;
 mod openapi;
 mod options;
+mod overview;
 mod params;
 mod path;
 mod problem;
@@ -37,8 +39,10 @@ mod schedules;
 mod schema;
 mod snapshot;
 mod tokens;
+mod trace;
 mod users;
 mod vhosts;
+mod web_session;
 mod wire;
 
 use std::sync::Arc;
@@ -49,6 +53,7 @@ use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use overtake_access::Desks;
+use overtake_overview::Overview;
 use overtake_schedules::Schedules;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -61,8 +66,13 @@ use problem::Problem;
 /// Every path, for those who log in. The server says with each request where it comes from ([`Peer`](overtake_access::Peer)).
 ///
 /// TLS and time limits are the server's; none may cut a lease request shorter than its `wait_ms`.
-pub fn router(desks: Desks, schedules: Arc<Schedules>, options: HttpOptions) -> Router {
-    let app = Arc::new(App::new(desks, schedules, options));
+pub fn router(
+    desks: Desks,
+    schedules: Arc<Schedules>,
+    overview: Arc<Overview>,
+    options: HttpOptions,
+) -> Router {
+    let app = Arc::new(App::new(desks, schedules, overview, options));
     let (routes, _) = api().split_for_parts();
     routes
         .fallback(no_such_path)
@@ -88,8 +98,10 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(exchanges::routes())
         .merge(executions::routes())
         .merge(schedules::routes())
+        .merge(overview::routes())
         .merge(snapshot::routes())
         .merge(users::routes())
+        .merge(web_session::routes())
         .merge(tokens::routes())
         .merge(vhosts::routes())
         .merge(admin::routes())

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, Peer};
+use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, LoginRefused, Peer, is_of_the_page};
 use percent_encoding::percent_decode_str;
 
 use crate::app::App;
 use crate::problem::Problem;
 
-/// What machines ask before they know anybody, and what says how to ask.
-const OPEN: [&str; 4] = ["/livez", "/healthz", "/readyz", "/openapi.json"];
+/// What machines ask before they know anybody, what says how to ask, and where one logs in.
+const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
 /// Where requests are for a virtual host: they may say which, as `vhost=NAME`.
 const PLACED: [&str; 5] =
     ["/v1/queues", "/v1/exchanges", "/v1/transactions", "/v1/schedules", "/api/v1/admin/executions"];
@@ -44,14 +44,15 @@ pub(crate) fn is_placed(path: &str) -> bool {
 
 /// Lets nobody pass who has not logged in.
 pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let of_the_page = is_of_the_page(request.headers());
     if is_open(request.uri().path()) {
-        return next.run(request).await;
+        return challenge(next.run(request).await, of_the_page);
     }
     let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
-    let shown = shown(&peer, request.headers().get(header::AUTHORIZATION));
+    let shown = shown(&peer, request.method(), request.headers());
     let who = match who(&app, &peer, shown).await {
         Ok(who) => who,
-        Err(problem) => return problem.into_response(),
+        Err(problem) => return challenge(problem.into_response(), of_the_page),
     };
     match if is_placed(request.uri().path()) { take_vhost(request.uri()) } else { Ok(None) } {
         Ok(None) => {}
@@ -65,16 +66,24 @@ pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, nex
     next.run(request).await
 }
 
+/// Who has to log in is told how, but for the broker's own page: a browser would ask people by itself.
+fn challenge(mut response: Response, of_the_page: bool) -> Response {
+    if of_the_page {
+        response.headers_mut().remove(header::WWW_AUTHENTICATE);
+    }
+    response
+}
+
 /// What says who sends a request.
-fn shown(peer: &Peer, header: Option<&HeaderValue>) -> Result<Credentials, Problem> {
-    peer.shows(header.map(HeaderValue::as_bytes)).ok_or_else(|| {
+fn shown(peer: &Peer, method: &Method, headers: &HeaderMap) -> Result<Credentials, Problem> {
+    peer.shows(method, headers).ok_or_else(|| {
         let nothing = Problem::new(
             StatusCode::UNAUTHORIZED,
             "login-required",
             "the request does not say who sends it",
             "send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
         );
-        match header {
+        match headers.get(header::AUTHORIZATION) {
             None => nothing,
             Some(_) => nothing.detail("the header `Authorization` is neither Basic nor Bearer"),
         }
@@ -82,16 +91,19 @@ fn shown(peer: &Peer, header: Option<&HeaderValue>) -> Result<Credentials, Probl
 }
 
 async fn who(app: &App, peer: &Peer, shown: Result<Credentials, Problem>) -> Result<Identity, Problem> {
-    app.desks.who(&shown?, peer).await.map_err(|refused| {
-        Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "login-refused",
-            "nobody could be logged in with what the request shows",
-            "check name and password, the token, or the common name of the certificate; the user guest comes from the broker's own \
-             machine only",
-        )
-        .detail(refused.to_string())
-    })
+    app.desks.who(&shown?, peer).await.map_err(|refused| login_refused(&refused))
+}
+
+/// Nobody comes in so.
+pub(crate) fn login_refused(refused: &LoginRefused) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "login-refused",
+        "nobody could be logged in with what the request shows",
+        "check name and password, the token, or the common name of the certificate; the user guest comes from the broker's own \
+         machine only",
+    )
+    .detail(refused.to_string())
 }
 
 /// The virtual host of a query, and the address without it.
@@ -112,6 +124,17 @@ fn take_vhost(uri: &Uri) -> Result<Option<(Arc<str>, Uri)>, Problem> {
     let uri = format!("{}{rest}", uri.path()).parse();
     let uri = uri.map_err(|_| Problem::bad_value("vhost", "the address cannot be read"))?;
     Ok(Some((name.into(), uri)))
+}
+
+/// Where a request comes from.
+pub(crate) struct Sender(pub(crate) Peer);
+
+impl FromRequestParts<Arc<App>> for Sender {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Self::Rejection> {
+        Ok(Self(parts.extensions.get::<Peer>().cloned().unwrap_or_default()))
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Who {
@@ -136,6 +159,7 @@ impl FromRequestParts<Arc<App>> for At {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderValue;
 
     #[test]
     fn a_virtual_host_is_taken_out_of_the_query() {
@@ -156,9 +180,10 @@ mod tests {
 
     #[test]
     fn what_a_request_shows_is_named_or_asked_for() {
-        let shown = |header: Option<&'static str>| {
-            let header = header.map(HeaderValue::from_static);
-            super::shown(&Peer::default(), header.as_ref()).err().map(|problem| problem.body().code())
+        let shown = |text: Option<&'static str>| {
+            let value = text.map(|text| (header::AUTHORIZATION, HeaderValue::from_static(text)));
+            let headers = value.into_iter().collect();
+            super::shown(&Peer::default(), &Method::GET, &headers).err().map(|problem| problem.body().code())
         };
         assert_eq!(shown(None), Some("login-required"));
         assert_eq!(shown(Some("Digest x")), Some("login-required"));

@@ -19,6 +19,7 @@ use crate::params::Params;
 use crate::path::{MessageId, QueueName};
 use crate::raw;
 use crate::schema::RawBodySchema;
+use crate::trace;
 use crate::wire::{Limits, PriorityIn, PublishIn};
 
 /// The paths of messages.
@@ -42,6 +43,8 @@ pub(crate) fn limits(app: &App) -> Limits {
 /// As `application/json` a message or many. As anything else the body of the request is the body of the message, and
 /// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms`, `-User-Id` and `-Header-NAME` say the
 /// rest.
+///
+/// Messages without a header `traceparent` are of the trace that the request's own says (W3C Trace Context).
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/messages", tag = "messages",
     params(("queue" = String, Path, description = "Name, percent-encoded")),
@@ -57,11 +60,12 @@ async fn publish(
     decode::refuse_query(request.uri().query())?;
     let headers = request.headers().clone();
     let body = decode::read(request, app.options.max_request_bytes).await?;
-    let messages = if decode::is_json(&headers) {
+    let mut messages = if decode::is_json(&headers) {
         decode::decode::<PublishIn>(&body)?.into_messages(&queue, limits(&app))?
     } else {
         vec![raw::for_queue(&headers, body, Target::Queue(queue), limits(&app))?]
     };
+    trace::inherit(&headers, &mut messages);
     json(StatusCode::CREATED, &PublishedList::in_one_queue(batch::publish(&desk, messages).await?))
 }
 
@@ -128,12 +132,14 @@ async fn bare_page(desk: &Desk, queue: &str, mut browse: Browse) -> Result<Page,
 )]
 async fn show_message(
     At(desk): At,
+    State(app): State<Arc<App>>,
     QueueName(queue): QueueName,
     MessageId(id): MessageId,
     params: Params,
 ) -> Answer {
     let with_body = params.into_with_body()?;
-    json(StatusCode::OK, &BrowsedOut::of(&desk.message(&queue, &id).await?, with_body))
+    let message = desk.message(&queue, &id).await?;
+    json(StatusCode::OK, &BrowsedOut::alone(&message, with_body, app.options.trace_url.as_deref()))
 }
 
 /// Removes one message, wherever in its life it stands.

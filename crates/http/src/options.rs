@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use overtake_telemetry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::drain::Drain;
@@ -26,8 +27,12 @@ pub struct HttpOptions {
     /// Answer only requests whose `Host` is this machine itself. For a server on loopback: no name that a browser was
     /// made to believe leads here is answered.
     pub loopback_only: bool,
-    /// Version of the server, for `/livez` and `/metrics`.
+    /// The address of a page that shows a trace, with `{trace_id}` in it.
+    pub trace_url: Option<Arc<str>>,
+    /// Version of the server, for `/livez`.
     pub version: Arc<str>,
+    /// What `/metrics` tells. The requests of this interface are added to it.
+    pub telemetry: Arc<Registry>,
 }
 
 /// 16 MiB a message, 32 MiB a request, ready, never draining.
@@ -41,7 +46,9 @@ impl Default for HttpOptions {
             shutdown: CancellationToken::new(),
             readiness: Readiness::default(),
             loopback_only: false,
+            trace_url: None,
             version: Arc::from(env!("CARGO_PKG_VERSION")),
+            telemetry: Arc::default(),
         }
     }
 }

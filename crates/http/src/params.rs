@@ -140,7 +140,7 @@ impl Params {
             ending: None,
         };
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
-        let limit = self.take_limit()?;
+        let limit = self.take_limit(PAGE_LIMIT)?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
         let with_bodies = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
         self.finish("status, priority, key, header.NAME, user_id, order, limit, cursor and body")?;
@@ -152,14 +152,18 @@ impl Params {
     /// # Errors
     /// 422 for a parameter that is not known, or a value that cannot be.
     pub(crate) fn into_queue_page(mut self) -> Result<(Option<String>, usize), Problem> {
-        let limit = self.take_limit()?;
+        let limit = self.take_limit(PAGE_LIMIT)?;
         let after = self.take("cursor")?.map(|word| queue_cursor(&word)).transpose()?;
         self.finish("limit and cursor")?;
         Ok((after, limit))
     }
 
-    fn take_limit(&mut self) -> Result<usize, Problem> {
-        self.take("limit")?.map_or(Ok(PAGE_LIMIT), |word| limit(&word))
+    /// `limit`, if the request says it.
+    ///
+    /// # Errors
+    /// 422 for a value that cannot be.
+    pub(crate) fn take_limit(&mut self, else_this: usize) -> Result<usize, Problem> {
+        self.take("limit")?.map_or(Ok(else_this), |word| limit(&word))
     }
 
     /// `timeout_ms`.

@@ -117,6 +117,8 @@ struct Totals {
     settled: u64,
     /// Leases given of messages that had been leased before.
     redelivered: u64,
+    /// Leases given while a more urgent lane had a message ready, whatever kept that one back: the picker, a cap, its key.
+    inversions: u64,
     /// Messages whose time to live was over.
     expired: u64,
     /// Messages dropped because the queue was full.
@@ -142,6 +144,7 @@ impl Totals {
             delivered: self.delivered + lane.delivered,
             settled: self.settled + lane.settled,
             redelivered: self.redelivered + lane.redelivered,
+            inversions: self.inversions + lane.inversions,
             expired: self.expired + lane.expired,
             evicted: self.evicted + lane.evicted,
             removed: self.removed + lane.removed,

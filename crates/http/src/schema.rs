@@ -352,6 +352,8 @@ pub(crate) struct LaneSchema {
     settled: u64,
     /// Leases given of messages that had been leased before.
     redelivered: u64,
+    /// Leases given while a more urgent lane had a message ready, whatever kept that one back: the picker, a cap, its key.
+    inversions: u64,
     /// Messages whose time to live was over.
     expired: u64,
     /// Messages dropped because the queue was full.

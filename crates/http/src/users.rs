@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use overtake_access::{
-    BadPassword, Deed, Hashing, NewPassword, NotChanged, PasswordHash, Patterns, Permission, Right, Tags,
-    Unchangeable, User, UserLimits, UserPut,
+    BadPassword, Deed, Hashing, Identity, NewPassword, NotChanged, PasswordHash, Patterns, Permission, Right,
+    Tags, Unchangeable, User, UserLimits, UserPut,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -33,7 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 /// Who sends the request.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Whoami)]
-struct WhoamiOut<'a> {
+pub(crate) struct WhoamiOut<'a> {
     /// The name.
     name: &'a str,
     /// The tags that count.
@@ -41,6 +41,12 @@ struct WhoamiOut<'a> {
     /// The number of the token that the request shows, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
+}
+
+impl<'a> WhoamiOut<'a> {
+    pub(crate) fn of(who: &'a Identity) -> Self {
+        Self { name: who.user(), tags: who.tags(), token: who.token().map(|id| &**id) }
+    }
 }
 
 /// A user as an administrator wants it. What is missing stays as it is; for a new user it is nothing.
@@ -249,8 +255,7 @@ fn unchangeable(why: &Unchangeable) -> Problem {
 /// Who sends the request.
 #[utoipa::path(get, path = "/v1/whoami", tag = "users", responses((status = 200, description = "You", body = WhoamiOut)))]
 async fn whoami(Who(who): Who) -> Answer {
-    let token = who.token().map(|id| &**id);
-    json(StatusCode::OK, &WhoamiOut { name: who.user(), tags: who.tags(), token })
+    json(StatusCode::OK, &WhoamiOut::of(&who))
 }
 
 /// All users. For administrators.

@@ -2,6 +2,7 @@
 
 mod world;
 
+use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -373,4 +374,63 @@ async fn a_queue_without_a_history_lists_what_is_there() {
     let gone = world.post(&format!("{ROOT}/b/cancel?queue=q"), "").await.expect(200).json;
     assert_eq!(gone["status"], "cancelled");
     assert_eq!(world.get(&format!("{ROOT}/b?queue=q")).await.code(), "404 no-such-execution");
+}
+
+#[tokio::test]
+async fn who_works_on_one_and_what_it_has_printed_is_seen() {
+    let works = Works::new().await;
+    works.submit(json!({"id": "a", "body": ""})).await;
+    let lease = r#"{"worker":"build-7:4711"}"#;
+    let leased = works.0.post("/v1/queues/executions/leases", lease).await.expect(200);
+    let receipts = leased.all("receipt");
+    let path = "/v1/queues/executions/messages/a";
+    let (shown, one) =
+        (works.0.get(path).await.expect(200).json, works.0.get(&format!("{ROOT}/a")).await.json);
+    for holder in [&shown["holder"], &one["holder"], &works.0.get(ROOT).await.json["executions"][0]["holder"]]
+    {
+        assert_eq!((&holder["user"], &holder["worker"]), (&json!("guest"), &json!("build-7:4711")));
+        assert_eq!(holder["since"], shown["started"]);
+    }
+    assert!(shown.get("progress").is_none() && leased.json["messages"][0].get("holder").is_none());
+    let extend = |report: serde_json::Value| {
+        json!({"receipts": receipts, "visibility_timeout_ms": 60_000, "report": report}).to_string()
+    };
+    let extend_path = "/v1/queues/executions/extend";
+    for output in ["10 %\n", "10 %\n20 %\n"] {
+        works.0.post(extend_path, &extend(json!({"output": output}))).await.expect(200);
+        let seen = works.0.get(path).await.expect(200).json["progress"].clone();
+        assert_eq!(seen["output"], output);
+        assert!(seen["at"].as_str().expect("a time").ends_with('Z'));
+        assert_eq!(works.0.get(&format!("{ROOT}/a")).await.json["progress"], seen);
+    }
+    let settle = json!({"receipts": receipts, "how": "ack", "report": {"output": "all\n"}}).to_string();
+    works.0.post("/v1/queues/executions/settle", &settle).await.expect(200);
+    let done = works.0.get(&format!("{ROOT}/a")).await.json;
+    assert_eq!((&done["status"], &done["output"]), (&json!("completed"), &json!("all\n")));
+    assert!(done.get("progress").is_none() && done.get("holder").is_none());
+    assert_eq!(works.0.post(extend_path, &extend(json!({"output": ""}))).await.code(), "409 stale-receipt");
+}
+
+#[tokio::test]
+async fn what_cannot_be_said_of_work_that_goes_on_is_refused() {
+    let world = World::with_queue("").await;
+    world.publish("a:1 b:1").await;
+    let (_, receipts) = world.lease(2).await;
+    let extend = |receipts: &[String], report: serde_json::Value| {
+        json!({"receipts": receipts, "visibility_timeout_ms": 60_000, "report": report}).to_string()
+    };
+    let path = "/v1/queues/q/extend";
+    let many = world.post(path, &extend(&receipts, json!({"output": ""}))).await;
+    assert_eq!((many.status, &many.json["key"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("report")));
+    let code = world.post(path, &extend(&receipts[..1], json!({"output": "", "exit_code": 1}))).await;
+    assert_eq!(code.status, StatusCode::UNPROCESSABLE_ENTITY, "how it ended is said when it ends");
+    let long = json!({"output": "x".repeat(32_769)});
+    assert_eq!(world.post(path, &extend(&receipts[..1], long)).await.code(), "413 report-too-large");
+    for worker in ["", "a\nb", &"x".repeat(201)] {
+        let refused = world.post("/v1/queues/q/leases", &json!({"worker": worker}).to_string()).await;
+        assert_eq!(
+            (refused.status, &refused.json["key"]),
+            (StatusCode::UNPROCESSABLE_ENTITY, &json!("worker"))
+        );
+    }
 }

@@ -79,9 +79,14 @@ async fn metrics_say_what_the_broker_holds() {
     check(r#"overtake_lane_ready_messages{vhost="/",queue="q",lane="1"}"#, 1.0);
     check(r#"overtake_lane_published_total{vhost="/",queue="q",lane="9"}"#, 2.0);
     check(r#"overtake_lane_settled_total{vhost="/",queue="q",lane="9"}"#, 1.0);
-    check(r#"overtake_lane_wait_seconds_count{vhost="/",queue="q",lane="9"}"#, 1.0);
-    check(r#"overtake_lane_wait_seconds_bucket{vhost="/",queue="q",lane="9",le="+Inf"}"#, 1.0);
+    check(r#"queue_wait_time_count{vhost="/",queue="q",priority="9"}"#, 1.0);
+    check(r#"queue_wait_time_bucket{vhost="/",queue="q",priority="9",le="+Inf"}"#, 1.0);
     check(r#"overtake_lane_ready_messages{vhost="/",queue="odd\"\\name",lane="NORMAL"}"#, 1.0);
+    check(r#"queue_depth{vhost="/",queue="q",priority="9"}"#, 1.0);
+    check(r#"queue_active{vhost="/",queue="q",priority="9"}"#, 0.0);
+    check(r#"queue_enqueue_total{vhost="/",queue="q",priority="9"}"#, 2.0);
+    check(r#"queue_schedule_total{vhost="/",queue="q",priority="9"}"#, 1.0);
+    check(r#"overtake_queue_info{vhost="/",queue="q",picker="strict",order="priority",held_back="no"}"#, 1.0);
     check("overtake_engine_up", 1.0);
     check(
         r#"overtake_http_requests_total{route="/v1/queues/{queue}/messages",method="POST",status="201"}"#,
@@ -92,6 +97,10 @@ async fn metrics_say_what_the_broker_holds() {
     assert!(seen["overtake_disk_high_watermark_bytes"] > seen["overtake_disk_low_watermark_bytes"]);
     assert!(seen.contains_key("overtake_disk_low"));
     assert!(seen["overtake_journal_bytes"] > 0.0 && seen["overtake_journal_syncs_total"] > 0.0);
+    assert!(
+        seen["overtake_journal_sync_seconds_sum"] > 0.0 && seen["overtake_journal_written_bytes_total"] > 0.0
+    );
+    assert_eq!(seen["overtake_journal_sync_seconds_count"], seen["overtake_journal_syncs_total"]);
 }
 
 #[tokio::test]
@@ -115,7 +124,7 @@ async fn a_wait_histogram_only_grows_from_bucket_to_bucket() {
     world.publish("a b c").await;
     world.lease(3).await;
     let seen = scrape(&world.get("/metrics").await.text);
-    let prefix = r#"overtake_lane_wait_seconds_bucket{vhost="/",queue="q",lane="4",le=""#;
+    let prefix = r#"queue_wait_time_bucket{vhost="/",queue="q",priority="4",le=""#;
     let bound = |series: &str| {
         let text = series.strip_prefix(prefix)?.strip_suffix("\"}")?;
         Some(if text == "+Inf" { f64::INFINITY } else { text.parse().expect("a bound") })

@@ -54,6 +54,9 @@ const EVERY: &str = "
     GET /v1/queues/{queue}
     GET /v1/queues/{queue}/messages
     GET /v1/queues/{queue}/messages/{id}
+    GET /v1/overview
+    GET /v1/overview/events
+    GET /v1/overview/history
     GET /v1/schedules
     GET /v1/schedules/{schedule}
     GET /v1/store/snapshot
@@ -64,6 +67,8 @@ const EVERY: &str = "
     GET /v1/vhosts/{vhost}
     GET /v1/whoami
     POST /v1/drain
+    POST /v1/session
+    DELETE /v1/session
     POST /v1/exchanges/{exchange}/bindings
     POST /v1/exchanges/{exchange}/messages
     POST /v1/queues/{queue}/extend

@@ -457,3 +457,60 @@ async fn exchanges_are_bound_to_exchanges_and_bindings_are_shown_as_they_were_ma
     let left = world.get("/v1/exchanges/amq.direct").await.expect(200);
     assert_eq!(left.json["bindings"], 0);
 }
+
+#[tokio::test]
+async fn a_message_shows_the_trace_that_it_is_of() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let options = HttpOptions {
+        trace_url: Some("https://traces.example/t/{trace_id}?from=overtake".into()),
+        ..HttpOptions::default()
+    };
+    let world = World::with(options);
+    world.put("/v1/queues/q", "").await.expect(201);
+    let own = json!({"messages": [
+        {"id": "own", "body": "", "headers": {"traceparent": PARENT.replace("-01", "-00")}},
+        {"id": "wrong", "body": "", "headers": {"traceparent": "nonsense"}},
+        {"id": "none", "body": ""},
+    ]});
+    world.post("/v1/queues/q/messages", &own.to_string()).await.expect(201);
+    let trace = async |id: &str| {
+        world.get(&format!("/v1/queues/q/messages/{id}")).await.expect(200).json["trace"].clone()
+    };
+    let url = "https://traces.example/t/0af7651916cd43dd8448eb211c80319c?from=overtake";
+    let expect =
+        |sampled| json!({"trace_id": "0af7651916cd43dd8448eb211c80319c", "sampled": sampled, "url": url});
+    assert_eq!(
+        [trace("own").await, trace("wrong").await, trace("none").await],
+        [expect(false), json!(null), json!(null)]
+    );
+    let leased = world.post("/v1/queues/q/leases", "").await.expect(200);
+    assert_eq!(leased.json["messages"][0]["headers"]["traceparent"], PARENT.replace("-01", "-00"));
+}
+
+#[tokio::test]
+async fn messages_without_a_trace_are_of_that_of_their_request() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let world = World::with_queue("").await;
+    let json_body = ("content-type", "application/json");
+    let trace = [json_body, ("traceparent", PARENT), ("tracestate", "a=1")];
+    let own = PARENT.replace("0af7", "ffff");
+    let many = json!({"messages": [
+        {"id": "a", "body": "", "headers": {"k": 1}},
+        {"id": "b", "body": "", "headers": {"traceparent": own}},
+    ]});
+    world.raw("/v1/queues/q/messages", &trace, many.to_string().as_bytes()).await.expect(201);
+    let raw = [trace[1], trace[2], ("content-type", "text/plain"), ("overtake-id", "c")];
+    world.raw("/v1/queues/q/messages", &raw, "text".as_bytes()).await.expect(201);
+    let transaction = json!({"publish": [{"queue": "q", "id": "d", "body": ""}]});
+    world.raw("/v1/transactions", &trace, transaction.to_string().as_bytes()).await.expect(200);
+    let nonsense = [json_body, ("traceparent", "00-0-0-00")];
+    world.raw("/v1/queues/q/messages", &nonsense, r#"{"id":"e","body":""}"#.as_bytes()).await.expect(201);
+    let headers = async |id: &str| {
+        world.get(&format!("/v1/queues/q/messages/{id}")).await.expect(200).json["headers"].clone()
+    };
+    let inherited = json!({"traceparent": PARENT, "tracestate": "a=1"});
+    assert_eq!(headers("a").await, json!({"k": 1, "traceparent": PARENT, "tracestate": "a=1"}));
+    assert_eq!(headers("b").await, json!({"traceparent": own}), "what it says itself is left as it is");
+    assert_eq!([headers("c").await, headers("d").await], [inherited.clone(), inherited]);
+    assert_eq!(headers("e").await, json!({}));
+}

@@ -235,6 +235,7 @@ impl Queue {
             delivered: lane.stats.delivered,
             settled: lane.stats.acked,
             redelivered: lane.stats.redelivered,
+            inversions: lane.stats.inversions,
             expired: lane.stats.expired,
             evicted: lane.stats.evicted,
             removed: lane.stats.removed,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::broker::Broker;
 use crate::command::{Consume, Get, Pull, Reply, Step};
-use crate::ids::{ConsumerId, QueueId, SessionId, WindowId};
+use crate::ids::{ConsumerId, LeaseId, QueueId, Seq, SessionId, Time, VhostId, WindowId};
+use crate::message::State;
 use crate::refusal::Refusal;
 use crate::settings::WINDOW_MAX;
 
@@ -68,6 +69,27 @@ impl Broker {
         self.seats.insert(consumer, Seat { queue, session: self.asking.session });
         self.sessions.take(self.asking.session, consumer);
         Ok(())
+    }
+
+    // ---- who took what ----
+
+    /// The lease of a message; and who took it, and when, if that was in this life of the broker.
+    #[must_use]
+    pub fn lease_of(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        seq: Seq,
+    ) -> Option<(LeaseId, Option<(ConsumerId, Time)>)> {
+        let queue = self.queue_ref(self.id_of(vhost, name).ok()?);
+        let entry = &queue.entries[queue.by_seq.get(seq)?];
+        let State::Leased { lease, .. } = entry.message.state else { return None };
+        Some((lease, entry.taken()))
+    }
+
+    /// Whoever took by a pull what is leased, once for each message. Every message is walked that pulls hold.
+    pub fn pullers(&self) -> impl Iterator<Item = ConsumerId> + '_ {
+        self.queues.values().flat_map(|queue| queue.pullers())
     }
 
     // ---- going ----

@@ -18,8 +18,12 @@ pub(crate) const NO_BUCKET: u16 = u16::MAX;
 #[repr(align(128))]
 pub(crate) struct Entry {
     pub(crate) message: Message,
-    /// Who holds it, when it is leased to a consumer that stays; a pull's lease has no holder.
-    pub(crate) holder: Option<ConsumerId>,
+    /// Who took it, where it is known when.
+    taker: ConsumerId,
+    /// When it was taken; [`Time::NEVER`]: it is not leased, or was leased before the broker was opened.
+    taken: Time,
+    /// Its lease ends with whoever took it.
+    is_held: bool,
     /// A newer message of a last-value queue has taken its place.
     pub(crate) outdated: bool,
     /// It is being written to a segment, and nothing has happened to it since.
@@ -50,7 +54,9 @@ impl Entry {
         };
         Self {
             message,
-            holder: None,
+            taker: ConsumerId(0),
+            taken: Time::NEVER,
+            is_held: false,
             outdated: false,
             spilling: false,
             lane: 0,
@@ -62,10 +68,30 @@ impl Entry {
         }
     }
 
+    /// Who holds it, when it is leased to a consumer that stays; a pull's lease has no holder.
+    pub(crate) fn holder(&self) -> Option<ConsumerId> {
+        self.is_held.then_some(self.taker)
+    }
+
+    /// Who took it, and when, while it is leased. Not durable: nobody is known to have taken what was leased before a restart.
+    pub(crate) fn taken(&self) -> Option<(ConsumerId, Time)> {
+        self.taken.some().map(|when| (self.taker, when))
+    }
+
+    /// It is leased now; with `holds`, until its taker is gone.
+    pub(crate) fn take(&mut self, now: Time, taker: ConsumerId, holds: bool) {
+        (self.taker, self.taken, self.is_held) = (taker, now, holds);
+    }
+
+    /// It is leased no more.
+    pub(crate) fn free(&mut self) {
+        (self.taken, self.is_held) = (Time::NEVER, false);
+    }
+
     /// The message as a recovery must find it: a lease that ends with its consumer, and the work by it, are not there then.
     pub(crate) fn durable(&self) -> Message {
         let mut message = self.message.clone();
-        if self.holder.is_some() {
+        if self.is_held {
             message.state = State::Ready;
             message.set_work(None);
         }

@@ -400,6 +400,12 @@ impl Lanes {
         }
     }
 
+    /// A lease of this lane was given, the `count`-th of its message, after this wait since its publish.
+    pub(crate) fn count_delivered(&mut self, index: u16, wait_ms: u64, count: u32) {
+        let is_inversion = self.ready.first().is_some_and(|first| first < self.rank_of(index));
+        self.lane_mut(index).stats.delivered(wait_ms, count, is_inversion);
+    }
+
     pub(crate) fn count_settled(&mut self, index: u16, how: Settled) {
         self.lane_mut(index).stats.settled(how);
     }

@@ -15,6 +15,7 @@ pub(crate) struct LaneStats {
     pub(crate) published: u64,
     pub(crate) delivered: u64,
     pub(crate) redelivered: u64,
+    pub(crate) inversions: u64,
     pub(crate) acked: u64,
     pub(crate) expired: u64,
     pub(crate) evicted: u64,
@@ -27,9 +28,11 @@ pub(crate) struct LaneStats {
 }
 
 impl LaneStats {
-    /// A lease was given, the `count`-th of its message, after this wait since its publish.
-    pub(crate) fn delivered(&mut self, wait_ms: u64, count: u32) {
+    /// A lease was given, the `count`-th of its message, after this wait since its publish; perhaps while something more urgent
+    /// waited.
+    pub(crate) fn delivered(&mut self, wait_ms: u64, count: u32, is_inversion: bool) {
         self.delivered += 1;
+        self.inversions += u64::from(is_inversion);
         if count > 1 {
             self.redelivered += 1;
             return;

@@ -356,6 +356,12 @@ impl Broker {
         Ok(self.vhosts.get(id)?.view(id))
     }
 
+    /// The name of a virtual host.
+    #[must_use]
+    pub fn vhost_name(&self, vhost: VhostId) -> Option<&Arc<str>> {
+        self.vhosts.get(vhost).ok().map(|vhost| &vhost.name)
+    }
+
     /// How many virtual hosts there are.
     #[must_use]
     pub fn vhost_count(&self) -> usize {

@@ -82,6 +82,8 @@ pub struct LaneView {
     pub settled: u64,
     /// Leases given of messages that had been leased before.
     pub redelivered: u64,
+    /// Leases given while a more urgent lane had a message ready, whatever kept that one back: the picker, a cap, its key.
+    pub inversions: u64,
     /// Messages whose time to live was over.
     pub expired: u64,
     /// Messages dropped because the queue was full.

@@ -4,6 +4,7 @@ use std::thread::available_parallelism;
 
 use overtake_access::Tag;
 use overtake_lane::QueueView;
+use overtake_telemetry::process;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::options::{Listener, RABBITMQ_VERSION};
 use crate::problem::Problem;
 use crate::rates::Counts;
 use crate::routes::Routes;
-use crate::{exchanges, parameters, process, queues, sockets};
+use crate::{exchanges, parameters, queues, sockets};
 
 /// The kinds of exchanges there are, and what they go by.
 const EXCHANGE_TYPES: [(&str, &str); 6] = [

@@ -28,13 +28,13 @@ mod paging;
 mod parameters;
 mod policies;
 mod problem;
-mod process;
 mod properties;
 mod queues;
 mod rates;
 mod routes;
 mod sockets;
 mod tables;
+mod telemetry;
 mod users;
 mod vhosts;
 

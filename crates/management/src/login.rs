@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use overtake_access::{Credentials, Identity, Peer};
+use overtake_access::{Credentials, Identity, Peer, is_of_the_page};
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -17,13 +17,21 @@ pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, ne
         return Problem::denied("web pages of another origin are not answered").into_response();
     }
     let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
-    let header = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    match who(&app, &peer, peer.shows(header)).await {
+    let of_the_page = is_of_the_page(request.headers());
+    let shown = peer.shows(request.method(), request.headers());
+    match who(&app, &peer, shown).await {
         Ok(who) => {
             request.extensions_mut().insert(who);
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            let mut response = problem.into_response();
+            // A browser would ask people by itself.
+            if of_the_page {
+                response.headers_mut().remove(header::WWW_AUTHENTICATE);
+            }
+            response
+        }
     }
 }
 

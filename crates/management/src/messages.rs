@@ -138,8 +138,8 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         return Err(Problem::bad(format_args!("count must be 1 to {COUNT_MAX}")));
     }
     let max = u32::try_from(fetch.count).expect("it is in the range");
-    let lease = LeaseRequest { queue: name.into(), max, wait_ms: 0, visibility_ms: Some(HELD_MS) };
-    let leased = desk.lease(lease).await?;
+    let lease = LeaseRequest { visibility_ms: Some(HELD_MS), ..LeaseRequest::new(name.into(), max) };
+    let leased = desk.lease(lease, None).await?;
     let left = crate::rates::Counts::of(&desk.queue(name).await?).ready;
     let receipts = leased.iter().map(|message| message.receipt).collect();
     desk.settle(name, receipts, outcome).await?;

@@ -1,5 +1,5 @@
 //! Numbers of each queue, connection and channel for Prometheus, by the families and names of RabbitMQ's
-//! `/metrics/detailed`: only those that are asked for, since there may be many.
+//! `/metrics/detailed`: only those that are asked for, since there may be many. And of each connection by ours.
 
 use std::fmt::Write as _;
 
@@ -8,6 +8,7 @@ use axum::response::IntoResponse;
 use overtake_access::Tag;
 use overtake_amqp::connection::ChannelView;
 use overtake_lane::QueueView;
+use overtake_telemetry::text;
 
 use crate::answer::Answer;
 use crate::ask::Ask;
@@ -15,10 +16,20 @@ use crate::connections::Connected;
 use crate::rates::Counts;
 use crate::routes::Routes;
 use crate::sockets::channel_name;
-use crate::{queues, sockets};
+use crate::{queues, sockets, telemetry};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.get(Tag::Monitoring, "/metrics/detailed", detailed)
+    routes.get(Tag::Monitoring, "/metrics/detailed", detailed).get(
+        Tag::Monitoring,
+        "/metrics/connections",
+        connections,
+    )
+}
+
+/// Every connection, channel and consumer by itself, under our own names.
+async fn connections(ask: Ask) -> Answer {
+    let text = text::render(&telemetry::each(&sockets::visible(&ask, None).await));
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE))], text).into_response())
 }
 
 /// Family, name without `rabbitmq_detailed_`, kind, number.

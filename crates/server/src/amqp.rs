@@ -91,12 +91,14 @@ impl Protocol for Amqp {
             connection: amqp::Options { number, ..self.options.clone() },
             seed: [random.hash_one(number), random.hash_one(!number)],
             certificate: None,
+            name: None,
         };
         let draining = self.draining.clone();
         let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
         let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         let door = Door::new(self.doors.clone(), peer.ip());
         async move {
+            let seen = seen?;
             let (socket, said) = match tls {
                 None => (Socket::plain(stream), BytesMut::new()),
                 Some(tls) => {
@@ -107,8 +109,8 @@ impl Protocol for Amqp {
                 }
             };
             let certificate = socket.certificate().and_then(common_name);
-            let options = options.with_certificate(certificate);
-            Wire::new(socket, said, &engine, options, door, seen?).run(draining, stop).await
+            let options = Options { name: Some(seen.name()), ..options.with_certificate(certificate) };
+            Wire::new(socket, said, &engine, options, door, seen).run(draining, stop).await
         }
     }
 }

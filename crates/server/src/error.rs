@@ -100,6 +100,11 @@ pub enum ServeError {
         /// Why not.
         refusal: Refusal,
     },
+    /// Nothing can be pushed to the collector that is configured.
+    Collector {
+        /// Why not.
+        why: String,
+    },
     /// The ports file cannot be written.
     PortsFile {
         /// Its path.
@@ -159,6 +164,9 @@ impl ServeError {
             }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
+            Self::Collector { .. } => {
+                "repair that, use an http:// address in otlp_endpoint, or set it to off".to_owned()
+            }
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Stopped { .. } => {
                 "everything confirmed is on the disk: remove the cause, then start the server again"
@@ -230,6 +238,7 @@ impl fmt::Display for ServeError {
             Self::Queue { queue, place, refusal } => {
                 write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
             }
+            Self::Collector { why } => write!(f, "cannot push to the collector: {why}"),
             Self::PortsFile { path, error } => {
                 write!(f, "cannot write the ports file {}: {error}", path.display())
             }

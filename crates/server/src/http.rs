@@ -63,7 +63,7 @@ impl Protocol for Http {
             let stream = stop.run_until_cancelled(secure).await.ok_or("stopped")???;
             let certificates = stream.get_ref().1.peer_certificates();
             let shown = certificates.and_then(|all| common_name(all.first()?));
-            let peer = peer.with_certificate(shown.map(Arc::from));
+            let peer = peer.under_tls().with_certificate(shown.map(Arc::from));
             converse(http, TokioIo::new(stream), From { routes, peer }, stop).await
         }
     }

@@ -28,6 +28,7 @@ mod serve;
 mod signals;
 mod socket;
 mod supervisor;
+mod telemetry;
 mod tls;
 
 pub use error::ServeError;

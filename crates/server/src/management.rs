@@ -39,7 +39,7 @@ fn listeners(addresses: &Addresses) -> Vec<Listener> {
 }
 
 /// The name of this machine, up to its first dot.
-fn machine() -> Arc<str> {
+pub(crate) fn machine() -> Arc<str> {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("localhost").into()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use overtake_engine::core::OpenError;
+use overtake_engine::traces::Traces;
 use overtake_engine::{LocalEngine, Options, SystemClock, Watermarks};
 use overtake_store::Damage;
 use rustix::fs::Access;
@@ -13,8 +14,8 @@ use rustix::fs::Access;
 use crate::ServeError;
 use crate::config::{Config, OnDamage, Origin};
 
-/// Opens the store, which takes as long as recovering it does.
-pub(crate) async fn open(config: &Config) -> Result<Arc<LocalEngine>, ServeError> {
+/// Opens the store, which takes as long as recovering it does. Messages are traced so.
+pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Arc<LocalEngine>, ServeError> {
     let dir = &config.store.data_dir;
     prepare(&dir.value, &dir.origin)?;
     let options = Options {
@@ -30,6 +31,7 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<LocalEngine>, ServeError
         },
         max_message_bytes: config.max_message_bytes(),
         default_ttl_ms: config.limits.default_ttl_ms.value.0,
+        traces,
         ..Options::default()
     };
     let dir = dir.value.clone();

@@ -1,6 +1,7 @@
 //! What others may see of a connection over AMQP: it is asked, and answers for itself.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use overtake_amqp_session::Conversation;
 use overtake_engine::{Clock, SystemClock};
@@ -10,6 +11,7 @@ use tokio::net::TcpStream;
 /// A connection's seat among the others, and what it has read and written.
 pub(crate) struct Seen {
     seat: Seat,
+    name: Arc<str>,
     received: u64,
     sent: u64,
 }
@@ -23,8 +25,14 @@ impl Seen {
         is_secure: bool,
     ) -> std::io::Result<Self> {
         let (local, connected_at) = (stream.local_addr()?, SystemClock.now());
-        let seat = connections.enter(Caller { peer, local, is_secure, connected_at });
-        Ok(Self { seat, received: 0, sent: 0 })
+        let caller = Caller { peer, local, is_secure, connected_at };
+        let name = caller.name().into();
+        Ok(Self { seat: connections.enter(caller), name, received: 0, sent: 0 })
+    }
+
+    /// What the connection is called.
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
     }
 
     /// So many bytes more were read.

@@ -9,7 +9,9 @@ use overtake_access::{Desks, Gate};
 use overtake_engine::{Engine, LocalEngine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness};
 use overtake_management::Connections;
+use overtake_overview::Overview;
 use overtake_schedules::Schedules;
+use overtake_telemetry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,8 +23,9 @@ use crate::crowd::Crowd;
 use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::signals::{Asked, Signals};
+use crate::telemetry::{Pushing, Spans};
 use crate::tls::Presented;
-use crate::{ServeError, access, drain, logs, management, open, queues, room, supervisor};
+use crate::{ServeError, access, drain, logs, management, open, queues, room, supervisor, telemetry};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,15 +96,17 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let listening = Listening::start(config).await?;
     let addresses = listening.addresses()?;
     let tls = listening.is_secure().then(|| Presented::load(&config.tls)).transpose()?;
+    let spans = Spans::of(config);
     let started = Instant::now();
     let engine = tokio::select! {
         signal = signals.next_stop() => {
             tracing::info!("{signal}: stopped before it was ready");
             return Ok(Stopped::Finished);
         }
-        opened = open::open(config) => opened?,
+        opened = open::open(config, spans.traces()) => opened?,
     };
     let opened_in = started.elapsed();
+    let telemetry = telemetry::registry(Arc::clone(&engine) as Arc<dyn Engine>);
     let watching = tokio::spawn(room::watch(engine.full()));
     queues::declare(&*engine, &config.queues).await?;
     let gate = Arc::new(access::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?);
@@ -113,8 +118,11 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         Schedules::open(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate), Arc::new(SystemClock));
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let connections = Connections::default();
+    telemetry.add(Arc::new(connections.clone()));
+    let pushing = Pushing::start(config, &telemetry, spans, &addresses)?;
     let management = management::router(config, desks, connections.clone(), &addresses);
-    let house = House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), schedules, connections };
+    let house =
+        House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), schedules, connections, telemetry };
     let serving = Serving::start(config, listening, tls.as_ref(), house, management);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
@@ -153,6 +161,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let held = Arc::clone(&engine);
     let drained = async {
         serving.stop(drain_timeout(config)).await;
+        pushing.stop().await;
         open::close(engine).await
     };
     tokio::select! {
@@ -273,6 +282,7 @@ struct House {
     gate: Arc<Gate>,
     schedules: Arc<Schedules>,
     connections: Connections,
+    telemetry: Arc<Registry>,
 }
 
 /// A server that accepts.
@@ -297,7 +307,7 @@ impl Serving {
         house: House,
         management: axum::Router,
     ) -> Self {
-        let House { engine, gate, schedules, connections } = house;
+        let House { engine, gate, schedules, connections, telemetry } = house;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -307,10 +317,15 @@ impl Serving {
             shutdown: shutdown.clone(),
             readiness: Readiness::default(),
             loopback_only: is_http_for_loopback_only(config),
+            trace_url: Some(&*config.telemetry.trace_url.value).filter(|url| !url.is_empty()).map(Into::into),
             version: env!("CARGO_PKG_VERSION").into(),
+            telemetry,
         };
         let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
-        let routes = overtake_http::router(desks, Arc::clone(&schedules), options).merge(management);
+        let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
+        let routes = overtake_http::router(desks, Arc::clone(&schedules), Arc::clone(&overview), options)
+            .merge(management)
+            .merge(overtake_page::router());
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },
@@ -344,6 +359,8 @@ impl Serving {
         tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), engine, shutdown.clone()));
         let stop = shutdown.clone();
         tokio::spawn(async move { stop.run_until_cancelled(schedules.run()).await });
+        let stop = shutdown.clone();
+        tokio::spawn(async move { stop.run_until_cancelled(overview.run()).await });
         serving
     }
 

@@ -81,7 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `limits`, `log`, `server`, `queues`
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `limits`, `log`, `telemetry`, `server`, `queues`
               1 | [htp]
                 |  ^^^
         "#]],
@@ -183,7 +183,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[store]\nsegment_bytes = 1.5\n",
         expect![[r#"
-            overtake.toml:2:17: `store.segment_bytes`: invalid type: floating point `1.5`, expected a number of bytes such as 67108864 or "64MiB"
+            overtake.toml:2:17: `store.segment_bytes`: invalid value: floating point `1.5`, expected a number of bytes such as 67108864 or "64MiB"
               2 | segment_bytes = 1.5
                 |                 ^^^
         "#]],
@@ -305,7 +305,7 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
-            hint: the sections are http, amqp, tls, access, store, limits, log, server and queues; write OVERTAKE__SECTION__KEY
+            hint: the sections are http, amqp, tls, access, store, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
     variable(
@@ -477,6 +477,15 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         level = "info"                             # default
         format = "text"                            # default
 
+        [telemetry]
+        otlp_endpoint = "off"                      # default
+        otlp_headers = ""                          # default
+        otlp_interval_ms = 60000                   # default
+        traces_sample = 0                          # default
+        trace_url = ""                             # default
+        service_name = "overtake"                  # default
+        resource_attributes = ""                   # default
+
         [server]
         drain_timeout_ms = 10000                   # default
         ports_file = ""                            # default
@@ -544,4 +553,59 @@ fn the_data_directory_is_where_this_user_keeps_such_things() {
     assert_eq!(dir(&with(&[home])), Path::new("/people/ada/.local/share/overtake"));
     assert_eq!(dir(&with(&[home, ("XDG_DATA_HOME", "/data")])), Path::new("/data/overtake"));
     assert_eq!(dir(&with(&[home, ("STATE_DIRECTORY", "/state")])), Path::new("/state"));
+}
+
+#[test]
+fn the_variables_of_opentelemetry_come_after_the_file_and_before_our_own() {
+    let config = Said {
+        file: Some(
+            "[telemetry]\notlp_endpoint = \"http://file:4318\"\notlp_interval_ms = \"10s\"\nservice_name = \"file\"\n",
+        ),
+        variables: &[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://standard:4318/otlp/"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret,x-tenant=7"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "5000"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "a=1,b=x%2Cy"),
+            ("OTEL_SERVICE_NAME", ""),
+            ("OVERTAKE__TELEMETRY__OTLP_INTERVAL_MS", "7s"),
+        ],
+        flags: &[("service-name", "flag")],
+    };
+    let text = show(&config.load().expect("fine"), true);
+    let section =
+        text.split_once("[telemetry]\n").and_then(|(_, rest)| rest.split_once("\n\n")).expect("a section").0;
+    expect![[r#"
+        otlp_endpoint = "https://standard:4318/otlp" # environment OTEL_EXPORTER_OTLP_ENDPOINT
+        otlp_headers = "api-key=***,x-tenant=***"  # environment OTEL_EXPORTER_OTLP_HEADERS
+        otlp_interval_ms = 7000                    # environment OVERTAKE__TELEMETRY__OTLP_INTERVAL_MS
+        traces_sample = 0                          # default
+        trace_url = ""                             # default
+        service_name = "flag"                      # flag --service-name
+        resource_attributes = "a=1,b=x%2Cy"        # environment OTEL_RESOURCE_ATTRIBUTES"#]]
+    .assert_eq(section);
+}
+
+#[test]
+fn what_pushing_is_told_wrong_is_refused() {
+    let cases = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://ann:secret@collector"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "secret"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "soon"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "0"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "a"),
+    ];
+    let said = cases.map(|case| match (Said { variables: &[case], ..Said::default() }).load() {
+        Ok(_) => panic!("{case:?} is taken"),
+        Err(error) => error.to_string(),
+    });
+    assert!(!said.concat().contains("secret"), "{said:?}");
+    expect![[r#"
+        environment OTEL_EXPORTER_OTLP_ENDPOINT: `telemetry.otlp_endpoint`: `127.0.0.1:4318` does not begin with http:// or https://: use one such as http://127.0.0.1:4318, or off
+        environment OTEL_EXPORTER_OTLP_ENDPOINT: `telemetry.otlp_endpoint`: an address holds no password: give it as a header, in otlp_headers, or off
+        environment OTEL_EXPORTER_OTLP_HEADERS: `telemetry.otlp_headers`: part 1 is not NAME=VALUE: use such as a=1,b=2
+        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 2h, 7d
+        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: must be 1 or more
+        environment OTEL_RESOURCE_ATTRIBUTES: `telemetry.resource_attributes`: part 1 is not NAME=VALUE: use such as a=1,b=2"#]]
+    .assert_eq(&said.join("\n"));
 }

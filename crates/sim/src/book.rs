@@ -275,7 +275,7 @@ impl Book {
             let until = now.after(lease.wait_ms);
             self.takers.insert(*consumer, Taker { until, ..Taker::new(queue, session, None) });
         }
-        if let Request::Get(get) = request
+        if let Request::Get { get, .. } = request
             && let Ok(queue) = broker.id_of(vhost, &get.queue)
         {
             let window = Some(Window { len: 1, urgent: None, held: 0 });

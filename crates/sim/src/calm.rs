@@ -160,6 +160,7 @@ impl World {
             max: 1_000,
             wait_ms: 0,
             visibility_ms: Some(3_600_000),
+            holder: None,
         };
         self.do_at(vhost, Request::Lease { consumer, lease })?;
         let receipts = std::mem::take(&mut self.clients[0].holds);

@@ -282,7 +282,7 @@ impl World {
     fn given(&self, done: &Done) -> BTreeSet<(QueueId, Seq)> {
         let request = done.request.as_ref().map(|request| asked_by(request).1);
         let comes = |id: ConsumerId| matches!(request, Some(Request::Consume { consumer, consume }) if *consumer == id && consume.no_ack);
-        let gets = matches!(request, Some(Request::Get(get)) if get.no_ack);
+        let gets = matches!(request, Some(Request::Get { get, .. }) if get.no_ack);
         let name = |receipt: &Receipt| (receipt.queue, receipt.seq);
         let given = done.outs.iter().filter_map(|out| match out {
             Out::Deliver { consumer, message } => {
@@ -309,7 +309,7 @@ impl World {
                 Out::Ended { consumer } => self.book.leave(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
-                    if let Some(Request::Get(get)) = asked {
+                    if let Some(Request::Get { get, .. }) = asked {
                         match result {
                             Ok(Answer::Got(Some(got))) => {
                                 let message = got.message.clone();

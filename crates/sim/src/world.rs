@@ -213,6 +213,7 @@ impl World {
             inbox: 1_000,
             memory_bytes: plan.memory_bytes,
             seed,
+            traces: None,
         };
         let clients = Client::all(&plan, &mut workload);
         let mut amqp = Rng::new(seed, "amqp");

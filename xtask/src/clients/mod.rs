@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::counts::{Counts, skipped};
+use crate::needs;
 use crate::report::{Done, Report};
 use crate::shell::{run_hearing_for, target_dir};
 use crate::test::Run;
@@ -54,6 +55,7 @@ const PROGRAMS: &[Program] = &[
         what: "Flower and KEDA, by the management API",
         body: |s| over_http(s, "test_tools.py"),
     },
+    Program { name: "browser", what: "the page, in Chromium", body: browser },
     Program { name: "kombu", what: "the integration suite of Kombu's release", body: kombu::tests },
 ];
 
@@ -76,6 +78,8 @@ struct Stage {
     is_other: bool,
     /// What the programs need is kept here.
     dir: PathBuf,
+    /// Where pictures of what was seen are kept.
+    pictures: Option<PathBuf>,
     counts: Counts,
 }
 
@@ -86,6 +90,9 @@ impl Stage {
         command.env("OVERTAKE_AMQP_URL", &self.url);
         if let Some(http) = &self.http {
             command.env("OVERTAKE_HTTP_URL", http);
+        }
+        if let Some(pictures) = &self.pictures {
+            command.env("OVERTAKE_ARTEFACTS", pictures);
         }
         if self.is_other {
             command.env("OVERTAKE_AMQP_OTHER", "1");
@@ -119,6 +126,20 @@ fn over_http(stage: &mut Stage, file: &str) -> Result<Done> {
         return Ok(Done::Skipped("it is about our own port".to_owned()));
     }
     python::tests(stage, &format!("with_http/{file}"))
+}
+
+/// Our page in a browser. Pictures of it are kept beside what the programs need.
+fn browser(stage: &mut Stage) -> Result<Done> {
+    if stage.http.is_none() {
+        return Ok(Done::Skipped("it is about our own page".to_owned()));
+    }
+    if let Some(why) = needs::chromium()? {
+        return Ok(Done::Skipped(why));
+    }
+    let pictures = stage.dir.join("pictures");
+    println!("pictures of the page are kept in {}", pictures.display());
+    stage.pictures = Some(pictures);
+    python::tests(stage, "with_browser")
 }
 
 /// `cargo xtask clients [--url URL] [NAME…]`
@@ -177,7 +198,9 @@ fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -
         Brokers::Other(url) => (url.clone(), None, None),
     };
     let (program_name, is_other, dir) = (program.name, broker.is_none(), dir.to_owned());
-    let mut stage = Stage { program: program_name, url, http, is_other, dir, counts: Counts::default() };
+    let counted = Counts::default();
+    let mut stage =
+        Stage { program: program_name, url, http, is_other, dir, pictures: None, counts: counted };
     let done = (program.body)(&mut stage);
     counts.add(stage.counts);
     let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
@@ -192,8 +215,15 @@ mod tests {
     fn an_address_is_what_the_url_says() {
         for url in ["amqp://guest:guest@127.0.0.1:5672/%2f", "amqp://127.0.0.1:5672", "127.0.0.1:5672/"] {
             let (url, dir) = (url.to_owned(), PathBuf::new());
-            let stage =
-                Stage { program: "", url, http: None, is_other: false, dir, counts: Counts::default() };
+            let stage = Stage {
+                program: "",
+                url,
+                http: None,
+                is_other: false,
+                dir,
+                pictures: None,
+                counts: Counts::default(),
+            };
             assert_eq!(stage.address().unwrap(), ("127.0.0.1", "5672"));
         }
     }

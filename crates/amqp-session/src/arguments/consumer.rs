@@ -1,7 +1,9 @@
 //! A consumer as a client starts it.
 
+use std::sync::Arc;
+
 use overtake_amqp::connection::{Consume, Refused};
-use overtake_engine::ConsumeRequest;
+use overtake_engine::{ConsumeRequest, Holder};
 use overtake_lane::{Given, Scheme, UrgentCredit};
 use serde::Deserialize;
 
@@ -38,8 +40,8 @@ pub(crate) fn urgent(consume: &Consume, vhost: &str) -> Result<Option<Urgent>, R
 }
 
 /// What the client wants, of this queue. A prefetch of 0 is what the queue says (`max_unacked`), so that a slow consumer
-/// bounds what is in memory.
-pub(crate) fn consume(consume: &Consume, queue: &str) -> ConsumeRequest {
+/// bounds what is in memory. `holder` is who wants it.
+pub(crate) fn consume(consume: &Consume, queue: &str, holder: Holder) -> ConsumeRequest {
     let window = match (consume.no_ack, consume.prefetch) {
         (true, _) => Some(UNREAD_MAX),
         (false, 0) => None,
@@ -51,6 +53,7 @@ pub(crate) fn consume(consume: &Consume, queue: &str) -> ConsumeRequest {
         shared: consume.shared.map(u32::from),
         exclusive: consume.exclusive,
         no_ack: consume.no_ack,
+        holder: Some(Arc::new(Holder { consumer_tag: Some(consume.tag.as_str().into()), ..holder })),
         ..ConsumeRequest::new(queue.into())
     }
 }

@@ -91,7 +91,7 @@ impl Conversation {
                 });
                 match credit {
                     Ok(credit) => {
-                        let mut request = arguments::consume(&consume, &consume.queue);
+                        let mut request = arguments::consume(&consume, &consume.queue, self.holder());
                         request.urgent = Some(credit);
                         let request = Request::Consume { consumer, consume: request };
                         if let Err(refused) = self.request(Pending::Consumer(token, consumer), request) {

@@ -1,5 +1,7 @@
 //! What a client asks: each of its wishes as a request.
 
+use std::sync::Arc;
+
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{self as amqp, Answer, Ask, Credentials, Operation, Refused, Token};
 use overtake_engine::core::Request;
@@ -134,7 +136,8 @@ impl Conversation {
             }
             Operation::Get { queue, no_ack } => {
                 let get = Get { consumer: next_consumer(), queue: queue.into(), no_ack };
-                self.request(Pending::Got(token), Request::Get(get))?;
+                let holder = Some(Arc::new(self.holder()));
+                self.request(Pending::Got(token), Request::Get { get, holder })?;
             }
             Operation::Transact { publishes, settlements } => {
                 let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
@@ -226,7 +229,8 @@ impl Conversation {
             return Ok(());
         }
         let consumer = next_consumer();
-        let request = Request::Consume { consumer, consume: arguments::consume(&consume, &consume.queue) };
+        let consume = arguments::consume(&consume, &consume.queue, self.holder());
+        let request = Request::Consume { consumer, consume };
         self.request(Pending::Consumer(token, consumer), request)?;
         Ok(())
     }
@@ -271,7 +275,8 @@ impl Conversation {
         if let Some(replies) = channel {
             replies.0 = Some(consumer);
         }
-        let request = Request::Consume { consumer, consume: arguments::consume(consume, queue) };
+        let consume = arguments::consume(consume, queue, self.holder());
+        let request = Request::Consume { consumer, consume };
         // Nobody else's, so it takes no right.
         self.ask_for(Pending::Consumer(token, consumer), request);
     }

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{self as amqp, Connection, NoVhost, Refused};
 use overtake_engine::core::Request;
-use overtake_engine::{Ask as Asked, Event, Failure};
+use overtake_engine::{Ask as Asked, Event, Failure, Holder};
 use overtake_lane::{Command, ConsumerId, Time};
 
 use crate::delivery;
@@ -33,6 +33,8 @@ pub struct Options {
     pub connection: amqp::Options,
     /// Whom the certificate names that the client showed.
     pub certificate: Option<String>,
+    /// What the connection is called where people look for it.
+    pub name: Option<Arc<str>>,
     /// At random, so that nobody guesses the names made up for it.
     pub seed: [u64; 2],
 }
@@ -63,6 +65,7 @@ pub enum Wish {
 #[derive(Debug)]
 pub struct Conversation {
     connection: Connection,
+    name: Option<Arc<str>>,
     certificate: Option<String>,
     wish: Option<Wish>,
     here: Here,
@@ -93,6 +96,7 @@ impl Conversation {
     pub fn new(now: Time, options: Options) -> Self {
         Self {
             connection: Connection::new(now, options.connection),
+            name: options.name,
             certificate: options.certificate,
             wish: None,
             here: Here::new(Arc::new(Nobody)),
@@ -116,6 +120,12 @@ impl Conversation {
     #[must_use]
     pub fn user(&self) -> &str {
         self.here.user()
+    }
+
+    /// Who takes messages here.
+    fn holder(&self) -> Holder {
+        let user = Some(self.here.user()).filter(|user| !user.is_empty()).map(Into::into);
+        Holder { user, connection: self.name.clone(), ..Holder::default() }
     }
 
     /// Takes what can be taken of these bytes, as [`Connection::receive`].

@@ -84,7 +84,7 @@ impl Client {
             body_max: 100_000,
             ..overtake_amqp::connection::Options::default()
         };
-        let options = Options { connection, certificate: None, seed: [number, 7] };
+        let options = Options { connection, certificate: None, name: None, seed: [number, 7] };
         Self {
             conversation: Conversation::new(clock.now(), options),
             rights: Arc::new(Everything("guest".to_owned())),

@@ -185,6 +185,8 @@ pub enum Destination {
 pub struct Consume {
     /// The queue.
     pub queue: String,
+    /// Its tag: the client's, or one that was made up for it.
+    pub tag: String,
     /// Most messages it holds unacknowledged; 0: no limit.
     pub prefetch: u16,
     /// The channel whose shared window ([`Ask::Share`]) holds for it, too.

@@ -39,6 +39,8 @@ pub(super) struct Channel {
     pub(super) confirms: Option<Confirms>,
     pub(super) transaction: Option<Transaction>,
     pub(super) unacked: Unacked,
+    /// Deliveries that the client acknowledged.
+    pub(super) acked: u64,
     next_tag: u64,
     next_consumer: u64,
 }
@@ -87,6 +89,7 @@ impl Channel {
             confirms: None,
             transaction: None,
             unacked: Unacked::default(),
+            acked: 0,
             next_tag: 1,
             next_consumer: 1,
         }
@@ -152,6 +155,11 @@ impl Channel {
         self.next_tag - 1
     }
 
+    /// Messages that it was sent: each has a tag.
+    pub(super) fn delivered(&self) -> u64 {
+        self.next_tag - 1
+    }
+
     /// Settles what a tag names. Answers the receipts, but in a transaction, which keeps them.
     pub(super) fn settle(
         &mut self,
@@ -162,6 +170,9 @@ impl Channel {
         let Some(taken) = self.unacked.take(tag, multiple) else {
             return Err(Violation::of(ReplyCode::PreconditionFailed, format!("unknown delivery tag {tag}")));
         };
+        if outcome == Outcome::Ack {
+            self.acked += taken.len() as u64;
+        }
         let receipts = taken.iter().map(|held| held.receipt);
         let Some(transaction) = &mut self.transaction else { return Ok(receipts.collect()) };
         transaction.settlements.extend(receipts.map(|receipt| (receipt, outcome)));

@@ -341,6 +341,7 @@ impl Connection {
         let shared = channel.is_shared.then_some(number);
         let wanted = Consume {
             queue,
+            tag: tag.clone(),
             prefetch: channel.prefetch,
             shared,
             no_ack: consume.no_ack,

@@ -21,6 +21,8 @@ pub(super) struct Feed {
     pub(super) tag: Box<str>,
     /// What the client asked for.
     pub(super) consume: Box<Consume>,
+    /// Messages it was sent.
+    pub(super) delivered: u64,
 }
 
 /// A publish that is not answered.
@@ -95,7 +97,8 @@ impl Connection {
                 self.say_unless(expect, queue::DeleteOk { message_count: count(messages) });
             }
             (Wants::Consumer { tag, consume }, Answer::Consuming(consumer)) => {
-                let feed = Feed { channel: number, tag: tag.as_str().into(), consume: consume.clone() };
+                let (named, consume) = (tag.as_str().into(), consume.clone());
+                let feed = Feed { channel: number, tag: named, consume, delivered: 0 };
                 self.feeds.insert(consumer, feed);
                 self.channel(number).consumers.insert(tag.clone(), Consumer::Here(consumer));
                 self.say_unless(expect, basic::ConsumeOk { consumer_tag: ShortText::cut(tag) });
@@ -203,9 +206,10 @@ impl Connection {
     /// A message for a consumer.
     pub fn deliver(&mut self, consumer: ConsumerId, delivery: &Delivery<'_>) {
         let receipts = vec![delivery.receipt];
-        let Some(feed) = self.feeds.get(&consumer) else {
+        let Some(feed) = self.feeds.get_mut(&consumer) else {
             return self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
         };
+        feed.delivered += 1;
         let number = feed.channel;
         let channel = self.channels.get_mut(&number).expect("a feed goes to an open channel");
         let delivery_tag = if feed.consume.no_ack {

@@ -56,6 +56,10 @@ pub struct ChannelView {
     pub shares_prefetch: bool,
     /// Messages out and not settled.
     pub unacked: usize,
+    /// Messages it was sent since it was opened.
+    pub delivered: u64,
+    /// Those of them that the client acknowledged.
+    pub acked: u64,
     /// Publishes that are not answered.
     pub unconfirmed: u32,
     /// Publishes that wait for `tx.commit`.
@@ -77,6 +81,8 @@ pub struct ConsumerView {
     pub tag: String,
     /// What the client asked for.
     pub consume: Consume,
+    /// Messages it was sent since it was there.
+    pub delivered: u64,
 }
 
 impl Connection {
@@ -104,7 +110,8 @@ impl Connection {
     fn look_at(&self, number: u16, channel: &Channel) -> ChannelView {
         let feed = |id: ConsumerId| {
             let feed = self.feeds.get(&id).expect("a consumer of a channel has its feed");
-            ConsumerView { id, tag: feed.tag.to_string(), consume: (*feed.consume).clone() }
+            let consume = (*feed.consume).clone();
+            ConsumerView { id, tag: feed.tag.to_string(), consume, delivered: feed.delivered }
         };
         let transaction = channel.transaction.as_ref();
         ChannelView {
@@ -114,6 +121,8 @@ impl Connection {
             prefetch: channel.prefetch,
             shares_prefetch: channel.is_shared,
             unacked: channel.unacked.iter().count(),
+            delivered: channel.delivered(),
+            acked: channel.acked,
             unconfirmed: channel.in_flight,
             uncommitted: transaction.map_or(0, |open| open.publishes.len()),
             uncommitted_acks: transaction.map_or(0, |open| open.settlements.len()),

@@ -12,6 +12,7 @@ use crate::address::path;
 use crate::body;
 use crate::failure::{Exit, Failure};
 use crate::words;
+use crate::worker_name;
 
 /// Longest wait of one request, ms.
 const WAIT_MS_MAX: u64 = 20_000;
@@ -42,6 +43,9 @@ pub(crate) struct ConsumeArgs {
     /// How long the broker waits for the acknowledgement [default: as the queue says].
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     visibility_timeout: Option<u64>,
+    /// What this consumer calls itself, for people who ask who holds a message [default: HOST:PID].
+    #[arg(long, value_name = "NAME", value_parser = worker_name::given)]
+    name: Option<String>,
     /// Acknowledge after printing. This is the default.
     #[arg(long, group = "how", help_heading = "After printing")]
     ack: bool,
@@ -131,7 +135,8 @@ async fn lease(args: &ConsumeArgs, max: u64, session: &Session) -> Result<Vec<Va
             Some(Wait::For(ms)) => ms.saturating_sub(waited),
         };
         let wait_ms = left.min(WAIT_MS_MAX);
-        let mut request = json!({ "max": max, "wait_ms": wait_ms });
+        let name = args.name.clone().unwrap_or_else(worker_name::own);
+        let mut request = json!({ "max": max, "wait_ms": wait_ms, "worker": name });
         if let Some(ms) = args.visibility_timeout {
             request["visibility_timeout_ms"] = ms.into();
         }

@@ -5,9 +5,10 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::queue::text;
-use super::{Ended, Session, exec_create, exec_submit};
+use super::{Ended, Session, exec_create, exec_follow, exec_submit};
 use crate::address::{path, query};
 use crate::failure::{Exit, Failure};
+use crate::holder;
 use crate::out::{HEAD, RESET};
 use crate::table::{Side, Table, number, one_line};
 use crate::words;
@@ -44,10 +45,14 @@ Examples:
     #[command(after_help = "\
 Examples:
   overtake exec show order-4711
+  overtake exec show order-4711 --follow
   overtake exec show order-4711 --json | jq -r .output")]
     Show {
         /// Its id.
         id: String,
+        /// Wait for its end, and print what it prints as that comes. Exit code 1 unless it completes.
+        #[arg(long, short)]
+        follow: bool,
     },
     /// Take executions back: what waits is cancelled at once, what runs is asked to end.
     #[command(after_help = "\
@@ -158,7 +163,8 @@ pub(crate) async fn run(args: &ExecArgs, session: &Session) -> Ended {
         ExecCommand::Create(args) => exec_create::run(args, on.queue, session).await,
         ExecCommand::Submit(args) => exec_submit::run(args, on.queue, session).await,
         ExecCommand::List(args) => on.list(args).await,
-        ExecCommand::Show { id } => on.show(id).await,
+        ExecCommand::Show { id, follow: false } => on.show(id).await,
+        ExecCommand::Show { id, follow: true } => exec_follow::run(id, &on.path_of(id), session).await,
         ExecCommand::Cancel(IdArgs { ids }) => on.each(ids, "cancel").await,
         ExecCommand::Retry(IdArgs { ids }) => on.each(ids, "retry").await,
         ExecCommand::Reprioritise { id, priority } => on.reprioritise(id, priority).await,
@@ -191,6 +197,15 @@ impl On<'_> {
         path(&[&["api", "v1", "admin", "executions"], rest].concat()) + &query(&pairs)
     }
 
+    /// The path of one execution.
+    fn path_of(&self, id: &str) -> String {
+        match id {
+            // By its name it would be the queue that is asked for.
+            "queue" => self.path(&[id], &[]).replacen("/queue", "/%71ueue", 1),
+            _ => self.path(&[id], &[]),
+        }
+    }
+
     async fn list(&self, args: &ListArgs) -> Ended {
         let (mut executions, mut total, mut has_more) = (Vec::new(), Value::Null, true);
         while has_more && (executions.len() as u64) < args.limit {
@@ -212,12 +227,7 @@ impl On<'_> {
     }
 
     async fn show(&self, id: &str) -> Ended {
-        // By its name it would be the queue that is asked for.
-        let path = match id {
-            "queue" => self.path(&[id], &[]).replacen("/queue", "/%71ueue", 1),
-            _ => self.path(&[id], &[]),
-        };
-        let answer = self.session.client.get(&path).await?;
+        let answer = self.session.client.get(&self.path_of(id)).await?;
         self.session.out.answer(&answer, picture)?;
         Ok(Exit::Done)
     }
@@ -322,7 +332,8 @@ fn table(answer: &Value) -> String {
     if executions.is_empty() {
         return "no executions\n".to_owned();
     }
-    let mut table = Table::new(&[
+    let is_held = executions.iter().any(|execution| execution["holder"].is_object());
+    let mut columns = vec![
         ("ID", Side::Left),
         ("STATUS", Side::Left),
         ("PRIORITY", Side::Left),
@@ -333,7 +344,11 @@ fn table(answer: &Value) -> String {
         ("FINISHED", Side::Left),
         ("EXIT", Side::Right),
         ("ERROR", Side::Left),
-    ]);
+    ];
+    if is_held {
+        columns.push(("HOLDER", Side::Left));
+    }
+    let mut table = Table::new(&columns);
     let keys = [
         "execution_id",
         "status",
@@ -348,6 +363,9 @@ fn table(answer: &Value) -> String {
     for execution in executions {
         let mut row: Vec<String> = keys.iter().map(|key| text(&execution[*key])).collect();
         row.push(one_line(&text(&execution["error"]), ERROR_CHARS));
+        if is_held {
+            row.push(holder::text(&execution["holder"]));
+        }
         table.row(row);
     }
     let shown = executions.len() as u64;
@@ -365,12 +383,18 @@ fn picture(execution: &Value) -> String {
     let of = |key: &str| one_line(&text(&execution[key]), usize::MAX);
     let mut shown = format!("{HEAD}{}{RESET}\n", of("execution_id"));
     for (key, value) in execution.as_object().into_iter().flatten() {
-        if !matches!(&**key, "execution_id" | "output") && !value.is_null() {
-            shown.push_str(&format!("  {key}: {}\n", of(key)));
+        match &**key {
+            "execution_id" | "output" | "progress" => {}
+            "holder" => shown.push_str(&format!("  holder: {}\n", holder::text(value))),
+            _ if value.is_null() => {}
+            _ => shown.push_str(&format!("  {key}: {}\n", of(key))),
         }
     }
-    if let Some(output) = execution["output"].as_str().filter(|output| !output.is_empty()) {
-        shown.push_str("  output:\n");
+    for (name, output) in
+        [("output", &execution["output"]), ("output so far", &execution["progress"]["output"])]
+    {
+        let Some(output) = output.as_str().filter(|output| !output.is_empty()) else { continue };
+        shown.push_str(&format!("  {name}:\n"));
         for line in output.lines() {
             shown.push_str(&format!("    {}\n", one_line(line, usize::MAX)));
         }

@@ -11,6 +11,7 @@ pub(crate) mod exchange;
 mod exchange_args;
 pub(crate) mod exec;
 mod exec_create;
+mod exec_follow;
 mod exec_submit;
 pub(crate) mod health;
 mod lines;
@@ -30,8 +31,10 @@ mod store_snapshot;
 mod store_stats;
 mod store_target;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod user;
 pub(crate) mod vhost;
+pub(crate) mod watch;
 pub(crate) mod work;
 
 use crate::args::{Cli, Command, Global};
@@ -62,6 +65,8 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Consume(args) => ask(&global, async |session| consume::run(&args, session).await),
         Command::Work(args) => ask(&global, async |session| work::run(&args, session).await),
         Command::Peek(args) => ask(&global, async |session| peek::run(&args, session).await),
+        Command::Top(args) => ask(&global, async |session| top::run(&args, session).await),
+        Command::Watch(args) => ask(&global, async |session| watch::run(&args, session).await),
         Command::Reprioritise(args) => ask(&global, async |session| reprioritise::run(&args, session).await),
         Command::Remove(args) => ask(&global, async |session| remove::run(&args, session).await),
         Command::Cancel(args) => ask(&global, async |session| cancel::run(&args, session).await),

@@ -8,6 +8,7 @@ use super::{Ended, Session};
 use crate::address::{path, query};
 use crate::body;
 use crate::failure::{Exit, Failure};
+use crate::holder;
 use crate::selection::FilterArgs;
 use crate::table::{Side, Table, one_line};
 
@@ -93,7 +94,9 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Vec<Value>, Failur
 }
 
 fn table(messages: &Value) -> String {
-    let mut table = Table::new(&[
+    // Mostly nothing is leased, and the line is long enough.
+    let is_held = messages.as_array().into_iter().flatten().any(|message| message["holder"].is_object());
+    let mut columns = vec![
         ("ID", Side::Left),
         ("PRIORITY", Side::Left),
         ("LANE", Side::Left),
@@ -102,11 +105,18 @@ fn table(messages: &Value) -> String {
         ("LEASED", Side::Right),
         ("BYTES", Side::Right),
         ("KEY", Side::Left),
-        ("BODY", Side::Left),
-    ]);
+    ];
+    if is_held {
+        columns.push(("HOLDER", Side::Left));
+    }
+    columns.push(("BODY", Side::Left));
+    let mut table = Table::new(&columns);
     for message in messages.as_array().into_iter().flatten() {
         let keys = ["id", "priority", "lane", "status", "published_at", "delivery_count", "bytes", "key"];
         let mut row: Vec<String> = keys.iter().map(|key| text(&message[*key])).collect();
+        if is_held {
+            row.push(holder::text(&message["holder"]));
+        }
         let body = body::of(message).unwrap_or_default();
         row.push(one_line(&String::from_utf8_lossy(&body), BODY_CHARS));
         table.row(row);

@@ -21,7 +21,7 @@ pub(crate) enum TokenCommand {
 Examples:
   overtake token make --label ci --expires-in 30d
   overtake token make --label worker --read '^jobs$' --write '' --configure '' > worker.token
-  overtake token make --label prometheus --tag monitoring")]
+  overtake token make --for prometheus --tag monitoring")]
     Make(MakeArgs),
     /// List tokens: your own, and for administrators all. What they say is not shown.
     #[command(after_help = "\
@@ -46,13 +46,13 @@ pub(crate) struct MakeArgs {
     #[arg(long, default_value = "", value_name = "TEXT")]
     label: String,
     /// Whose it is, if not your own; administrators make others'.
-    #[arg(long = "for", value_name = "NAME")]
+    #[arg(id = "for", long = "for", value_name = "NAME")]
     user: Option<String>,
     /// It ends after so long: 30d, 12h; else never.
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     expires_in: Option<u64>,
     /// Only in this virtual host.
-    #[arg(long = "in", value_name = "VHOST")]
+    #[arg(id = "in", long = "in", value_name = "VHOST")]
     vhost: Option<String>,
     /// Only what this matches may be declared and deleted.
     #[arg(long, value_name = "PATTERN")]

@@ -10,6 +10,7 @@ use super::{Ended, Session};
 use crate::failure::Failure;
 use crate::words;
 use crate::work::{self, Plan, Program};
+use crate::worker_name;
 
 /// Shortest lease, ms: a third of it must be long enough for an answer.
 const LEASE_MS_MIN: u64 = 1_000;
@@ -29,7 +30,8 @@ const KEEP_MAX: u64 = 24 << 10;
 ///
 /// OVERTAKE_ID, OVERTAKE_QUEUE, OVERTAKE_PRIORITY, OVERTAKE_LANE, OVERTAKE_ATTEMPT (how often it was leased, this time included), OVERTAKE_KEY,
 /// OVERTAKE_CONTENT_TYPE and whatever else the API shows of a message are set where the message has them, and
-/// OVERTAKE_HEADER_X for each header x: in capitals, with _ for all that is no letter or digit.
+/// OVERTAKE_HEADER_X for each header x: in capitals, with _ for all that is no letter or digit. A message that is of a trace (header
+/// traceparent) also sets TRACEPARENT and TRACESTATE.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -70,6 +72,9 @@ pub(crate) struct WorkArgs {
     /// Pass on what the programs print, each line behind the id of its message, to standard error.
     #[arg(long)]
     show: bool,
+    /// What the worker calls itself, for people who ask who holds a message [default: HOST:PID].
+    #[arg(long, value_name = "NAME", value_parser = worker_name::given)]
+    name: Option<String>,
     /// Print lines on a terminal, too.
     #[arg(long)]
     lines: bool,
@@ -81,6 +86,7 @@ pub(crate) async fn run(args: &WorkArgs, session: &Session) -> Ended {
     let (name, rest) = words.ok_or_else(|| Failure::usage("no program was named"))?;
     let plan = Plan {
         queue: args.queue.clone(),
+        name: args.name.clone().unwrap_or_else(worker_name::own),
         slots: usize::try_from(args.slots).unwrap_or(usize::MAX),
         max: args.max,
         until_empty: args.until_empty,

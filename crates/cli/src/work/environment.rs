@@ -29,6 +29,9 @@ const PROPERTIES: [&str; 14] = [
     "ROUTING_KEYS",
 ];
 
+/// The headers that say which trace a message is of, and what they are called in an environment.
+const TRACE: [(&str, &str); 2] = [("traceparent", "TRACEPARENT"), ("tracestate", "TRACESTATE")];
+
 /// The variables of a message as the API shows it.
 pub(crate) fn of(message: &Map<String, Value>, queue: &str) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
@@ -40,13 +43,25 @@ pub(crate) fn of(message: &Map<String, Value>, queue: &str) -> BTreeMap<String, 
         put(&mut variables, HEADER, name, value);
     }
     put(&mut variables, PREFIX, "queue", &Value::from(queue));
+    // By the names that programs know which tell their part of a trace.
+    for (header, name) in TRACE {
+        if let Some(text) = message
+            .get("headers")
+            .and_then(|headers| headers.get(header))
+            .and_then(text)
+            .filter(|text| !text.contains('\0'))
+        {
+            variables.insert(name.to_owned(), text);
+        }
+    }
     variables
 }
 
 /// Whether a variable is about a message, so that none of it may come from around the worker.
 pub(crate) fn is_about_a_message(name: &str) -> bool {
     let property = name.strip_prefix(PREFIX);
-    name.starts_with(HEADER) || property.is_some_and(|property| PROPERTIES.contains(&property))
+    let is_trace = TRACE.iter().any(|(_, variable)| *variable == name);
+    is_trace || name.starts_with(HEADER) || property.is_some_and(|property| PROPERTIES.contains(&property))
 }
 
 /// Of two names that are the same variable the first counts.
@@ -123,6 +138,25 @@ mod tests {
                 "OVERTAKE_QUEUE=jobs",
             ],
         );
+    }
+
+    #[test]
+    fn the_trace_of_a_message_is_that_of_its_program() {
+        check(
+            &json!({ "headers": { "traceparent": "00-1-2-01", "tracestate": "a=1" } }),
+            &[
+                "OVERTAKE_HEADER_TRACEPARENT=00-1-2-01",
+                "OVERTAKE_HEADER_TRACESTATE=a=1",
+                "OVERTAKE_QUEUE=jobs",
+                "TRACEPARENT=00-1-2-01",
+                "TRACESTATE=a=1",
+            ],
+        );
+        check(
+            &json!({ "headers": { "Traceparent": "x", "tracestate": {} } }),
+            &["OVERTAKE_HEADER_TRACEPARENT=x", "OVERTAKE_QUEUE=jobs"],
+        );
+        assert!(is_about_a_message("TRACEPARENT"), "a worker that is traced does not hand on its own");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Item {
     pub(crate) priority: Value,
     /// How often it was leased, this time included.
     pub(crate) attempt: u64,
+    /// Its queue notes that it is worked on, so somebody may want to follow it.
+    pub(crate) is_followed: bool,
     /// What the program reads.
     pub(crate) body: Vec<u8>,
     /// What the program finds in its environment.
@@ -42,6 +44,7 @@ impl Item {
             receipt: text("receipt")?,
             priority: message.get("priority").cloned().unwrap_or_default(),
             attempt: message.get("delivery_count").and_then(Value::as_u64).unwrap_or(1),
+            is_followed: message.get("started").is_some(),
             body: body::of(message)?,
             environment: environment::of(properties, queue).into_iter().collect(),
         })

@@ -19,6 +19,7 @@ mod heart;
 mod item;
 mod lines;
 mod live;
+mod printed;
 mod program;
 mod reaper;
 mod running;
@@ -48,6 +49,8 @@ use worker::Worker;
 pub(crate) struct Plan {
     /// Whose messages.
     pub(crate) queue: String,
+    /// What the worker calls itself.
+    pub(crate) name: String,
     /// Most programs at once.
     pub(crate) slots: usize,
     /// Most messages in all.

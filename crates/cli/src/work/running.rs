@@ -15,8 +15,8 @@ use super::Job;
 use super::display::Shown;
 use super::group::Group;
 use super::item::Item;
+use super::printed::Printed;
 use super::program::Started;
-use super::tail::Tail;
 
 /// Bytes of a read.
 const READ_BYTES: usize = 16 << 10;
@@ -36,8 +36,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the program for a message.
-    pub(crate) fn start(item: &mut Item, job: &Job) -> std::io::Result<Self> {
+    /// Starts the program for a message. What it prints is kept there.
+    pub(crate) fn start(item: &mut Item, printed: Printed, job: &Job) -> std::io::Result<Self> {
         let around = [("OVERTAKE_URL", job.source.url()), ("OVERTAKE_VHOST", job.source.vhost())];
         let Started { leader, ended, input, output } = job.program.start(item, &around, &job.reaper)?;
         let group = Group::of(leader, Arc::clone(&job.reaper));
@@ -45,8 +45,7 @@ impl Running {
         let feeder = tokio::spawn(async move { feed(input, &body).await });
         let (over, is_over) = oneshot::channel();
         let show = job.plan.show.then(|| Shown::of(&item.id, job.display.clone()));
-        let tail = Tail::new(job.plan.keep);
-        let reader = tokio::spawn(Reader { tail, show, line: Vec::new() }.read(output, is_over));
+        let reader = tokio::spawn(Reader { printed, show, line: Vec::new() }.read(output, is_over));
         Ok(Self { group, ended, feeder, reader, over })
     }
 
@@ -77,7 +76,7 @@ async fn feed(input: Option<ChildStdin>, body: &[u8]) {
 
 /// Who reads what a program prints.
 struct Reader {
-    tail: Tail,
+    printed: Printed,
     show: Option<Shown>,
     line: Vec<u8>,
 }
@@ -102,7 +101,7 @@ impl Reader {
             }
         }
         self.show_line().await;
-        self.tail.text()
+        self.printed.text()
     }
 
     async fn read_rest(&mut self, output: &pipe::Receiver, bytes: &mut [u8]) {
@@ -120,7 +119,7 @@ impl Reader {
     }
 
     async fn take(&mut self, bytes: &[u8]) {
-        self.tail.push(bytes);
+        self.printed.push(bytes);
         if self.show.is_none() {
             return;
         }

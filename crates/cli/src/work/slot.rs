@@ -7,6 +7,7 @@ use super::Job;
 use super::display::{Event, Label};
 use super::heart::{Heart, Pulse};
 use super::item::Item;
+use super::printed::Printed;
 use super::running::Running;
 use super::source::{Answer, How};
 use super::stage::Stage;
@@ -23,9 +24,11 @@ pub(crate) struct Finished {
 /// Works on a message. It is settled when this returns, or cannot be.
 pub(crate) async fn work(slot: usize, mut item: Item, job: Arc<Job>) -> Finished {
     let label = Arc::new(Label::of(slot, &item));
-    let heart = Heart::start(&item.receipt, &job);
+    let printed = Printed::new(job.plan.keep);
+    let told = (item.is_followed && job.plan.keep > 0).then(|| printed.clone());
+    let heart = Heart::start(&item.receipt, told, &job);
     job.display.tell(Event::Started(Arc::clone(&label))).await;
-    let (verdict, took) = match Running::start(&mut item, &job) {
+    let (verdict, took) = match Running::start(&mut item, printed, &job) {
         Ok(running) => attend(running, heart, &item, label.begun, &job).await,
         Err(error) => {
             let verdict = Verdict::unstarted(&error, &job.plan);

@@ -54,6 +54,7 @@ pub(crate) enum Answer {
 pub(crate) struct Source {
     client: Client,
     queue: String,
+    name: String,
     lease: Duration,
     pub(crate) contact: Contact,
 }
@@ -61,7 +62,7 @@ pub(crate) struct Source {
 impl Source {
     /// The queue that was named.
     pub(crate) fn new(client: Client, plan: &Plan, contact: Contact) -> Self {
-        Self { client, queue: plan.queue.clone(), lease: plan.lease, contact }
+        Self { client, queue: plan.queue.clone(), name: plan.name.clone(), lease: plan.lease, contact }
     }
 
     /// Where the broker is.
@@ -76,16 +77,24 @@ impl Source {
 
     /// Leases up to `max` messages: what is there, else the first that comes in time.
     pub(crate) async fn lease(&self, max: usize, wait_ms: u64) -> Result<Vec<Item>, Failure> {
-        let request = json!({ "max": max, "wait_ms": wait_ms, "visibility_timeout_ms": ms(self.lease) });
+        let request = json!({
+            "max": max,
+            "wait_ms": wait_ms,
+            "visibility_timeout_ms": ms(self.lease),
+            "worker": self.name,
+        });
         let answer = self.client.ask_waiting(wait_ms, &self.path("leases"), &request).await?;
         self.contact.leased().await;
         let messages = answer.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         messages.iter().map(|message| Item::of(message, &self.queue)).collect()
     }
 
-    /// Extends a lease; asks until there is an answer.
-    pub(crate) async fn extend(&self, receipt: &str) -> Answer {
-        let request = json!({ "receipts": [receipt], "visibility_timeout_ms": ms(self.lease) });
+    /// Extends a lease, and says what was printed so far; asks until there is an answer.
+    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>) -> Answer {
+        let mut request = json!({ "receipts": [receipt], "visibility_timeout_ms": ms(self.lease) });
+        if let Some(output) = output {
+            request["report"] = json!({ "output": output });
+        }
         let mut backoff = Backoff::default();
         loop {
             // An answer that comes later is of no use.

@@ -5,6 +5,8 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::signals::is_hangup_ignored;
+
 /// What the worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
@@ -71,12 +73,4 @@ impl Stages {
         let waited = self.0.subscribe().wait_for(|now| *now >= stage).await.map(drop);
         waited.expect("the sender is ours");
     }
-}
-
-/// Whether whoever started the worker wants it to outlive its terminal, as `nohup` does. Where that cannot be seen, too.
-fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // Bit 0 is signal 1.
-    ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_none_or(|bits| bits & 1 == 1)
 }

@@ -42,6 +42,8 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "publish" -d 'Publ
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take messages out of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "work" -d 'Run a program for each message of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at messages and leave them where they are'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "top" -d 'Watch all queues: what waits, how urgent it is, how long it has waited, and who holds it'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "watch" -d 'Watch one queue, a line at a time: what is ready, leased, coming and going, how old, how long it waited'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritise" -d 'Give waiting messages another priority'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "reprioritize" -d 'Give waiting messages another priority'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remove messages from a queue, wherever in their life they stand'
@@ -90,6 +92,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l max-message-
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l otlp-endpoint -d 'Address of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off: nothing is pushed. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l otlp-headers -d 'Headers for the collector, percent-encoded where need be; they are never shown.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l otlp-interval-ms -d 'How often everything is pushed. [default: 60000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l traces-sample -d 'Of the traces that publishers sample, this share is told to the collector, 0 to 1; 0: none, and no message is looked at. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l trace-url -d 'Address of a page that shows a trace, with {trace_id} in it; answers about a traced message link to it. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l service-name -d 'The name of the service that the broker says it is (service.name). [default: overtake]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
@@ -143,6 +152,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l otlp-endpoint -d 'Address of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off: nothing is pushed. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l otlp-headers -d 'Headers for the collector, percent-encoded where need be; they are never shown.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l otlp-interval-ms -d 'How often everything is pushed. [default: 60000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l traces-sample -d 'Of the traces that publishers sample, this share is told to the collector, 0 to 1; 0: none, and no message is looked at. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l trace-url -d 'Address of a page that shows a trace, with {trace_id} in it; answers about a traced message link to it. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l service-name -d 'The name of the service that the broker says it is (service.name). [default: overtake]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
@@ -184,6 +200,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l otlp-endpoint -d 'Address of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off: nothing is pushed. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l otlp-headers -d 'Headers for the collector, percent-encoded where need be; they are never shown.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l otlp-interval-ms -d 'How often everything is pushed. [default: 60000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l traces-sample -d 'Of the traces that publishers sample, this share is told to the collector, 0 to 1; 0: none, and no message is looked at. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l trace-url -d 'Address of a page that shows a trace, with {trace_id} in it; answers about a traced message link to it. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l service-name -d 'The name of the service that the broker says it is (service.name). [default: overtake]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
@@ -281,6 +304,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand consume" -s n -l count
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s w -l wait -d 'Wait for messages: so long for each, or for ever' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Take so many messages with one request. What was taken is printed before what becomes urgent later, so 1 is strictest' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement [default: as the queue says]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l name -d 'What this consumer calls itself, for people who ask who holds a message [default: HOST:PID]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -304,6 +328,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand work" -l grace -d 'Bet
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l reject-on -d 'Exit codes that say it can never be done: the message becomes a dead letter at once' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l delay -d 'Wait so long before the next attempt of what failed [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l keep -d 'Keep so much of the end of what a program prints, at most 24KiB' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l name -d 'What the worker calls itself, for people who ask who holds a message [default: HOST:PID]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -339,6 +364,39 @@ complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'G
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l interval -d 'Between two polls, 200ms or longer' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l queue -d 'Only queues whose names are like this: * is any text, ? any character' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l sort -d 'What comes first' -r -f -a "trouble\t'Where the most urgent of what waits has waited longest'
+ready\t'Where most is ready'
+in\t'Where most comes in'
+out\t'Where most goes out'
+name\t'By name'"
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l once -d 'Print one frame as text, and end'
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand top" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l interval -d 'Between two lines, 200ms or longer' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -s n -l count -d 'End after so many lines' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l warn-age -d 'Say when the oldest message has waited so long' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l for -d 'End after so long' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l until-idle -d 'End when nothing is ready and nothing leased'
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l to -d 'The new priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l status -d 'Only messages that stand so' -r -f -a "ready\t'In its lane'
 delayed\t'Out of the lanes until due'
@@ -538,6 +596,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s f -l follow -d 'Wait for its end, and print what it prints as that comes. Exit code 1 unless it completes'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -1098,8 +1157,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l tag -d 'Of the user\'s tags this one; again for more. None unless it is said' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -s q -l quiet -d 'Print nothing but what was asked for'

@@ -9,6 +9,8 @@ pub mod dpkg;
 pub mod fake;
 pub mod fifo;
 pub mod http;
+pub mod prometheus;
+pub mod pty;
 pub mod small_disk;
 pub mod tls;
 pub mod worker;
@@ -48,7 +50,7 @@ pub fn overtake() -> Command {
 /// A command that hears nothing of this process's own configuration.
 pub fn unconfigured(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("OVERTAKE") {
+        if ["OVERTAKE", "OTEL_"].iter().any(|ours| name.to_string_lossy().starts_with(ours)) {
             command.env_remove(name);
         }
     }

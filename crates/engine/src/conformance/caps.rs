@@ -99,7 +99,7 @@ pub async fn many_consumers_never_hold_more_than_the_cap<F: Fixture>(fixture: F)
         let (engine, held, done) = (story.engine(), held.clone(), done.clone());
         workers.spawn(async move {
             let request =
-                LeaseRequest { queue: "q".into(), max: 2, wait_ms: 600_000, visibility_ms: Some(0) };
+                LeaseRequest { wait_ms: 600_000, visibility_ms: Some(0), ..LeaseRequest::new("q".into(), 2) };
             while done.load(Ordering::SeqCst) < 60 {
                 let leased = tokio::select! {
                     leased = engine.lease(request.clone()) => leased.expect("leased"),

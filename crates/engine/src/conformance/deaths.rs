@@ -11,7 +11,8 @@ fn by_exchange(name: &str, routing_key: Option<&str>) -> DeadLetterTo {
 
 async fn leased_in(story: &Story<impl Fixture>, queue: &str) -> LeasedMessage {
     let (queue, max, wait_ms, visibility_ms) = (queue.into(), 1, 0, Some(0));
-    let lease = crate::api::LeaseRequest { queue, max, wait_ms, visibility_ms };
+    let lease =
+        crate::api::LeaseRequest { wait_ms, visibility_ms, ..crate::api::LeaseRequest::new(queue, max) };
     let mut leased = story.engine().lease(lease).await.expect("a lease is answered");
     leased.pop().expect("there is a message")
 }

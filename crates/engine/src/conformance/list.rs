@@ -126,6 +126,14 @@ macro_rules! conformance_tests {
                 a_consumer_that_goes_counts_as_a_delivery,
                 without_a_limit_a_message_is_tried_for_ever,
             ;
+            holders:
+                who_leased_a_message_is_seen_while_it_is_leased,
+                a_consumer_is_seen_with_all_that_it_holds,
+                a_get_is_seen_by_its_session,
+                who_held_a_message_is_not_known_after_the_broker_ended,
+                what_the_work_has_printed_is_seen_until_the_lease_ends,
+                nothing_is_kept_of_a_lease_that_is_over,
+            ;
             work:
                 what_is_done_is_in_the_history,
                 what_fails_is_in_the_history_with_the_last_report,

@@ -20,6 +20,7 @@ pub mod deaths;
 pub mod delay;
 pub mod exchanges;
 mod fixture;
+pub mod holders;
 pub mod ids;
 pub mod lanes;
 pub mod leases;

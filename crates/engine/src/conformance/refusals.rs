@@ -10,7 +10,7 @@ pub async fn nothing_can_be_asked_of_a_queue_that_is_not_there<F: Fixture>(fixtu
     let story = Story::new(fixture).await;
     let engine = story.engine();
     let (queue, id) = ("nobody", || Select::Id("a".into()));
-    let lease = LeaseRequest { queue: queue.into(), max: 1, wait_ms: 600_000, visibility_ms: None };
+    let lease = LeaseRequest { wait_ms: 600_000, ..LeaseRequest::new(queue.into(), 1) };
     let consume = ConsumeRequest::new(queue.into());
     assert_eq!(story.refusal("a:5,in=nobody").await, Refusal::NoSuchQueue);
     for refusal in [

@@ -136,7 +136,7 @@ impl<F: Fixture> Story<F> {
 
     /// As [`Story::lease`], for so long.
     pub async fn lease_for(&self, max: u32, visibility_ms: Option<u64>) -> String {
-        let request = LeaseRequest { queue: self.queue.clone(), max, wait_ms: 0, visibility_ms };
+        let request = LeaseRequest { visibility_ms, ..LeaseRequest::new(self.queue.clone(), max) };
         self.take(&self.engine().lease(request).await.expect("a lease is answered"))
     }
 
@@ -150,7 +150,7 @@ impl<F: Fixture> Story<F> {
         &self,
         wait_ms: u64,
     ) -> impl Future<Output = Result<Vec<LeasedMessage>, Failure>> + use<F> {
-        let request = LeaseRequest { queue: self.queue.clone(), max: 1, wait_ms, visibility_ms: None };
+        let request = LeaseRequest { wait_ms, ..LeaseRequest::new(self.queue.clone(), 1) };
         self.engine().lease(request)
     }
 

@@ -63,13 +63,14 @@ impl<'a, F: Fixture> Talk<'a, F> {
     /// Asks for the message that goes next, now or not at all.
     pub async fn get(&mut self, queue: &str) {
         let consumer = self.session.asks.next_consumer();
-        self.ask(vec![Request::Get(Get { consumer, queue: queue.into(), no_ack: false })]).await;
+        let get = Get { consumer, queue: queue.into(), no_ack: false };
+        self.ask(vec![Request::Get { get, holder: None }]).await;
     }
 
     /// Asks for a lease of one message, and waits so long for it.
     pub async fn lease(&mut self, queue: &str, wait_ms: u64) -> ConsumerId {
         let consumer = self.session.asks.next_consumer();
-        let lease = LeaseRequest { queue: Arc::from(queue), max: 1, wait_ms, visibility_ms: None };
+        let lease = LeaseRequest { wait_ms, ..LeaseRequest::new(Arc::from(queue), 1) };
         self.ask(vec![Request::Lease { consumer, lease }]).await;
         consumer
     }

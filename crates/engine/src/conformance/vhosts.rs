@@ -134,7 +134,7 @@ pub async fn a_virtual_host_goes_with_all_that_is_in_it<F: Fixture>(fixture: F) 
     let mut consumer = story.consume(1).await;
     assert_eq!(story.next(&mut consumer, 1).await, "a");
     story.declare("r", Settings::default()).await;
-    let waits = LeaseRequest { queue: "r".into(), max: 1, wait_ms: 60_000, visibility_ms: None };
+    let waits = LeaseRequest { wait_ms: 60_000, ..LeaseRequest::new("r".into(), 1) };
     let engine = story.engine();
     let waiting = engine.lease(waits);
     let mine = engine.connect();

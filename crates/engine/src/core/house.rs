@@ -47,11 +47,20 @@ pub(super) struct House {
     /// Leases are held.
     held: bool,
     pub(super) cleaning: Cleaning,
+    /// Messages that were carried to the tail.
+    pub(super) carried: u64,
 }
 
 impl House {
     pub(super) fn new(topology_chunk: u32, tail: Lsn) -> Self {
-        Self { topology_chunk, disk: None, full: false, held: false, cleaning: Cleaning::new(tail) }
+        Self {
+            topology_chunk,
+            disk: None,
+            full: false,
+            held: false,
+            cleaning: Cleaning::new(tail),
+            carried: 0,
+        }
     }
 }
 
@@ -253,6 +262,12 @@ impl<T> Core<T> {
     #[must_use]
     pub fn journal_bytes(&self) -> u64 {
         self.writer.tail().0 - self.writer.oldest_lsn().0
+    }
+
+    /// Messages that were written once more at the tail since it was opened.
+    #[must_use]
+    pub fn carried_messages(&self) -> u64 {
+        self.house.carried
     }
 
     fn live_bytes(&self) -> u64 {

@@ -11,7 +11,9 @@
 
 mod clean;
 mod disk;
+mod holders;
 mod house;
+mod progress;
 mod publish;
 mod recover;
 mod request;
@@ -19,6 +21,7 @@ mod rewrite;
 mod runs;
 mod see;
 mod spill;
+mod tracer;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -38,6 +41,7 @@ use crate::api::{
     ANSWER_BYTES_MAX, Browse, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select,
 };
 use crate::contents::Contents;
+use crate::holder::Holder;
 use crate::options::Options;
 use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
@@ -83,6 +87,7 @@ pub enum Out<T> {
 struct OpenPull<T> {
     ticket: T,
     messages: Vec<LeasedMessage>,
+    holder: Option<Arc<Holder>>,
 }
 
 /// The engine without threads, clock or files.
@@ -98,6 +103,9 @@ pub struct Core<T> {
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
+    holders: holders::Holders,
+    progress: progress::Told,
+    tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,
     /// The message of the get that is being done.
@@ -133,7 +141,7 @@ impl<T> Core<T> {
                 self.asking = asker;
                 return self.obey(now, *request, ticket);
             }
-            Request::Get(get) => (self.get(now, get), false),
+            Request::Get { get, holder } => (self.get(now, get, holder), false),
             Request::Lease { consumer, lease } => return self.lease(now, consumer, lease, ticket),
             Request::GiveUp { consumer } => {
                 self.give_up(now, consumer);
@@ -144,6 +152,7 @@ impl<T> Core<T> {
             | Request::Publish { .. }
             | Request::PublishOne(_)
             | Request::SetWindow { .. }
+            | Request::Progress { .. }
             | Request::Reprioritise { .. }
             | Request::Remove { .. }
             | Request::CancelMessages { .. }
@@ -167,6 +176,9 @@ impl<T> Core<T> {
                 let window = WindowId { session, number };
                 self.change(now, Request::Do(Command::SetWindow { window, size }))
             }
+            Request::Progress { receipt, visibility_ms, output } => {
+                self.progress(now, receipt, visibility_ms, output)
+            }
             Request::Reprioritise { queue, select, priority } => {
                 let which = self.choose(&queue, select)?;
                 self.change(now, Request::Do(Command::Reprioritise { queue, which, priority }))
@@ -189,15 +201,18 @@ impl<T> Core<T> {
 
     /// Nothing of a consumer is durable, so its answer waits for nothing.
     fn consume(&mut self, now: Time, consumer: ConsumerId, consume: ConsumeRequest, ticket: T) {
-        let consume = self.consumer(consumer, consume);
+        let (consume, holder) = self.consumer(consumer, consume);
         let before = self.outs.len();
         let result = self.apply(now, Command::Consume(consume)).map(answer_of).map_err(Refused::from);
+        if result.is_ok() {
+            self.know(consumer, holder);
+        }
         self.outs.insert(before, Out::Answer { ticket, result, durable: false });
     }
 
     fn lease(&mut self, now: Time, consumer: ConsumerId, lease: LeaseRequest, ticket: T) {
-        let LeaseRequest { queue, max, wait_ms, visibility_ms } = lease;
-        self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new() });
+        let LeaseRequest { queue, max, wait_ms, visibility_ms, holder } = lease;
+        self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new(), holder });
         let until = now.max(self.broker.now()).after(wait_ms);
         let (max, max_bytes) = (max.max(1), ANSWER_BYTES_MAX);
         let pull = Pull { consumer, queue, max, max_bytes, visibility_ms, until };
@@ -207,18 +222,22 @@ impl<T> Core<T> {
         }
     }
 
-    fn consumer(&self, consumer: ConsumerId, consume: ConsumeRequest) -> Consume {
-        let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack } = consume;
+    fn consumer(&self, consumer: ConsumerId, consume: ConsumeRequest) -> (Consume, Option<Arc<Holder>>) {
+        let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack, holder } = consume;
         let number = shared.zip(self.asking.session);
         let shared = number.map(|(number, session)| WindowId { session, number });
-        Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack }
+        (Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack }, holder)
     }
 
-    fn get(&mut self, now: Time, get: Get) -> Result<Answer, Refused> {
-        self.got = Some((get.consumer, None));
+    fn get(&mut self, now: Time, get: Get, holder: Option<Arc<Holder>>) -> Result<Answer, Refused> {
+        let consumer = get.consumer;
+        self.got = Some((consumer, None));
         let reply = self.apply(now, Command::Get(get));
         let message = self.got.take().and_then(|(_, message)| message);
         let Reply::Got(ready) = reply? else { unreachable!("a get is answered with what it got") };
+        if message.is_some() {
+            self.know(consumer, holder);
+        }
         Ok(Answer::Got(message.zip(ready).map(|(message, ready)| Box::new(Got { message, ready }))))
     }
 
@@ -251,6 +270,9 @@ impl<T> Core<T> {
 
     /// Lets time pass.
     pub fn tick(&mut self, now: Time) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.time_passes();
+        }
         let mut step = std::mem::take(&mut self.step);
         self.broker.tick(now, &mut step);
         self.step = step;
@@ -333,6 +355,9 @@ impl<T> Core<T> {
     fn apply(&mut self, now: Time, command: Command) -> Result<Reply, Refusal> {
         // What is set together is recovered together.
         let is_whole = matches!(command, Command::SetMetadata { .. });
+        if let Some(tracer) = &mut self.tracer {
+            tracer.is_asked(&command);
+        }
         let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         self.keep(is_whole);
         self.hold_or_go();
@@ -343,6 +368,9 @@ impl<T> Core<T> {
     fn keep(&mut self, atomic: bool) {
         let mut step = std::mem::take(&mut self.step);
         self.record(&step.facts, atomic);
+        if self.tracer.is_some() {
+            self.trace(&step);
+        }
         for effect in step.effects.drain(..) {
             match effect {
                 Effect::Deliver(delivery) => self.deliver(&delivery),
@@ -394,7 +422,10 @@ impl<T> Core<T> {
     }
 
     fn serve(&mut self, consumer: ConsumerId) {
-        if let Some(OpenPull { ticket, messages }) = self.pulls.remove(&consumer) {
+        if let Some(OpenPull { ticket, messages, holder }) = self.pulls.remove(&consumer) {
+            if !messages.is_empty() {
+                self.know(consumer, holder);
+            }
             // Whose work is noted has begun only once that is on disk: after a crash nobody begins it a second time beside the first.
             let durable = messages.iter().any(|leased| leased.message.work.is_some());
             self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable });

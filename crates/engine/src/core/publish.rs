@@ -37,6 +37,9 @@ impl<T> Core<T> {
                 Command::Transact { publishes, settlements }
             }
         };
+        if let Some(tracer) = &mut self.tracer {
+            tracer.is_asked(&command);
+        }
         let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         let part = if is_one { Some(Part::Publish(0)) } else { self.step.at_fault };
         self.keep(true);
@@ -228,5 +231,6 @@ impl<T> Core<T> {
         let before = self.broker.relocate(queue, seq, place).expect("a message that is stored has a place");
         self.record(&[Fact::Stored { queue, message }], false);
         self.release(before);
+        self.house.carried += 1;
     }
 }

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::place::Where;
 use crate::post::Post;
 use crate::shelf::{Shelf, ShelfOnDisk, Spiller};
+use crate::traces::Origin;
 
 /// Why a store could not be opened.
 #[derive(Debug)]
@@ -156,6 +157,9 @@ impl<T> Core<T> {
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
+            holders: super::holders::Holders::default(),
+            progress: super::progress::Told::default(),
+            tracer: None,
             asking: Asker::default(),
             got: None,
             outs: Vec::new(),
@@ -170,6 +174,10 @@ impl<T> Core<T> {
         if let Some(why) = core.failure() {
             return Err(OpenError::Unreadable(why));
         }
+        let origin = Origin { store: store_id, life };
+        let is_partial = core.messages() > 0;
+        let tracer = |traces| Box::new(super::tracer::Tracer::new(traces, origin, is_partial));
+        core.tracer = options.traces.clone().map(tracer);
         let recovered = Recovered {
             queues: core.broker.queue_count(),
             messages: core.messages(),

@@ -11,6 +11,7 @@ use crate::api::{
     Browse, BrowsedMessage, ConsumeRequest, Declared, Got, LeaseRequest, LeasedMessage, Metadata,
     NamedPolicies, NewMessage, Page, PublishedCopy, QueuePage, Select,
 };
+use crate::holder::Holder;
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -41,7 +42,21 @@ pub enum Request {
         lease: LeaseRequest,
     },
     /// Leases one message, now or not at all.
-    Get(Get),
+    Get {
+        /// What for.
+        get: Get,
+        /// Who asks, for people to see.
+        holder: Option<Arc<Holder>>,
+    },
+    /// Lengthens one lease and says how far the work is. Answered as [`Command::Extend`].
+    Progress {
+        /// Which.
+        receipt: Receipt,
+        /// From now so long, ms; 0: it has no end of its own.
+        visibility_ms: u64,
+        /// The end of what was printed so far.
+        output: Arc<str>,
+    },
     /// The one who asked for this lease is gone. If it still waits it is answered, with nothing.
     GiveUp {
         /// The number of the request.

@@ -75,6 +75,7 @@ impl<T> Core<T> {
         let total = browse.with_total.then(|| self.total(queue, browse)).transpose()?;
         let messages = messages.into_iter().map(|message| BrowsedMessage {
             content: self.content(message.place),
+            held: self.held(queue, &message),
             message,
             position: None,
             position_in_priority: None,
@@ -135,8 +136,9 @@ impl<T> Core<T> {
 
     fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
         let (message, position, position_in_priority) = self.broker.message(self.asking.vhost, queue, id)?;
-        let content = self.content(message.place);
-        Ok(Answer::Message(Box::new(BrowsedMessage { message, content, position, position_in_priority })))
+        let (content, held) = (self.content(message.place), self.held(queue, &message));
+        let shown = BrowsedMessage { message, content, held, position, position_in_priority };
+        Ok(Answer::Message(Box::new(shown)))
     }
 }
 

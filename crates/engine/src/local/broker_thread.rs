@@ -385,7 +385,7 @@ impl BrokerThread {
         }
         let now = self.clock.now();
         let batch = self.core.take_batch();
-        let jobs = self.core.take_late_jobs();
+        let (jobs, published) = (self.core.take_late_jobs(), self.core.take_published());
         let is_idle = batch.is_none() && self.nobody_waits() && jobs.is_empty() && !prepare;
         if is_idle && now < self.look_at() {
             return;
@@ -402,7 +402,7 @@ impl BrokerThread {
         if self
             .hands
             .flushes
-            .send(Flush { batch, answers, events, jobs, prepare, drop_spares, look })
+            .send(Flush { batch, answers, events, jobs, published, prepare, drop_spares, look })
             .is_err()
         {
             self.in_flight -= 1;
@@ -416,6 +416,7 @@ impl BrokerThread {
         self.shared.disk.send_if_modified(|disk| changes(disk, self.core.disk()));
         *self.shared.memory.lock().expect("nobody panics while holding it") = self.core.memory();
         self.shared.journal_bytes.store(self.core.journal_bytes(), Ordering::Relaxed);
+        self.shared.carried.store(self.core.carried_messages(), Ordering::Relaxed);
         self.shared.unsynced.store(self.core.unsynced_records(), Ordering::Relaxed);
     }
 

@@ -231,9 +231,12 @@ impl Engine for LocalEngine {
 
     fn get(&self, queue: &str, no_ack: bool) -> Pending<Option<Got>> {
         let consumer = self.door.next_consumer();
-        self.ask(Request::Get(Get { consumer, queue: queue.into(), no_ack }), |answer| {
-            if let Answer::Got(got) = answer { Some(got.map(|got| *got)) } else { None }
-        })
+        self.ask(
+            Request::Get { get: Get { consumer, queue: queue.into(), no_ack }, holder: None },
+            |answer| {
+                if let Answer::Got(got) = answer { Some(got.map(|got| *got)) } else { None }
+            },
+        )
     }
 
     fn set_window(&self, number: u32, size: u32) -> Pending<()> {
@@ -254,6 +257,17 @@ impl Engine for LocalEngine {
 
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>> {
         self.each(Command::Extend { receipts, visibility_ms })
+    }
+
+    fn progress(
+        &self,
+        receipt: Receipt,
+        visibility_ms: u64,
+        output: Arc<str>,
+    ) -> Pending<Result<(), Refusal>> {
+        self.ask(Request::Progress { receipt, visibility_ms, output }, |answer| {
+            if let Answer::Each(results) = answer { results.into_iter().next() } else { None }
+        })
     }
 
     fn browse(&self, queue: &str, browse: Browse) -> Pending<Page> {

@@ -1,8 +1,8 @@
 //! The thread that writes: commits batches, prepares files, retires them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Instant;
 
 use overtake_lane::Receipt;
 use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
@@ -13,6 +13,7 @@ use super::{Ask, Caller, Shared};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
 use crate::session::{Event, leased};
+use crate::traces::Published;
 
 /// Events, and where they go.
 pub(super) type Told = (mpsc::UnboundedSender<Vec<Event>>, Vec<Event>);
@@ -28,6 +29,8 @@ pub(super) struct Flush {
     pub(super) events: Vec<Told>,
     /// What may be done once this batch is durable.
     pub(super) jobs: Vec<Job>,
+    /// Publishes that are told then.
+    pub(super) published: Published,
     /// A file is wanted.
     pub(super) prepare: bool,
     /// The disk is short of room: spares go.
@@ -80,9 +83,24 @@ pub(super) fn run<D: Disk>(
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return freeze.close(super::STOPPED),
         };
-        if let Some(Flush { batch, answers, events, jobs: late, prepare, drop_spares, look: asked }) = flush {
+        if let Some(Flush {
+            batch,
+            answers,
+            events,
+            jobs: late,
+            published,
+            prepare,
+            drop_spares,
+            look: asked,
+        }) = flush
+        {
             preparing |= prepare;
-            let done = batch.as_ref().map_or(Ok(()), |batch| committer.commit(batch).map(drop));
+            let done = batch.as_ref().map_or(Ok(()), |batch| {
+                let begun = Instant::now();
+                committer.commit(batch)?;
+                shared.tally.committed(begun.elapsed(), batch.records(), batch.len());
+                Ok(())
+            });
             if drop_spares {
                 give_way();
             }
@@ -91,7 +109,6 @@ pub(super) fn run<D: Disk>(
             // One that is wanted at once is not made anew.
             let is_spare = drop_spares && !preparing && committer.spares() > 0;
             let done = done.and_then(|gone| Ok(gone + if is_spare { committer.drop_spares()? } else { 0 }));
-            shared.syncs.fetch_add(u64::from(batch.is_some()), Ordering::Relaxed);
             if asked || done.as_ref().is_ok_and(|gone| *gone > 0) {
                 look(&committer);
             }
@@ -99,6 +116,9 @@ pub(super) fn run<D: Disk>(
             if let Some(why) = &poison {
                 // Before anybody hears of it: nothing that is asked then is served.
                 tell(News::Poisoned(Arc::clone(why)));
+            }
+            if poison.is_none() {
+                published.durable();
             }
             let mut unheard: Vec<Receipt> = Vec::new();
             for (caller, result) in answers {

@@ -20,6 +20,7 @@ mod line;
 mod sessions;
 mod snapshots;
 mod spill_thread;
+mod tally;
 
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
@@ -39,6 +40,7 @@ use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
 use crate::session::{self, Event, Places, Taken};
 use crate::watermarks::{DiskHealth, Full};
+use crate::work::DiskWork;
 
 /// A broker in this process, on a directory of its own; or, from [`Engine::connect`](crate::Engine::connect), one session of it; or,
 /// from [`Engine::in_vhost`](crate::Engine::in_vhost), either of them asked elsewhere.
@@ -99,7 +101,8 @@ struct Shared {
     disk: watch::Sender<Option<DiskHealth>>,
     memory: Mutex<MemoryHealth>,
     journal_bytes: AtomicU64,
-    syncs: AtomicU64,
+    tally: tally::Tally,
+    carried: AtomicU64,
     unsynced: AtomicU64,
     consumers: AtomicU64,
     sessions: AtomicU64,
@@ -224,8 +227,10 @@ impl LocalEngine {
         });
         let news = inbox.clone();
         let spill_freeze = Arc::clone(&freeze);
-        let spill =
-            named("overtake-spill", move || spill_thread::run(spiller, &to_spill, &news, &spill_freeze));
+        let spill_shared = Arc::clone(&shared);
+        let spill = named("overtake-spill", move || {
+            spill_thread::run(spiller, &to_spill, &news, &spill_shared, &spill_freeze);
+        });
         let wake = inbox.clone();
         clock.on_jump(Box::new(move || drop(wake.send(Ask::Look))));
         let broker_shared = Arc::clone(&shared);
@@ -358,7 +363,10 @@ impl Door {
             disk: *self.shared.disk.borrow(),
             memory: *self.shared.memory.lock().expect("nobody panics while holding it"),
             journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
-            syncs: self.shared.syncs.load(Ordering::Relaxed),
+            work: DiskWork {
+                carried_messages: self.shared.carried.load(Ordering::Relaxed),
+                ..self.shared.tally.work()
+            },
             unsynced: self.shared.unsynced.load(Ordering::Relaxed),
         }
     }

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use overtake_store::{Disk, StoreError};
 
-use super::Ask;
 use super::disk_thread::News;
 use super::freeze::Freeze;
+use super::{Ask, Shared};
 use crate::core::{Job, Spiller};
 
 /// Runs until nobody has jobs any more.
@@ -15,6 +15,7 @@ pub(super) fn run<D: Disk>(
     mut spiller: Spiller<D>,
     jobs: &Receiver<Job>,
     news: &Sender<Ask>,
+    shared: &Shared,
     freeze: &Freeze,
 ) {
     // A broker that is gone need not know.
@@ -30,6 +31,7 @@ pub(super) fn run<D: Disk>(
                     job => Some(spiller.perform(job)),
                 };
                 if let Some(done) = done {
+                    done.iter().for_each(|done| shared.tally.done(done));
                     tell(done.map_or_else(|error| poisoned(&error), News::Done));
                 }
             }

@@ -29,8 +29,7 @@ async fn sixty_four_tasks_never_hold_more_than_the_cap() {
                 let published = engine.publish(vec![message(&format!("{task}-{n}"), n % 10)]);
                 published.await.expect("published");
                 // Whatever is leased is one more than was there before, so nobody waits for ever.
-                let request =
-                    LeaseRequest { queue: "q".into(), max: 1, wait_ms: 600_000, visibility_ms: None };
+                let request = LeaseRequest { wait_ms: 600_000, ..LeaseRequest::new("q".into(), 1) };
                 let leased = engine.lease(request).await.expect("leased");
                 assert_eq!(leased.len(), 1);
                 assert!(held.fetch_add(1, Ordering::SeqCst) < CAP, "more than the cap are held");

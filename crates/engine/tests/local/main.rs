@@ -13,3 +13,4 @@ mod session;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;
+mod traces;

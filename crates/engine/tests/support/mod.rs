@@ -149,7 +149,7 @@ pub fn message(body: &str, priority: impl std::fmt::Display) -> NewMessage {
 
 /// A lease of what is there.
 pub fn pull(queue: &str, max: u32) -> LeaseRequest {
-    LeaseRequest { queue: queue.into(), max, wait_ms: 0, visibility_ms: None }
+    LeaseRequest::new(queue.into(), max)
 }
 
 /// What they say.

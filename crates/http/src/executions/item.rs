@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::answer::rfc3339;
+use crate::held::{HolderOut, ProgressOut};
 use crate::schema::PrioritySchema;
 
 /// Behind the sequence of what is in a history and has no id of its own: in the queue another one may be called so.
@@ -116,6 +117,12 @@ pub(crate) struct Execution {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     finished_at: Option<String>,
+    /// Who works on it, if it runs and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<HolderOut>,
+    /// How far it is, if it runs and that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<ProgressOut>,
     /// Somebody wants it back from whoever works on it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -196,6 +203,8 @@ impl Execution {
             due_at: None,
             started_at: None,
             finished_at: None,
+            holder: HolderOut::of(browsed.held.as_ref()),
+            progress: ProgressOut::of(browsed.held.as_ref()),
             cancel_asked: false,
             exit_code: None,
             error: None,
@@ -206,7 +215,14 @@ impl Execution {
 
     /// The same, cancelled while it waited, where no history keeps it.
     pub(super) fn cancelled(self) -> Self {
-        Self { status: ExecutionStatus::Cancelled, due_at: None, position: None, ..self }
+        Self {
+            status: ExecutionStatus::Cancelled,
+            due_at: None,
+            position: None,
+            holder: None,
+            progress: None,
+            ..self
+        }
     }
 
     /// Whether it waits or runs.

@@ -33,6 +33,8 @@ pub(crate) struct LeaseIn {
     /// How long the leases last, ms; missing: as the queue says; 0: they do not end by themselves.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
     pub(crate) visibility_timeout_ms: Option<DurationMs>,
+    /// What whoever works on the messages calls itself, for people who ask who does: 1 to 200 bytes.
+    pub(crate) worker: Option<String>,
 }
 
 /// How leases end.
@@ -97,6 +99,35 @@ pub(crate) struct ExtendIn {
     /// From now so long, ms; 0: they do not end by themselves.
     #[schema(value_type = u64, maximum = 315_360_000_000_u64)]
     pub(crate) visibility_timeout_ms: DurationMs,
+    /// With one receipt: what the work has done so far, seen as `progress` of the message until the next one or the end of the lease.
+    pub(crate) report: Option<ProgressIn>,
+}
+
+/// What the work on a message has done so far.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ProgressReport)]
+pub(crate) struct ProgressIn {
+    /// The end of what it has printed. At most 32,768 bytes.
+    pub(crate) output: String,
+}
+
+impl ExtendIn {
+    /// What is reported of the work on the one message that is extended.
+    ///
+    /// # Errors
+    /// 422 for one of many.
+    pub(crate) fn take_report(&mut self) -> Result<Option<ProgressIn>, Problem> {
+        let Some(report) = self.report.take() else { return Ok(None) };
+        alone(&self.receipts).map(|()| Some(report))
+    }
+}
+
+/// Whether a report is of one message.
+fn alone(receipts: &Bounded<String, RECEIPTS_MAX>) -> Result<(), Problem> {
+    let is_one = receipts.0.len() == 1;
+    let wrong = || Problem::bad_value("report", "a report is of one message: give one receipt with it");
+    is_one.then_some(()).ok_or_else(wrong)
 }
 
 /// Publishes and settlements: all happen or none.
@@ -119,10 +150,7 @@ impl SettleIn {
     /// 422 for one of many.
     pub(crate) fn take_report(&mut self) -> Result<Option<Report>, Problem> {
         let Some(report) = self.report.take() else { return Ok(None) };
-        if self.receipts.0.len() != 1 {
-            return Err(Problem::bad_value("report", "a report is of one message: give one receipt with it"));
-        }
-        Ok(Some(report.into()))
+        alone(&self.receipts).map(|()| Some(report.into()))
     }
 
     /// How, as the model says it.

@@ -26,6 +26,8 @@ pub(crate) struct FilterIn {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub(crate) headers: HeadersIn,
+    /// Only those that say they are of this user.
+    pub(crate) user_id: Option<String>,
 }
 
 /// Which messages to remove: `filter`, or `"all": true`.
@@ -101,9 +103,9 @@ impl FilterIn {
     /// 422 for headers that no message can have.
     pub(crate) fn into_filter(self) -> Result<Filter, Problem> {
         check_headers(&self.headers.0)?;
-        let Self { status, priority, key, headers } = self;
+        let Self { status, priority, key, headers, user_id } = self;
         let (priority, headers) = (priority.map(|given| given.0), headers.into_texts());
-        Ok(Filter { status, priority, key, headers, ..Filter::default() })
+        Ok(Filter { status, priority, key, headers, user_id, ..Filter::default() })
     }
 
     fn select(self, all: bool) -> Result<Select, Problem> {

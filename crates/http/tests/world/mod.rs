@@ -13,10 +13,13 @@ use http_body_util::BodyExt;
 use overtake_access::{Desks, Gate, Peer};
 use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
 use overtake_http::HttpOptions;
+use overtake_overview::Overview;
 use overtake_schedules::Schedules;
 use overtake_store::MemoryDisk;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 use tower::ServiceExt;
 
 pub(crate) struct World {
@@ -26,6 +29,13 @@ pub(crate) struct World {
     pub(crate) desks: Desks,
     pub(crate) schedules: Arc<Schedules>,
     pub(crate) dir: Option<TempDir>,
+    looking: Option<AbortHandle>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.looking.as_ref().inspect(|looking| looking.abort());
+    }
 }
 
 /// The gate is opened on a thread of its own: worlds are made where nobody waits. Schedules are not run.
@@ -80,8 +90,19 @@ impl World {
     fn over(engine: LocalEngine, dir: Option<TempDir>, options: HttpOptions) -> Self {
         let engine = Arc::new(engine);
         let (desks, schedules) = desks(&engine);
-        let router = overtake_http::router(desks.clone(), Arc::clone(&schedules), options.clone());
-        Self { router, options, engine, desks, schedules, dir }
+        let counted = Arc::clone(&engine) as Arc<dyn Engine>;
+        options.telemetry.add(Arc::new(overtake_telemetry::Broker::new(counted, &options.version)));
+        let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
+        let router = overtake_http::router(
+            desks.clone(),
+            Arc::clone(&schedules),
+            Arc::clone(&overview),
+            options.clone(),
+        );
+        // Where worlds are made outside of a runtime nobody asks for the overview.
+        let looking = Handle::try_current().ok();
+        let looking = looking.map(|handle| handle.spawn(async move { overview.run().await }).abort_handle());
+        Self { router, options, engine, desks, schedules, dir, looking }
     }
 
     /// A world with a queue `q` of these settings.

@@ -39,7 +39,7 @@ impl Queue {
             self.history_bytes = self.history_bytes - before + after.size();
         }
         self.change_state(slot, |entry| {
-            entry.holder = None;
+            entry.free();
             entry.outdated = false;
             entry.message.set_work(None);
             entry.message.state = State::Dead;

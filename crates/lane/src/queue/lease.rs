@@ -198,10 +198,10 @@ impl Queue {
         entry.message.count = entry.message.count.saturating_add(1);
         entry.message.state = State::Leased { lease, deadline: until };
         entry.message.set_work(work);
-        entry.holder = (!pulls).then_some(consumer);
+        entry.take(now, consumer, !pulls);
         let Message { seq, place, priority, count, bytes, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
-        self.lanes.lane_mut(lane).stats.delivered(waited, count);
+        self.lanes.count_delivered(lane, waited, count);
         self.attach(slot);
         let receipt = Receipt { queue: self.id, seq, lease };
         let delivery = Delivery { consumer, receipt, place, priority, deadline: until, count, settled: None };
@@ -223,7 +223,7 @@ impl Queue {
         entry.message.count = entry.message.count.saturating_add(1);
         let Message { seq, place, priority, count, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
-        self.lanes.lane_mut(lane).stats.delivered(waited, count);
+        self.lanes.count_delivered(lane, waited, count);
         let message = self.entries[slot].message.clone();
         let view = self.view_message(lane, &message);
         step.effects.push(Effect::Deliver(Delivery {
@@ -275,7 +275,7 @@ impl Queue {
         visibility_ms: u64,
         step: &mut Step,
     ) -> Result<(), Refusal> {
-        if self.entries[slot].holder.is_some() {
+        if self.entries[slot].holder().is_some() {
             return Ok(());
         }
         if self.is_asked_back(slot) {
@@ -299,7 +299,7 @@ impl Queue {
     /// The holder of a pull's lease is told that the message is wanted back when it asks for more time. False: nobody can be told.
     pub(crate) fn ask_back(&mut self, now: Time, slot: Slot, step: &mut Step) -> bool {
         let entry = &mut self.entries[slot];
-        if entry.holder.is_some() || !matches!(entry.message.state, State::Leased { .. }) {
+        if entry.holder().is_some() || !matches!(entry.message.state, State::Leased { .. }) {
             return false;
         }
         let work = entry.message.work().copied();
@@ -348,7 +348,7 @@ impl Queue {
     /// Makes a message ready, or delayed until `due`.
     pub(super) fn wait(&mut self, slot: Slot, due: Option<Time>) {
         self.change_state(slot, |entry| {
-            entry.holder = None;
+            entry.free();
             entry.message.set_work(None);
             entry.message.state = due.map_or(State::Ready, |due| State::Delayed { due });
         });
@@ -390,7 +390,7 @@ impl Queue {
             let death = match state {
                 State::Leased { .. } if self.is_overdue(now, slot) => Some(End::Dies(DeathReason::Timeout)),
                 State::Leased { lease, .. } => {
-                    if let Some(consumer) = self.entries[slot].holder {
+                    if let Some(consumer) = self.entries[slot].holder() {
                         let receipt = Receipt { queue: self.id, seq, lease };
                         let session = seats.get(&consumer).and_then(|seat| seat.session);
                         step.effects.push(Effect::TimedOut { consumer, session, receipt });

@@ -19,7 +19,7 @@ use crate::broker::Totals;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::groups::{Groups, Terms};
 use crate::identity::Identity;
-use crate::ids::{QueueId, Seq, SessionId, Time, VhostId};
+use crate::ids::{ConsumerId, QueueId, Seq, SessionId, Time, VhostId};
 use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
 use crate::message::{Message, State, Status, seq_of_public_id};
@@ -215,8 +215,9 @@ impl Queue {
     /// Links a message into where its state says, and counts it there.
     fn attach(&mut self, slot: Slot) {
         let entries = &mut self.entries;
-        let Entry { message, lane: index, holder, .. } = &entries[slot];
-        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let entry = &entries[slot];
+        let (message, index, holder) = (&entry.message, entry.lane, entry.holder());
+        let bytes = u64::from(message.bytes);
         let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
@@ -264,8 +265,9 @@ impl Queue {
         let entries = &mut self.entries;
         entries[slot].spilling = false;
         self.alarms.clear(entries, slot);
-        let Entry { message, lane: index, holder, .. } = &entries[slot];
-        let (index, holder, bytes) = (*index, *holder, u64::from(message.bytes));
+        let entry = &entries[slot];
+        let (message, index, holder) = (&entry.message, entry.lane, entry.holder());
+        let bytes = u64::from(message.bytes);
         let room = room_of(message);
         let lane = self.lanes.lane_mut(index);
         match message.state {
@@ -405,6 +407,12 @@ impl Queue {
             }
         }
         slots
+    }
+
+    /// Whoever took by a pull what is leased, once for each message.
+    pub(crate) fn pullers(&self) -> impl Iterator<Item = ConsumerId> + '_ {
+        let taken = self.pulled.iter(&self.entries).filter_map(|slot| self.entries[slot].taken());
+        taken.map(|(consumer, _)| consumer)
     }
 
     pub(crate) fn delayed_slots(&self) -> Vec<Slot> {

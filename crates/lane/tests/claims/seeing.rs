@@ -79,6 +79,58 @@ fn every_gauge_of_a_lane_is_what_can_be_counted() {
 }
 
 #[test]
+fn a_strict_queue_passes_nothing_more_urgent_over() {
+    let story = "publish a:1 b:9 c:5 d:9 · lease 2 · release b · lease · publish e:9 · lease 9 · lanes";
+    check(
+        "",
+        story,
+        expect![
+            "b d · b(2) · e c a · 9: 3 leased 3 bytes 3 published 4 delivered 1 redelivered, 5: 1 leased 1 bytes 1 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered"
+        ],
+    );
+}
+
+#[test]
+fn whatever_is_leased_while_something_more_urgent_is_ready_is_an_inversion() {
+    let all = "publish a:9 b:9 c:1 d:1 · lease 4 · lanes";
+    check(
+        r#""picker":{"weighted":{"9":1,"1":1}}"#,
+        all,
+        expect![
+            "a c b d · 9: 2 leased 2 bytes 2 published 2 delivered, 1: 2 leased 2 bytes 2 published 2 delivered 1 inversions"
+        ],
+    );
+    check(
+        r#""lanes":{"9":{"max_active":1}}"#,
+        all,
+        expect![
+            "a c d · 9: 1 ready 1 leased 2 bytes 2 published 1 delivered, 1: 2 leased 2 bytes 2 published 2 delivered 2 inversions"
+        ],
+    );
+    check(
+        r#""picker":{"aging_ms":1}"#,
+        "publish a:1 · +100ms · publish b:9 · lease 2 · lanes",
+        expect![
+            "a b · 9: 1 leased 1 bytes 1 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered 1 inversions 100 waited"
+        ],
+    );
+    check(
+        r#""group_limit":1"#,
+        "publish a:9,key=k b:9,key=k c:1,key=l · lease 3 · lanes",
+        expect![
+            "a c · 9: 1 ready 1 leased 2 bytes 2 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered 1 inversions"
+        ],
+    );
+    check(
+        r#""picker":{"weighted":{"9":1,"1":1}}"#,
+        "publish a:9 b:9 c:1 · get · get · lanes",
+        expect![
+            "a · 2 after · c · 1 after · 9: 1 ready 1 leased 2 bytes 2 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered 1 inversions"
+        ],
+    );
+}
+
+#[test]
 fn the_oldest_age_is_that_of_the_head() {
     check(
         "",

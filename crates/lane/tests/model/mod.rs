@@ -112,6 +112,7 @@ pub(crate) struct Tally {
     pub(crate) evicted: u64,
     pub(crate) removed: u64,
     pub(crate) moved: u64,
+    pub(crate) inversions: u64,
 }
 
 /// A delivery: to whom, which message, which time, until when.
@@ -424,6 +425,11 @@ impl Model {
                 served.push(taker.id);
             }
             let id = taker.id;
+            let priority = self.messages[at].priority;
+            let is_passed_over = |m: &Message| m.stand == Stand::Ready && m.priority > priority;
+            if self.messages.iter().any(is_passed_over) {
+                self.tally(priority).inversions += 1;
+            }
             let message = &mut self.messages[at];
             message.count += 1;
             message.stand = Stand::Leased(id, deadline, lease);

@@ -100,6 +100,7 @@ impl Twin {
                 evicted: lane.evicted,
                 removed: lane.removed,
                 moved: lane.moved,
+                inversions: lane.inversions,
             };
             assert_eq!(seen, tally, "lane {}", lane.level);
         }

@@ -637,6 +637,7 @@ impl Stage {
                 ("published", lane.published),
                 ("delivered", lane.delivered),
                 ("redelivered", lane.redelivered),
+                ("inversions", lane.inversions),
                 ("settled", lane.settled),
                 ("expired", lane.expired),
                 ("evicted", lane.evicted),

@@ -104,7 +104,7 @@ impl World {
     }
 
     pub(crate) async fn lease(&self) -> Vec<overtake_engine::LeasedMessage> {
-        let lease = LeaseRequest { queue: "q".into(), max: 10, wait_ms: HOUR, visibility_ms: None };
+        let lease = LeaseRequest { wait_ms: HOUR, ..LeaseRequest::new("q".into(), 10) };
         self.engine.lease(lease).await.expect("leased")
     }
 

@@ -26,6 +26,9 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
     check_admin(config)?;
     check_sizes(config)?;
     check_watermarks(config)?;
+    let interval = &config.telemetry.otlp_interval_ms;
+    check_some("telemetry.otlp_interval_ms", interval, interval.value.0)?;
+    check_traces(config)?;
     if config.store.data_dir.value.as_os_str().is_empty() {
         return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
     }
@@ -37,6 +40,23 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
         ));
     }
     config.queues.iter().try_for_each(|queue| check_queue(queue, file))
+}
+
+/// What is told of traces has somewhere to go, and a page of them says which.
+fn check_traces(config: &Config) -> Result<(), ConfigError> {
+    let telemetry = &config.telemetry;
+    if telemetry.traces_sample.value.0 > 0 && telemetry.otlp_endpoint.value.0.is_none() {
+        let wrong = wrong("telemetry.traces_sample", &telemetry.traces_sample, "there is no collector");
+        return Err(wrong.hint("name one in telemetry.otlp_endpoint (--otlp-endpoint), or leave it at 0"));
+    }
+    let url = &telemetry.trace_url;
+    let is_one = url.value.starts_with("http") && url.value.contains("{trace_id}");
+    if !(url.value.is_empty() || is_one) {
+        let what =
+            "must be an address with {trace_id} in it, such as https://jaeger.example/trace/{trace_id}";
+        return Err(wrong("telemetry.trace_url", url, what));
+    }
+    Ok(())
 }
 
 fn check_listener(config: &Config) -> Result<(), ConfigError> {

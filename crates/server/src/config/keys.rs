@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::otlp::{Attributes, Collector, CollectorHeaders};
 use super::queues::{ConfiguredQueue, QueueTables};
 use super::value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark,
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark,
 };
 use super::{Key, Origin, Sourced};
 
@@ -189,6 +190,24 @@ settings! {
         level ("log-level"): LogFilter = LogFilter::default();
         #[doc = "How to log: text for people, json for machines."]
         format ("log-format"): LogFormat = LogFormat::Text;
+    }
+    /// Metrics, and spans of traced messages, that are pushed to a collector; metrics are scraped at /metrics in any case. The variables of OpenTelemetry, such as
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, are heeded, too.
+    telemetry: Telemetry / TelemetryLayer {
+        #[doc = "Address of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off: nothing is pushed."]
+        otlp_endpoint ("otlp-endpoint"): Collector = Collector(None);
+        #[doc = "Headers for the collector, percent-encoded where need be; they are never shown."]
+        otlp_headers ("otlp-headers"): CollectorHeaders = CollectorHeaders::default();
+        #[doc = "How often everything is pushed."]
+        otlp_interval_ms ("otlp-interval-ms"): Millis = Millis(60_000);
+        #[doc = "Of the traces that publishers sample, this share is told to the collector, 0 to 1; 0: none, and no message is looked at."]
+        traces_sample ("traces-sample"): Share = Share(0);
+        #[doc = "Address of a page that shows a trace, with {trace_id} in it; answers about a traced message link to it. Empty: none."]
+        trace_url ("trace-url"): String = String::new();
+        #[doc = "The name of the service that the broker says it is (service.name)."]
+        service_name ("service-name"): String = "overtake".to_owned();
+        #[doc = "What else it says of itself, such as deployment.environment=prod, percent-encoded where need be."]
+        resource_attributes ("resource-attributes"): Attributes = Attributes::default();
     }
     /// The process.
     server: Server / ServerLayer {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::file::File;
 use super::keys::KEYS;
-use super::{Around, Config, ConfigError, Origin, check, queues};
+use super::{Around, Config, ConfigError, Origin, check, otlp, queues};
 
 /// The file that is read when none is named, if it is there.
 pub const DEFAULT_FILE: &str = "/etc/overtake/overtake.toml";
@@ -39,6 +39,13 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
         }
         None => None,
     };
+    for (name, path) in otlp::VARIABLES {
+        if let Some(value) = around.variable(name) {
+            let origin = Origin::Variable(name.to_owned());
+            let set = config.set(path, value, origin.clone()).expect("the table names settings");
+            set.map_err(|why| ConfigError::at(origin, format!("`{path}`: {why}")))?;
+        }
+    }
     for (name, value) in &around.variables {
         if let Some(path) = name.strip_prefix(VARIABLE_PREFIX) {
             set_variable(&mut config, name, path, value)?;

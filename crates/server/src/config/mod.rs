@@ -4,7 +4,7 @@
 //! and flags are read from that one declaration, so none of them can lack a setting.
 //!
 //! ```text
-//!  defaults < file (--config, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY, /etc/overtake/overtake.toml) < OVERTAKE__SECTION__KEY < --flag
+//!  defaults < file (--config, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY, /etc/overtake/overtake.toml) < OTEL_… < OVERTAKE__SECTION__KEY < --flag
 //! ```
 //!
 //! Each file is parsed by itself into a layer whose every value may be missing, so that errors still know their line;
@@ -17,19 +17,21 @@ mod file;
 mod keys;
 mod load;
 mod origin;
+mod otlp;
 mod queues;
 mod show;
 mod value;
 
 pub use around::Around;
 pub use error::ConfigError;
-pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Server, Store, Tls};
+pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Server, Store, Telemetry, Tls};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
+pub use otlp::{Attributes, Collector, CollectorHeaders};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};
 pub use show::show;
 pub use value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Value, Watermark,
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark,
 };
 
 /// One setting, as files, environment, flags and `config show` know it.

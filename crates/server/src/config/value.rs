@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
+use super::otlp::{Attributes, Collector, CollectorHeaders};
+
 /// A value of a setting.
 pub trait Value: Sized {
     /// What to write in its place in `--help`.
@@ -131,6 +133,35 @@ impl Watermark {
     #[must_use]
     pub fn bytes(self) -> Option<u64> {
         self.0.map(|size| size.0)
+    }
+}
+
+/// A share of a whole, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(pub u32);
+
+impl Share {
+    const WHOLE: f64 = 1_000_000.0;
+
+    /// 0 to 1.
+    #[must_use]
+    pub fn of_one(self) -> f64 {
+        f64::from(self.0) / Self::WHOLE
+    }
+}
+
+impl Value for Share {
+    const KIND: &'static str = "SHARE";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let share = text.trim().parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+        share
+            .map(|share| Self((share * Self::WHOLE).ceil() as u32))
+            .ok_or_else(|| format!("`{text}` is no share: use a number from 0 to 1, such as 0.1"))
+    }
+
+    fn show(&self) -> String {
+        self.of_one().to_string()
     }
 }
 
@@ -347,6 +378,7 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
             "BYTES|auto" => "a number of bytes such as 67108864 or \"64MiB\", or \"auto\"",
             "N" => "a whole number",
             "MS" => "a number of milliseconds or a string such as \"30s\"",
+            "SHARE" => "a number from 0 to 1",
             "IP:PORT" => "an address such as \"127.0.0.1:15672\"",
             kind => return write!(f, "a string ({kind})"),
         })
@@ -357,9 +389,16 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N");
+        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N" | "SHARE");
         if !counts || number < 0 {
             return Err(E::invalid_value(serde::de::Unexpected::Signed(number), &self));
+        }
+        T::read(&number.to_string()).map_err(E::custom)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        if T::KIND != "SHARE" {
+            return Err(E::invalid_value(serde::de::Unexpected::Float(number), &self));
         }
         T::read(&number.to_string()).map_err(E::custom)
     }
@@ -376,6 +415,7 @@ macro_rules! from_toml {
 }
 
 from_toml!(Listen, Listener, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
+from_toml!(Share, Collector, CollectorHeaders, Attributes);
 
 #[cfg(test)]
 mod tests {

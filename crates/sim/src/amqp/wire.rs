@@ -117,6 +117,7 @@ impl World {
                 ..machine::Options::default()
             },
             certificate: None,
+            name: None,
             seed: [self.options.seed, session.0],
         };
         self.tally.wires += 1;

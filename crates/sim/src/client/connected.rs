@@ -26,7 +26,7 @@ impl World {
             _ => {
                 let queue = self.chance.sessions.one_of(&self.names.queues);
                 let get = Get { consumer: self.new_consumer(), queue, no_ack: false };
-                let request = self.as_connected(at, Request::Get(get));
+                let request = self.as_connected(at, Request::Get { get, holder: None });
                 self.asks(at, request);
             }
         }

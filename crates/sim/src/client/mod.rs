@@ -105,7 +105,7 @@ impl Client {
         self.no_longer_waits(ticket);
         let request = if let Request::By { request, .. } = request { *request } else { request };
         match (request, result) {
-            (Request::Get(_), Ok(Answer::Got(Some(got)))) => self.holds.push(got.message.receipt),
+            (Request::Get { .. }, Ok(Answer::Got(Some(got)))) => self.holds.push(got.message.receipt),
             (Request::Lease { .. }, Ok(Answer::Leased(messages))) => {
                 self.holds.extend(messages.iter().map(|message| message.receipt));
             }

@@ -29,6 +29,7 @@ impl World {
             max: rng.one_of(&[1, 1, 1, 3, 10, 65_535]),
             wait_ms: rng.one_of(&[0, 0, 20, 300, 5_000]),
             visibility_ms: rng.one_of(&[None, None, Some(30), Some(200), Some(2_000), Some(0)]),
+            holder: None,
         };
         let ticket = self.asks(at, Request::Lease { consumer, lease });
         if self.asked.contains_key(&ticket) {

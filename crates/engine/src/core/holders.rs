@@ -1,0 +1,82 @@
+//! Who holds what is leased. Consumers that stay are known until they go, pulls as long as something is leased that they took.
+//!
+//! Nothing is done when a lease ends, since that is on everybody's way: whoever holds nothing any more is forgotten when more
+//! have come than are out, so what is remembered is at most twice what is leased, and a few.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use overtake_lane::{ConsumerId, MessageView, Status};
+
+use super::Core;
+use crate::holder::{Held, Holder};
+
+/// So many may have come before anybody is forgotten.
+const FEW: u64 = 1_024;
+
+/// Who is called what.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    known: BTreeMap<ConsumerId, Arc<Holder>>,
+    /// Those that came since somebody was forgotten.
+    came: u64,
+}
+
+impl Holders {
+    fn come(&mut self, consumer: ConsumerId, holder: Arc<Holder>) {
+        self.known.insert(consumer, holder);
+        self.came += 1;
+    }
+
+    /// Whether it is time to forget somebody, where so many messages are out.
+    fn are_many(&self, out: u64) -> bool {
+        self.came > out.max(FEW)
+    }
+
+    fn keep(&mut self, holds: impl Fn(ConsumerId) -> bool) {
+        self.known.retain(|consumer, _| holds(*consumer));
+        self.came = 0;
+    }
+}
+
+impl<T> Core<T> {
+    /// Says who takes under this number.
+    pub(super) fn know(&mut self, consumer: ConsumerId, holder: Option<Arc<Holder>>) {
+        let Some(holder) = holder else { return };
+        self.holders.come(consumer, holder);
+        if self.holders.are_many(self.broker.outstanding()) {
+            let pullers: BTreeSet<ConsumerId> = self.broker.pullers().collect();
+            let broker = &self.broker;
+            self.holders.keep(|who| pullers.contains(&who) || broker.has_consumer(who));
+        }
+    }
+
+    /// What is known of the lease of a message, if it is leased.
+    pub(super) fn held(&self, queue: &str, message: &MessageView) -> Option<Held> {
+        if message.status != Status::Leased {
+            return None;
+        }
+        let (lease, taken) = self.broker.lease_of(self.asking.vhost, queue, message.seq)?;
+        let by = taken.and_then(|(consumer, _)| self.holders.known.get(&consumer).cloned());
+        Some(Held { by, since: taken.map(|(_, since)| since), progress: self.progress.of(lease) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_holds_nothing_is_forgotten_before_many_are_remembered() {
+        let (mut holders, out) = (Holders::default(), 3_000);
+        for number in 0..100_000 {
+            holders.come(ConsumerId(number), Arc::default());
+            if holders.are_many(out) {
+                holders.keep(|who| number - who.0 < out);
+            }
+            let known = holders.known.len() as u64;
+            assert!(known <= 2 * out + FEW, "{known} after {number}");
+            assert!(number < out || known >= out, "whoever holds something is known");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The store of an engine: its journal, its segments, its disk and its memory.
+
+use overtake_engine::{Distribution, Health, SegmentWork};
+
+use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
+use crate::family::{Family, Histogram, Value, labels};
+
+/// Its families. `answers`: whether the engine answered when it was asked for its queues.
+pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
+    let flag = |is: bool| u64::from(is);
+    let up = answers && health.down.is_none();
+    let mut all = vec![
+        Family::new("overtake.engine.up", Gauge, "", "Whether the engine serves.").of(flag(up)),
+        Family::new("overtake.engine.full", Gauge, "", "Whether publishes are refused for lack of room.")
+            .of(flag(health.full.is_some())),
+    ];
+    if let Some(disk) = health.disk {
+        let bytes = |name, help| Family::new(name, Gauge, "By", help);
+        let low = "Below so many free bytes publishes are refused; 0: never.";
+        let high = "Above so many free bytes publishes are taken again.";
+        let is_low = "Whether publishes are refused because the disk is below its low watermark.";
+        all.extend([
+            bytes("overtake.disk.free", "Bytes free on the disk of the store.").of(disk.free),
+            bytes("overtake.disk.low_watermark", low).of(disk.low),
+            bytes("overtake.disk.high_watermark", high).of(disk.high),
+            Family::new("overtake.disk.low", Gauge, "", is_low).of(flag(disk.is_low)),
+        ]);
+    }
+    all.extend(memory(health));
+    all.extend(journal(health));
+    all.extend(segments(health));
+    all
+}
+
+fn memory(health: &Health) -> [Family; 4] {
+    let (memory, sum) = (health.memory, UpDownCounter);
+    [
+        Family::new("overtake.memory", sum, "By", "Bytes of memory that messages take, about.")
+            .of(memory.bytes),
+        Family::new("overtake.spilled_messages", sum, "{message}", "Messages that wait in segments only.")
+            .of(memory.spilled),
+        Family::new("overtake.segments", sum, "{segment}", "Segments that hold messages.")
+            .of(memory.segments),
+        Family::new("overtake.segment", sum, "By", "Bytes of segments on disk.").of(memory.segment_bytes),
+    ]
+}
+
+fn journal(health: &Health) -> [Family; 7] {
+    let work = &health.work;
+    let carried = "Messages written once more at the end of the journal, so that its oldest files could go.";
+    [
+        Family::new("overtake.journal", UpDownCounter, "By", "Bytes of journal on disk.")
+            .of(health.journal_bytes),
+        Family::new("overtake.journal.written", Counter, "By", "Bytes of commits written to the journal.")
+            .of(work.written_bytes),
+        Family::new("overtake.journal.syncs", Counter, "{sync}", "Syncs of the journal since it was opened.")
+            .of(work.commits_us.count),
+        Family::new(
+            "overtake.journal.unsynced_records",
+            UpDownCounter,
+            "{record}",
+            "Records waiting to be durable.",
+        )
+        .of(health.unsynced),
+        Family::new("overtake.journal.carried_messages", Counter, "{message}", carried)
+            .of(work.carried_messages),
+        histogram(
+            Family::new(
+                "overtake.journal.sync",
+                Kind::Histogram,
+                "s",
+                "How long commits took: one write and its sync.",
+            ),
+            &work.commits_us,
+            1_000_000,
+        ),
+        histogram(
+            Family::new(
+                "overtake.journal.commit_records",
+                Kind::Histogram,
+                "{record}",
+                "Records of each commit.",
+            ),
+            &work.commit_records,
+            1,
+        ),
+    ]
+}
+
+fn histogram(family: Family, of: &Distribution, per_unit: u64) -> Family {
+    let histogram = Histogram::scaled(&of.buckets, of.count, of.sum, per_unit);
+    family.with(labels([]), Value::Histogram(Box::new(histogram)))
+}
+
+fn segments(health: &Health) -> [Family; 4] {
+    let work = &health.work;
+    let by_reason = |name, unit, help, number: fn(&SegmentWork) -> u64| {
+        Family::new(name, Counter, unit, help)
+            .with(labels([("reason", "spill")]), Value::Whole(number(&work.spilled)))
+            .with(labels([("reason", "rewrite")]), Value::Whole(number(&work.rewritten)))
+    };
+    let written = "Segments written: of messages that left memory, or in place of sparse ones.";
+    [
+        by_reason("overtake.segments.written", "{segment}", written, |work| work.segments),
+        by_reason("overtake.segments.written_messages", "{message}", "Messages in them.", |work| {
+            work.messages
+        }),
+        by_reason("overtake.segments.written_bytes", "By", "Bytes of them.", |work| work.bytes),
+        Family::new("overtake.segments.removed", Counter, "{segment}", "Segments removed.")
+            .of(work.removed_segments),
+    ]
+}
