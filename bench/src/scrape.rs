@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use overtake_engine::{Engine, LeaseRequest, LocalEngine, NewMessage, Target};
+use overtake_engine::{Engine, LeaseRequest, LocalEngine, NewMessage, QUEUES_AT_ONCE, Target};
 use overtake_lane::Settings;
 use overtake_telemetry::otlp::{Resource, requests};
 use overtake_telemetry::{Broker, Registry, text};
@@ -14,8 +14,6 @@ use crate::report::{Row, time};
 
 /// Each queue has so many lanes with something in them.
 const LANES: i64 = 3;
-/// What the engine is asked for at once.
-const PAGE: usize = 64;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -41,7 +39,7 @@ async fn scrape(dir: &Path, queues: usize, times: usize) -> [Row; 4] {
     let collected = start.elapsed();
     for _ in 0..times {
         let start = Instant::now();
-        engine.queues(None, PAGE).await.expect("a page");
+        engine.queues(None, QUEUES_AT_ONCE).await.expect("a page");
         longest = longest.max(start.elapsed());
     }
     let series = families.iter().map(|family| family.points.len()).sum::<usize>();
@@ -66,7 +64,7 @@ async fn scrape(dir: &Path, queues: usize, times: usize) -> [Row; 4] {
         of(format!("write text, {} kB", bytes / 1_000), rendered),
         of(format!("write protobuf, {} kB in {parts} requests", pushed / 1_000), encoded),
         Row::new(
-            format!("{queues} queues: a page of {}, the slowest", queues.min(PAGE)),
+            format!("{queues} queues: a page of {}, the slowest", queues.min(QUEUES_AT_ONCE)),
             "pages",
             1,
             longest,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
-    LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QueuePage,
-    Refused, Select, Snapshot, Target,
+    LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
+    QueuePage, Refused, Select, Snapshot, Target,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
@@ -168,12 +168,19 @@ impl Desk {
         Ok(ready)
     }
 
-    /// The queues one may see.
+    /// The queues one may see, of at most so many, 1 or more, that come after a name. The engine is asked for a few at a time.
     pub async fn queues(&self, after: Option<&str>, limit: usize) -> Done<QueuePage> {
         self.must_look()?;
-        let mut page = self.engine.queues(after, limit).await?;
-        page.queues.retain(|queue| self.who.sees(&self.vhost, &queue.name));
-        Ok(page)
+        let (mut queues, mut left, mut next) = (Vec::new(), limit, after.map(Arc::from));
+        loop {
+            let page = self.engine.queues(next.as_deref(), left.min(QUEUES_AT_ONCE)).await?;
+            left -= page.queues.len();
+            queues.extend(page.queues.into_iter().filter(|queue| self.who.sees(&self.vhost, &queue.name)));
+            next = page.next;
+            if left == 0 || next.is_none() {
+                return Ok(QueuePage { queues, next });
+            }
+        }
     }
 
     /// A queue. Any right to it.

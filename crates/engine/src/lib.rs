@@ -58,6 +58,7 @@ mod consumer;
 mod content;
 mod contents;
 pub mod core;
+mod every_queue;
 #[doc(hidden)]
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
@@ -83,6 +84,7 @@ pub use api::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consumer::{Coming, Consumer};
+pub use every_queue::{QUEUES_AT_ONCE, every_queue, every_queue_everywhere};
 pub use headers::{header_of, headers_of};
 pub use holder::{Held, Holder, Progress, WORKER_LEN_MAX};
 pub use local::LocalEngine;

@@ -57,6 +57,7 @@ fn shown(app: &App, one: &Connected, channel: u16, consumer: &ConsumerView, is_a
         "ack_required": !consume.no_ack,
         "exclusive": consume.exclusive,
         "prefetch_count": consume.prefetch,
+        "messages_unacknowledged": consumer.unacked,
         "priority": consume.priority,
         "arguments": tables::shown(consume.arguments.view()),
         "active": is_active,

@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use overtake_engine::Engine;
-use overtake_lane::{QueueId, QueueView};
+use overtake_engine::{Engine, every_queue_everywhere};
+use overtake_lane::{QueueId, QueueView, VhostView};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -19,8 +19,6 @@ const UNWATCHED_AFTER: Duration = Duration::from_secs(300);
 const SAMPLES_MAX: usize = 61;
 /// Samples kept of all queues together, but two of each.
 const ALL_SAMPLES_MAX: usize = 100_000;
-/// Queues looked at at once.
-const PAGE: usize = 1_000;
 
 /// What is counted of a queue, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,7 +171,9 @@ impl Rates {
                     return;
                 }
             }
-            if let Some(all) = look(&*engine).await {
+            let mut all = Vec::new();
+            let show = |_: &VhostView, queue: QueueView| all.push((queue.queue, Counts::of(&queue)));
+            if every_queue_everywhere(&*engine, show).await.is_ok() {
                 self.take(now, &all);
             }
         }
@@ -213,24 +213,6 @@ impl Rates {
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Every queue of every virtual host; `None` when the engine does not answer.
-async fn look(engine: &dyn Engine) -> Option<Vec<(QueueId, Counts)>> {
-    let mut all = Vec::new();
-    for vhost in engine.vhosts().await.ok()? {
-        let (engine, mut after) = (engine.in_vhost(vhost.vhost), None::<Arc<str>>);
-        loop {
-            // One that is deleted meanwhile has none.
-            let Ok(page) = engine.queues(after.as_deref(), PAGE).await else { break };
-            all.extend(page.queues.iter().map(|queue| (queue.queue, Counts::of(queue))));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-    }
-    Some(all)
 }
 
 #[cfg(test)]

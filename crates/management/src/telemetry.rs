@@ -111,13 +111,20 @@ static OF_CHANNELS: [Number<ChannelView>; 5] = [
     }),
 ];
 
-static OF_CONSUMERS: [Number<ConsumerView>; 2] = [
+static OF_CONSUMERS: [Number<ConsumerView>; 3] = [
     number(
         "overtake.consumer.window_messages",
         Kind::Gauge,
         "",
         "Most messages it holds at once; 0: no limit of its own.",
         |consumer| consumer.consume.prefetch.into(),
+    ),
+    number(
+        "overtake.consumer.unacknowledged_messages",
+        Kind::UpDownCounter,
+        "",
+        "Messages sent and not settled.",
+        |consumer| consumer.unacked as u64,
     ),
     number("overtake.consumer.delivered", Kind::Counter, "", "Messages sent.", |consumer| consumer.delivered),
 ];
@@ -188,12 +195,27 @@ fn grow<T>(families: &mut [Family], table: &[Number<T>], labels: &Labels, of: &T
 
 #[cfg(test)]
 mod tests {
-    use overtake_amqp::connection::{Connection, Options};
-    use overtake_lane::Time;
+    use overtake_amqp::connection::{Connection, Consume, Options};
+    use overtake_lane::{ConsumerId, Time};
+    use overtake_properties::Table;
     use overtake_telemetry::text;
 
     use super::*;
     use crate::connections::{Caller, Looks};
+
+    fn consumer() -> ConsumerView {
+        let consume = Consume {
+            queue: "q".to_owned(),
+            tag: "c".to_owned(),
+            prefetch: 7,
+            shared: None,
+            no_ack: false,
+            exclusive: false,
+            priority: 0,
+            arguments: Table::default(),
+        };
+        ConsumerView { id: ConsumerId(1), tag: "c".to_owned(), consume, unacked: 2, delivered: 3 }
+    }
 
     /// Somebody with a channel, which was sent three messages and settled one.
     fn connected(user: &str, port: u16, is_secure: bool) -> Connected {
@@ -213,7 +235,7 @@ mod tests {
             uncommitted: 0,
             uncommitted_acks: 0,
             is_closing: false,
-            consumers: Vec::new(),
+            consumers: vec![consumer()],
         }];
         let address = |port| ([127, 0, 0, 1], port).into();
         let caller = Caller { peer: address(port), local: address(5_672), is_secure, connected_at: Time(0) };
@@ -246,14 +268,18 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_and_channel_has_its_own_series() {
+    fn each_connection_channel_and_consumer_has_its_own_series() {
         let of = r#"connection="127.0.0.1:7 -> 127.0.0.1:5672""#;
+        let of_consumer = format!(r#"{of},channel="1",consumer="c",user="ann",vhost="/",queue="q""#);
         let expect = [
             format!(r#"overtake_connection_received_bytes_total{{{of},user="ann",vhost="/"}} 100"#),
             format!(r#"overtake_connection_blocked{{{of},user="ann",vhost="/"}} 1"#),
             format!(r#"overtake_channel_window_messages{{{of},channel="1",user="ann",vhost="/"}} 10"#),
             format!(r#"overtake_channel_delivered_total{{{of},channel="1",user="ann",vhost="/"}} 3"#),
             format!(r#"overtake_channel_acknowledged_total{{{of},channel="1",user="ann",vhost="/"}} 1"#),
+            format!(r#"overtake_consumer_window_messages{{{of_consumer}}} 7"#),
+            format!(r#"overtake_consumer_unacknowledged_messages{{{of_consumer}}} 2"#),
+            format!(r#"overtake_consumer_delivered_total{{{of_consumer}}} 3"#),
         ];
         check(&each(&[connected("ann", 7, false)]), &expect.each_ref().map(String::as_str));
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use overtake_engine::{Clock, Engine, Failure};
-use overtake_lane::{QueueId, QueueView};
+use overtake_engine::{Clock, Engine, Failure, every_queue_everywhere};
+use overtake_lane::{QueueId, QueueView, VhostView};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -14,8 +14,6 @@ use crate::trouble;
 
 /// From one look to the next while somebody watches.
 const WATCHED: Duration = Duration::from_secs(1);
-/// Queues that are asked for at once: the broker does nothing else while it tells of them.
-const PAGE: usize = 64;
 
 /// How all queues stand and have stood.
 pub struct Overview {
@@ -72,35 +70,15 @@ impl Overview {
     }
 
     async fn look(&self, before: Option<(&Look, Duration)>) -> Result<Look, Failure> {
-        let queues = self.queues().await?;
+        let mut queues: Vec<(Arc<str>, QueueView)> = Vec::new();
+        let show = |vhost: &VhostView, queue| queues.push((Arc::clone(&vhost.name), queue));
+        every_queue_everywhere(&*self.engine, show).await?;
         let mut look = Look::after(before, self.clock.now(), queues);
         let history = self.history();
         for queue in &mut look.queues {
             queue.troubles = trouble::of(queue, &history);
         }
         Ok(look)
-    }
-
-    async fn queues(&self) -> Result<Vec<(Arc<str>, QueueView)>, Failure> {
-        let mut all = Vec::new();
-        for vhost in self.engine.vhosts().await? {
-            let engine = self.engine.in_vhost(vhost.vhost);
-            let mut after: Option<Arc<str>> = None;
-            loop {
-                let page = match engine.queues(after.as_deref(), PAGE).await {
-                    Ok(page) => page,
-                    // The virtual host went a moment ago.
-                    Err(Failure::Refused(_)) => break,
-                    Err(failure) => return Err(failure),
-                };
-                all.extend(page.queues.into_iter().map(|queue| (Arc::clone(&vhost.name), queue)));
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(all)
     }
 
     /// The last look, and all that come, as long as this is kept. The first may be of up to ten seconds ago.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overtake_engine::{Engine, LocalEngine};
+use overtake_engine::{LocalEngine, every_queue_everywhere};
 use overtake_http::{Drain, Drained};
+use overtake_lane::QueueView;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::Term;
@@ -48,6 +49,8 @@ pub(crate) async fn carry_out(
 
 /// Messages that are leased; none where nobody can say.
 async fn leased(engine: &LocalEngine) -> u64 {
-    let page = engine.queues(None, usize::MAX).await;
-    page.map_or(0, |page| page.queues.iter().flat_map(|queue| &queue.lanes).map(|lane| lane.leased).sum())
+    let mut leased = 0;
+    let of = |queue: &QueueView| queue.lanes.iter().map(|lane| lane.leased).sum::<u64>();
+    let all = every_queue_everywhere(engine, |_, queue| leased += of(&queue)).await;
+    if all.is_ok() { leased } else { 0 }
 }

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Engine, Failure};
-use overtake_lane::{LaneView, Order, PickerKind, QueueView, Settings};
+use overtake_engine::{Engine, every_queue_everywhere};
+use overtake_lane::{LaneView, Order, PickerKind, QueueView, Settings, VhostView};
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Labels, Point, Value, labels};
 use crate::registry::{Collected, Source};
 use crate::store;
-
-/// Queues that the engine is asked for at once: while it tells of them it serves nobody.
-const PAGE: usize = 64;
 
 /// Families of an engine: what it holds, and what it did since it was opened.
 pub struct Broker {
@@ -25,34 +22,14 @@ impl Broker {
     pub fn new(engine: Arc<dyn Engine>, version: &str) -> Self {
         Self { engine, version: version.into() }
     }
-
-    async fn queues(&self, all: &mut Queues) -> Result<(), Failure> {
-        for vhost in self.engine.vhosts().await? {
-            let there = self.engine.in_vhost(vhost.vhost);
-            let mut after: Option<Arc<str>> = None;
-            loop {
-                let page = match there.queues(after.as_deref(), PAGE).await {
-                    Ok(page) => page,
-                    // It went a moment ago.
-                    Err(Failure::Refused(_)) => break,
-                    Err(failure) => return Err(failure),
-                };
-                page.queues.iter().for_each(|queue| all.add(&vhost.name, queue));
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Source for Broker {
     fn collect(&self) -> Collected<'_> {
         Box::pin(async {
             let mut queues = Queues::default();
-            let answers = self.queues(&mut queues).await.is_ok();
+            let show = |vhost: &VhostView, queue| queues.add(&vhost.name, &queue);
+            let answers = every_queue_everywhere(&*self.engine, show).await.is_ok();
             let version = labels([("version", &self.version)]);
             let build = Family::new("overtake.build_info", Gauge, "", "1, and the version of the server.");
             let mut all = vec![build.with(version, Value::Whole(1))];

@@ -143,9 +143,9 @@ impl Channel {
     }
 
     /// A tag for one more message; it is out until it is settled.
-    pub(super) fn lend(&mut self, receipt: Receipt) -> u64 {
+    pub(super) fn lend(&mut self, receipt: Receipt, consumer: Option<ConsumerId>) -> u64 {
         let tag = self.next_tag();
-        self.unacked.push(Held { tag, receipt });
+        self.unacked.push(Held { tag, receipt, consumer });
         tag
     }
 

@@ -216,7 +216,7 @@ impl Connection {
             *self.taken.entry(consumer).or_default() += 1;
             channel.next_tag()
         } else {
-            channel.lend(delivery.receipt)
+            channel.lend(delivery.receipt, Some(consumer))
         };
         let method = basic::Deliver {
             consumer_tag: ShortText::cut(&feed.tag).into(),
@@ -255,7 +255,7 @@ impl Connection {
     fn give(&mut self, expect: &Expect, delivery: &Delivery<'_>, behind: u64) {
         let number = expect.channel;
         let delivery_tag = if expect.wants == Wants::One {
-            self.channel(number).lend(delivery.receipt)
+            self.channel(number).lend(delivery.receipt, None)
         } else {
             self.channel(number).next_tag()
         };

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use overtake_lane::Receipt;
+use overtake_lane::{ConsumerId, Receipt};
 
 /// A message that is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) tag: u64,
     pub(super) receipt: Receipt,
+    /// The consumer it was for; none where the client got it by itself.
+    pub(super) consumer: Option<ConsumerId>,
 }
 
 /// Ascending by tag.
@@ -61,7 +63,7 @@ mod tests {
         let mut unacked = Unacked::default();
         for tag in tags {
             let receipt = Receipt { queue: QueueId(0), seq: Seq(tag), lease: LeaseId(tag) };
-            unacked.push(Held { tag, receipt });
+            unacked.push(Held { tag, receipt, consumer: None });
         }
         unacked
     }

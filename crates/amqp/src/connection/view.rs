@@ -1,5 +1,7 @@
 //! What can be seen of a connection: computed from its state when somebody asks, so that nothing is kept for it.
 
+use std::collections::HashMap;
+
 use overtake_lane::ConsumerId;
 use overtake_properties::Table;
 
@@ -81,6 +83,8 @@ pub struct ConsumerView {
     pub tag: String,
     /// What the client asked for.
     pub consume: Consume,
+    /// Messages out and not settled, also those that `tx.commit` will settle.
+    pub unacked: usize,
     /// Messages it was sent since it was there.
     pub delivered: u64,
 }
@@ -108,12 +112,18 @@ impl Connection {
     }
 
     fn look_at(&self, number: u16, channel: &Channel) -> ChannelView {
+        let transaction = channel.transaction.as_ref();
+        let mut held: HashMap<ConsumerId, usize> = HashMap::new();
+        let of_transaction = transaction.into_iter().flat_map(|open| &open.taken);
+        for id in channel.unacked.iter().chain(of_transaction).filter_map(|held| held.consumer) {
+            *held.entry(id).or_default() += 1;
+        }
         let feed = |id: ConsumerId| {
             let feed = self.feeds.get(&id).expect("a consumer of a channel has its feed");
             let consume = (*feed.consume).clone();
-            ConsumerView { id, tag: feed.tag.to_string(), consume, delivered: feed.delivered }
+            let unacked = held.get(&id).copied().unwrap_or_default();
+            ConsumerView { id, tag: feed.tag.to_string(), consume, unacked, delivered: feed.delivered }
         };
-        let transaction = channel.transaction.as_ref();
         ChannelView {
             number,
             confirms: channel.confirms.is_some(),

@@ -1,6 +1,6 @@
 //! What can be seen of a connection.
 
-use overtake_amqp::connection::ConnectionState;
+use overtake_amqp::connection::{ConnectionState, ConsumerView};
 use overtake_amqp::method::{basic, channel, confirm, tx};
 
 use crate::peer::{Peer, text};
@@ -14,6 +14,8 @@ fn a_view_says_what_a_connection_has_open() {
     peer.consume(1, "a", true);
     peer.consuming(4);
     peer.deliver(9, 1);
+    peer.deliver(9, 2);
+    peer.say(1, basic::Ack { delivery_tag: 1, multiple: false });
     peer.say(1, confirm::Select { no_wait: false });
     peer.say(3, channel::Open { out_of_band: text("") });
     peer.say(3, tx::Select {});
@@ -26,9 +28,27 @@ fn a_view_says_what_a_connection_has_open() {
     let [one, three] = &view.channels[..] else { panic!("{:?}", view.channels) };
     assert_eq!((one.number, one.confirms, one.prefetch, one.unacked), (1, true, 5, 1));
     let consumers = one.consumers.iter();
-    let consumers: Vec<_> = consumers.map(|one| (one.id.0, &*one.tag, one.consume.no_ack)).collect();
-    assert_eq!(consumers, [(4, "a", true), (9, "b", false)], "the oldest first");
+    let look = |one: &'_ ConsumerView| (one.id.0, one.consume.no_ack, one.delivered, one.unacked);
+    assert_eq!(
+        consumers.map(look).collect::<Vec<_>>(),
+        [(4, true, 0, 0), (9, false, 2, 1)],
+        "the oldest first"
+    );
     assert_eq!((three.number, three.transactional, three.uncommitted), (3, true, 1));
+}
+
+#[test]
+fn what_a_transaction_will_settle_is_still_held_by_its_consumer() {
+    let mut peer = Peer::open();
+    peer.say(1, tx::Select {});
+    peer.consume(1, "a", false);
+    peer.consuming(4);
+    peer.deliver(4, 1);
+    peer.deliver(4, 2);
+    peer.say(1, basic::Ack { delivery_tag: 1, multiple: false });
+    let view = peer.connection.view();
+    let (channel, consumer) = (&view.channels[0], &view.channels[0].consumers[0]);
+    assert_eq!((channel.unacked, channel.uncommitted_acks, consumer.unacked), (1, 1, 2));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use overtake_access::{Account, Change, Desks, Directory, Identity, Tag};
 use overtake_amqp_session::{arguments, differs};
-use overtake_engine::{DeclareQueue, Engine};
+use overtake_engine::{DeclareQueue, Engine, every_queue};
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, MetadataEntry, Policy, PolicyKind, QueueView,
     VhostId, VhostSettings, check_name,
@@ -23,8 +23,6 @@ use crate::queues::QueuePut;
 
 /// As what RabbitMQ writes operators' policies down.
 pub(super) const OPERATOR_POLICY: &str = "operator_policy";
-/// Queues asked for at once.
-const PAGE: usize = 1_000;
 
 /// What importing a file would change.
 #[derive(Debug, Default)]
@@ -363,14 +361,8 @@ impl Here {
             here.bindings.extend(engine.bindings(&exchange.name).await?);
             here.exchanges.insert(exchange.name.to_string(), exchange);
         }
-        let mut after: Option<Arc<str>> = None;
-        loop {
-            let page = engine.queues(after.as_deref(), PAGE).await?;
-            here.queues.extend(page.queues.into_iter().map(|queue| (queue.name.to_string(), Some(queue))));
-            after = page.next;
-            if after.is_none() {
-                return Ok(here);
-            }
-        }
+        let show = |queue: QueueView| drop(here.queues.insert(queue.name.to_string(), Some(queue)));
+        every_queue(&*engine, show).await?;
+        Ok(here)
     }
 }

@@ -19,9 +19,6 @@ use crate::problem::Problem;
 use crate::routes::Routes;
 use crate::{bindings, lenient, messages, paging, tables};
 
-/// Queues asked for at once.
-const PAGE: usize = 1_000;
-
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get(Tag::Management, "/api/queues", list)
@@ -38,15 +35,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// Every queue that may be seen at a desk.
 pub(crate) async fn all(desk: &Desk) -> Result<Vec<QueueView>, Problem> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = desk.queues(after.as_deref(), PAGE).await?;
-        all.extend(page.queues);
-        after = page.next;
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
+    Ok(desk.queues(None, usize::MAX).await?.queues)
 }
 
 async fn list(ask: Ask) -> Answer {

@@ -46,12 +46,14 @@ const Channels = ({ rows }) => html`<${Table} label="Channels" rows=${rows} id=$
   { label: 'State', show: (row) => row.state },
 ]} />`;
 
-const Consumers = ({ rows }) => html`<${Table} label="Consumers" rows=${rows} id=${(row) => row.channel_details.name + row.consumer_tag} columns=${[
+// Of one queue it need not say which.
+export const Consumers = ({ rows, ofQueue }) => html`<${Table} label="Consumers" rows=${rows} id=${(row) => row.channel_details.name + row.consumer_tag} columns=${[
   { label: 'Consumer', show: (row) => html`<span class="mono">${row.consumer_tag}</span>` },
-  { label: 'Queue', show: (row) => html`<a href=${href('queue', row.queue.vhost, row.queue.name)}>${row.queue.name}</a>` },
+  ...(ofQueue ? [] : [{ label: 'Queue', show: (row) => html`<a href=${href('queue', row.queue.vhost, row.queue.name)}>${row.queue.name}</a>` }]),
   { label: 'Connection', show: (row) => link(row.channel_details.connection_name) },
   { label: 'User', show: (row) => row.channel_details.user },
   { label: 'Window', number: true, show: (row) => (row.prefetch_count ? count(row.prefetch_count) : 'none') },
+  { label: 'Unacknowledged', number: true, show: (row) => (row.ack_required ? count(row.messages_unacknowledged) : '') },
   { label: 'Acknowledges', show: (row) => (row.ack_required ? 'yes' : 'no') },
   { label: 'State', show: (row) => row.activity_status },
 ]} />`;

@@ -2,6 +2,7 @@
 import { api, enc, queuePath } from './api.js';
 import { Bar, LaneChips } from './bar.js';
 import { Chart, TIMES, WHOLE, times } from './chart.js';
+import { Consumers } from './clients.js';
 import { Empty, Facts, ProblemBox, Table, Tabs, Title } from './common.js';
 import { ask } from './dialog.js';
 import { bytes, count, duration, exact, plural, rate } from './format.js';
@@ -59,7 +60,7 @@ export function Queue({ who, look, vhost, name, tab = 'messages', item }) {
     ${tab === 'messages' && html`<${Messages} vhost=${vhost} name=${name} look=${now} settings=${settings} may=${may} item=${item} />`}
     ${tab === 'lanes' && html`<${Lanes} queue=${queue} now=${now} />`}
     ${tab === 'time' && html`<${OverTime} vhost=${vhost} name=${name} now=${now} />`}
-    ${tab === 'consumers' && html`<${Consumers} who=${who} vhost=${vhost} name=${name} queue=${queue} />`}
+    ${tab === 'consumers' && html`<${ConsumersOf} who=${who} vhost=${vhost} name=${name} queue=${queue} />`}
     ${tab === 'settings' && html`<${SettingsOf} vhost=${vhost} name=${name} queue=${queue} may=${may} reload=${reload} number=${ready + leased + dead + sum('delayed')} />`}
     ${dead > 0 && tab === 'messages' && html`<p class="hint">${count(dead)} dead ${dead === 1 ? 'letter lies' : 'letters lie'} in this queue: <a href=${`${at('messages')}?status=dead`}>look at them</a>${may.read && html`, or <button class="small" onClick=${() => purge(vhost, name, 'dead', dead, reload)}>remove all</button>`}.</p>`}
   </main>`;
@@ -120,20 +121,13 @@ function OverTime({ vhost, name, now }) {
   </div></section>`;
 }
 
-function Consumers({ who, vhost, name, queue }) {
+function ConsumersOf({ who, vhost, name, queue }) {
   const allowed = hasTag(who, 'management');
   const { data, problem } = useAnswer(allowed ? `/api/consumers/${enc(vhost)}` : null, 3_000);
   const rows = (data ?? []).filter((one) => one.queue.name === name);
   const none = html`<${Empty} title="Nobody consumes it"><p>Consumers over AMQP are here, with their windows. Those that lease over HTTP (<code>overtake work</code>) come and go: ${count(queue.waiting)} wait for a message at the moment; what they hold is under <a href=${`${href('queue', vhost, name, 'messages')}?status=leased`}>running</a>.</p></${Empty}>`;
   if (!allowed) return html`<section class="sheet"><${Empty} title=${`${count(queue.consumers)} consumers`}><p>To see who they are takes the tag <code>management</code>.</p></${Empty}></section>`;
-  return html`<section class="sheet">${problem ? html`<${ProblemBox} problem=${problem} />` : rows.length === 0 ? none : html`<${Table} label="Consumers" rows=${rows} id=${(row) => row.channel_details.name + row.consumer_tag} columns=${[
-    { label: 'Consumer', show: (row) => html`<span class="mono">${row.consumer_tag}</span>` },
-    { label: 'Connection', show: (row) => html`<a href=${href('clients', row.channel_details.connection_name)}>${row.channel_details.connection_name}</a>` },
-    { label: 'User', show: (row) => row.channel_details.user },
-    { label: 'Window', number: true, show: (row) => (row.prefetch_count ? count(row.prefetch_count) : 'none') },
-    { label: 'Acknowledges', show: (row) => (row.ack_required ? 'yes' : 'no') },
-    { label: 'State', show: (row) => row.activity_status },
-  ]} />`}</section>`;
+  return html`<section class="sheet">${problem ? html`<${ProblemBox} problem=${problem} />` : rows.length === 0 ? none : html`<${Consumers} rows=${rows} ofQueue />`}</section>`;
 }
 
 const GROUPS = {
