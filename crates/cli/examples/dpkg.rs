@@ -4,11 +4,11 @@
 //! cargo run --example dpkg
 //! ```
 //!
-//! The same story is a test (`tests/dpkg.rs`). Everything in it is done with the binary `overtake`, as a script would.
+//! The same story is a test (`tests/cli/dpkg.rs`). Everything in it is done with the binary `overtake`, as a script would.
 
 #![allow(clippy::print_stdout, reason = "it tells a story")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/cli/support/mod.rs"]
 mod support;
 
 use std::process::{Command, ExitCode};

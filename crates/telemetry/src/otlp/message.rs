@@ -11,8 +11,9 @@ pub(crate) struct ExportMetricsServiceRequest {
     pub(crate) resource_metrics: Vec<ResourceMetrics>,
 }
 
+/// `ExportMetricsServiceResponse`, and `ExportTraceServiceResponse` of `collector/trace/v1/trace_service.proto`: the same on the wire.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ExportMetricsServiceResponse {
+pub(crate) struct ExportServiceResponse {
     #[prost(message, optional, tag = "1")]
     pub(crate) partial_success: Option<PartialSuccess>,
 }
@@ -20,7 +21,8 @@ pub(crate) struct ExportMetricsServiceResponse {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct PartialSuccess {
     #[prost(int64, tag = "1")]
-    pub(crate) rejected_data_points: i64,
+    /// Data points, or spans.
+    pub(crate) rejected: i64,
     #[prost(string, tag = "2")]
     pub(crate) error_message: String,
 }

@@ -11,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::encode::{Resource, requests};
 use super::exporter::{Exporter, NotPosted};
-use super::message::ExportMetricsServiceResponse;
+use super::message::ExportServiceResponse;
 use crate::family::{Family, Kind, Value, labels};
 use crate::registry::{Collected, Registry, Source};
 
@@ -93,9 +93,9 @@ impl Push {
         for body in requests(&families, resource, version, since, now) {
             let answer = self.exporter.post(PATH, body).await?;
             // Of an answer that cannot be read nothing is known but that all is well, by its status.
-            let answer = ExportMetricsServiceResponse::decode(answer).unwrap_or_default();
+            let answer = ExportServiceResponse::decode(answer).unwrap_or_default();
             let Some(part) = answer.partial_success else { continue };
-            rejected += u64::try_from(part.rejected_data_points).unwrap_or_default();
+            rejected += u64::try_from(part.rejected).unwrap_or_default();
             if why.is_empty() {
                 why = part.error_message;
             }

@@ -11,20 +11,6 @@ pub(crate) struct ExportTraceServiceRequest {
     pub(crate) resource_spans: Vec<ResourceSpans>,
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ExportTraceServiceResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct PartialSuccess {
-    #[prost(int64, tag = "1")]
-    pub(crate) rejected_spans: i64,
-    #[prost(string, tag = "2")]
-    pub(crate) error_message: String,
-}
-
 /// `trace/v1/trace.proto`, from here on.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ResourceSpans {

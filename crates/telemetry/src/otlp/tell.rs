@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::encode::Resource;
 use super::exporter::{Exporter, NotPosted};
-use super::span_message::ExportTraceServiceResponse;
+use super::message::ExportServiceResponse;
 use super::spans::trace_request;
 use crate::family::{Family, Kind, Value, labels};
 use crate::registry::{Collected, Registry, Source};
@@ -110,8 +110,8 @@ impl Tell {
         let body = trace_request(spans, &self.resource, &self.version);
         let answer = self.exporter.post(PATH, body).await?;
         // Of an answer that cannot be read nothing is known but that all is well, by its status.
-        let part = ExportTraceServiceResponse::decode(answer).unwrap_or_default().partial_success;
-        let rejected = part.as_ref().map_or(0, |part| u64::try_from(part.rejected_spans).unwrap_or_default());
+        let part = ExportServiceResponse::decode(answer).unwrap_or_default().partial_success;
+        let rejected = part.as_ref().map_or(0, |part| u64::try_from(part.rejected).unwrap_or_default());
         let rejected = rejected.min(spans.len() as u64);
         self.failed.fetch_add(rejected, Ordering::Relaxed);
         self.done.fetch_add(spans.len() as u64 - rejected, Ordering::Relaxed);

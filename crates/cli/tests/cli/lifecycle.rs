@@ -1,0 +1,300 @@
+//! Starting, stopping, being killed, and every reason not to start.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support;
+use crate::support::http::ask;
+use crate::support::{Broker, overtake};
+
+fn dir() -> TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+/// A request whose body never comes; returns once the broker waits for it.
+fn unfinished_request(broker: &Broker) -> TcpStream {
+    let address = broker.url.strip_prefix("http://").expect("a url");
+    let mut stream = TcpStream::connect(address).expect("it accepts");
+    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\nContent-Type: application/json\r\n\
+        Content-Length: 100\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("it reads");
+    let mut line = String::new();
+    BufReader::new(stream.try_clone().expect("a handle")).read_line(&mut line).expect("it answers");
+    assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
+    stream
+}
+
+/// A broker that does not start: its exit code and what it said.
+fn refused(data: &Path, flags: &[&str]) -> (Option<i32>, String) {
+    let mut command = overtake();
+    command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--segment-bytes", "4MiB"]);
+    command.arg("--data-dir").arg(data).args(flags);
+    let (status, said) = Broker::spawn(command).end();
+    (status.code(), said)
+}
+
+#[test]
+fn sigterm_ends_waits_and_exits_0() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let mut broker = Broker::start(&data);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let mut waiting = broker.command(&["consume", "q", "--wait"]);
+    let waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    while broker.run(&["queue", "show", "q", "--json"]).json()["waiting"] != 1 {}
+    broker.signal(Signal::TERM);
+    broker.await_line("SIGTERM: stopping");
+    let (status, said) = broker.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(said.ends_with("stopped"), "{said}");
+    assert!(!data.with_extension("ports.json").exists(), "the ports file goes with the broker");
+    let waiting = waiting.wait_with_output().expect("it ends");
+    assert_eq!(waiting.status.code(), Some(69));
+}
+
+#[test]
+fn sigint_is_the_same() {
+    let dir = dir();
+    let broker = Broker::start(&dir.path().join("data"));
+    broker.signal(Signal::INT);
+    let (status, said) = broker.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_second_signal_does_not_wait() {
+    let dir = dir();
+    let mut broker = Broker::start_with(&dir.path().join("data"), &["--drain-timeout-ms", "1h"]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let _stream = unfinished_request(&broker);
+    broker.signal(Signal::TERM);
+    broker.await_line("SIGTERM: stopping");
+    broker.signal(Signal::TERM);
+    let (status, said) = broker.end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("stopped at the second signal"), "{said}");
+}
+
+#[test]
+fn a_drain_does_not_last_longer_than_it_may() {
+    let dir = dir();
+    let broker = Broker::start_with(&dir.path().join("data"), &["--drain-timeout-ms", "50"]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let _stream = unfinished_request(&broker);
+    broker.signal(Signal::TERM);
+    let (status, said) = broker.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(said.contains("1 connection did not finish in 50ms and is cut"), "{said}");
+}
+
+#[test]
+fn a_drain_waits_for_what_is_leased_in_any_virtual_host() {
+    let dir = dir();
+    let broker = Broker::start(&dir.path().join("data"));
+    broker.run(&["vhost", "put", "other"]).ok();
+    broker.run(&["--vhost", "other", "queue", "declare", "q"]).ok();
+    broker.run(&["--vhost", "other", "publish", "q", "a"]).ok();
+    ask(&broker.url, "POST", "/v1/queues/q/leases?vhost=other", &json!({ "max": 1 })).expect(200);
+    let drained = broker.run(&["drain", "--within", "50ms"]);
+    assert_eq!(drained.code, 75, "{drained:?}");
+    assert!(drained.stderr.contains("1 message was still leased"), "{drained:?}");
+    broker.stop();
+}
+
+#[test]
+fn further_connections_wait_for_a_place() {
+    let dir = dir();
+    let broker = Broker::start_with(&dir.path().join("data"), &["--http-max-connections", "1"]);
+    broker.run(&["queue", "declare", "q"]).ok();
+    let only = unfinished_request(&broker);
+    let waited = broker.run(&["health", "--timeout", "100ms"]);
+    assert_eq!(waited.code, 75, "{waited:?}");
+    drop(only);
+    broker.run(&["health"]).ok();
+    broker.stop();
+}
+
+#[test]
+fn a_client_that_sends_half_a_head_is_cut_off() {
+    let dir = dir();
+    let broker = Broker::start_with(&dir.path().join("data"), &["--http-header-timeout-ms", "50"]);
+    for half in ["GET /livez HTT", ""] {
+        let mut stream =
+            TcpStream::connect(broker.url.strip_prefix("http://").expect("a url")).expect("it accepts");
+        stream.write_all(half.as_bytes()).expect("it reads");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("it ends the connection");
+        assert!(!rest.starts_with(b"HTTP/1.1 200"), "{half}");
+    }
+    broker.stop();
+}
+
+#[test]
+fn what_was_confirmed_survives_kill_9() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let broker = Broker::start_with(&data, &["--queue", "q={ scheme = \"signed\" }"]);
+    broker.feed(&["publish", "q", "--lines", "-"], b"one\ntwo\nthree\n").ok();
+    broker.run(&["publish", "q", "urgent", "-p", "CRITICAL"]).ok();
+    assert_eq!(broker.run(&["consume", "q", "-n", "2"]).ok(), "urgent\none\n");
+    broker.kill();
+
+    let mut command = overtake();
+    command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]).arg(&data);
+    let mut again = Broker::spawn(command);
+    again.await_line("recovered 2 messages in 1 queue");
+    again.stop();
+
+    let broker = Broker::start(&data);
+    assert_eq!(broker.run(&["consume", "q"]).ok(), "two\nthree\n");
+    broker.stop();
+    assert!(
+        support::run(&["store", "check", data.to_str().expect("text")], b"")
+            .ok()
+            .ends_with("data is clean\n")
+    );
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let dir = dir();
+    let data = dir.path().join("data");
+    let (code, said) = refused(&data, &["--http", &address]);
+    assert_eq!(code, Some(2), "a flag given twice is a usage error: {said}");
+    let mut command = overtake();
+    command.args(["serve", "--http", &address, "--data-dir"]).arg(&data);
+    let (status, said) = Broker::spawn(command).end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&format!("error: cannot listen on {address} (flag --http): Address already in use")),
+        "{said}"
+    );
+    assert!(said.contains("hint: stop what listens there"), "{said}");
+    assert!(!data.exists(), "nothing was touched");
+}
+
+#[test]
+fn a_store_that_is_open_stays_with_its_process() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let broker = Broker::start(&data);
+    let (code, said) = refused(&data, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("another process has this store open"), "{said}");
+    assert!(said.contains("hint: stop the other process"), "{said}");
+    let check = support::run(&["store", "check", data.to_str().expect("text")], b"").ok();
+    assert!(check.contains("a broker has it open"), "{check}");
+    broker.stop();
+}
+
+#[test]
+fn a_data_directory_that_is_a_file_is_named() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    std::fs::write(&data, "no directory").expect("a file");
+    let (code, said) = refused(&data, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("error: cannot keep data in "), "{said}");
+}
+
+#[test]
+fn damage_is_named_with_its_place_and_can_be_skipped() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let broker = Broker::start_with(&data, &["--queue", "q"]);
+    for body in ["one", "damaged-here", "three"] {
+        broker.run(&["publish", "q", body]).ok();
+    }
+    broker.stop();
+    damage(&data, b"damaged-here");
+
+    let check = support::run(&["store", "check", data.to_str().expect("text")], b"");
+    assert_eq!(check.code, 1, "{check:?}");
+    assert!(check.stdout.contains("damaged:\nFILE"), "{check:?}");
+    let (code, said) = refused(&data, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("damage in journal-"), "{said}");
+    assert!(
+        said.contains(&format!("hint: see all of it with `overtake store check {}`", data.display())),
+        "{said}"
+    );
+
+    let broker = Broker::start_with(&data, &["--on-damage", "skip"]);
+    assert_eq!(broker.run(&["consume", "q"]).ok(), "one\nthree\n");
+    broker.signal(Signal::TERM);
+    let (_, said) = broker.end();
+    assert!(said.contains("damage skipped: journal-"), "{said}");
+}
+
+/// Flips a bit in the first place of a store where these bytes are.
+fn damage(data: &Path, bytes: &[u8]) {
+    for file in std::fs::read_dir(data).expect("a store").map(|entry| entry.expect("a file").path()) {
+        let mut content = std::fs::read(&file).expect("readable");
+        if let Some(at) = content.windows(bytes.len()).position(|window| window == bytes) {
+            content[at] ^= 1;
+            return std::fs::write(&file, content).expect("writable");
+        }
+    }
+    panic!("these bytes are in no file");
+}
+
+#[test]
+fn a_queue_that_cannot_be_as_configured_is_named() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let broker = Broker::start_with(&data, &["--queue", "q={ scheme = \"signed\" }"]);
+    broker.run(&["publish", "q", "one"]).ok();
+    broker.stop();
+    let (code, said) = refused(&data, &["--queue", "q={ scheme = \"named\" }"]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("cannot declare queue `q` (flag --queue): `scheme` cannot change"), "{said}");
+}
+
+#[test]
+fn logs_are_json_when_asked_for() {
+    let dir = dir();
+    let mut command = overtake();
+    command.args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--amqp",
+        "127.0.0.1:0",
+        "--log-format",
+        "json",
+        "--data-dir",
+    ]);
+    command.arg(dir.path().join("data"));
+    let mut broker = Broker::spawn(command);
+    broker.await_line("\"ready\"");
+    broker.signal(Signal::TERM);
+    let (status, said) = broker.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    for line in said.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect(line);
+        assert!(line["timestamp"].is_string() && line["level"] == "INFO", "{line}");
+    }
+}
+
+#[test]
+fn the_journal_stamps_lines_itself() {
+    let dir = dir();
+    let mut command = overtake();
+    command
+        .args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"])
+        .arg(dir.path().join("data"));
+    command.env("JOURNAL_STREAM", "8:1");
+    let mut broker = Broker::spawn(command);
+    broker.await_line(" INFO ");
+    broker.signal(Signal::TERM);
+    let (_, said) = broker.end();
+    assert!(said.lines().next().is_some_and(|line| line.starts_with(" INFO overtake")), "{said}");
+}

@@ -1,0 +1,29 @@
+//! The command line, and the broker that it starts, as people and scripts run them.
+
+mod amqp;
+mod commands;
+mod dpkg;
+mod exec;
+mod exits;
+mod full_disk;
+mod help;
+mod lifecycle;
+mod management;
+mod otlp;
+mod pages;
+mod permissions;
+mod prometheus;
+mod schedule;
+mod slots;
+mod store_snapshot;
+mod store_stats;
+mod support;
+mod systemd;
+mod top;
+mod traces;
+mod users;
+mod watch;
+mod work;
+mod work_answers;
+mod work_ends;
+mod work_history;

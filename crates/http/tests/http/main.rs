@@ -1,0 +1,15 @@
+//! The HTTP interface, asked as clients ask.
+
+mod executions;
+mod faults;
+mod login;
+mod metrics;
+mod openapi;
+mod overview;
+mod paths;
+mod refusals;
+mod schedules;
+mod snapshot;
+mod waiting;
+mod web_session;
+mod world;

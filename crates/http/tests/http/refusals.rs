@@ -1,0 +1,455 @@
+//! What cannot be: for each the status, the code, and always a hint.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use http_body::Frame;
+use overtake_http::HttpOptions;
+use serde_json::json;
+
+use crate::world::{Reply, World};
+
+/// Method, path, body, expected status and code, expected key.
+const BAD: &[(&str, &str, &str, &str, &str)] = &[
+    // Paths and methods.
+    ("GET", "/", "", "404 no-such-path", ""),
+    ("GET", "/v1/nothing", "", "404 no-such-path", ""),
+    ("GET", "/v1/queues/a/b/c", "", "404 no-such-path", ""),
+    ("POST", "/v1/queues", "", "405 method-not-allowed", ""),
+    ("PATCH", "/v1/queues/q", "", "405 method-not-allowed", ""),
+    ("GET", "/v1/queues/q/leases", "", "405 method-not-allowed", ""),
+    ("POST", "/livez", "", "405 method-not-allowed", ""),
+    // Names.
+    ("PUT", "/v1/queues/a%00b", "{}", "422 name-invalid", "queue"),
+    ("PUT", "/v1/queues/a%0Ab", "{}", "422 name-invalid", "queue"),
+    ("PUT", "/v1/queues/a%C2%85b", "{}", "422 name-invalid", "queue"),
+    ("PUT", "/v1/queues/%FF", "{}", "422 name-invalid", "queue"),
+    ("PUT", "/v1/queues/LONG", "{}", "422 name-invalid", "queue"),
+    ("GET", "/v1/queues/LONG/messages", "", "422 name-invalid", "queue"),
+    ("PUT", "/v1/exchanges/a%7Fb", r#"{"kind":"direct"}"#, "422 name-invalid", "exchange"),
+    ("GET", "/v1/queues/q/messages/a%00", "", "422 id-invalid", "id"),
+    ("GET", "/v1/queues/nope", "", "404 no-such-queue", ""),
+    ("DELETE", "/v1/queues/nope", "", "404 no-such-queue", ""),
+    ("POST", "/v1/queues/nope/messages", r#"{"body":"a"}"#, "404 no-such-queue", ""),
+    ("POST", "/v1/queues/nope/leases", "{}", "404 no-such-queue", ""),
+    ("POST", "/v1/queues/nope/settle", r#"{"receipts":["1-1-1"],"how":"ack"}"#, "404 no-such-queue", ""),
+    ("GET", "/v1/queues/nope/messages", "", "404 no-such-queue", ""),
+    ("GET", "/v1/queues/q/messages/nope", "", "404 no-such-message", ""),
+    ("DELETE", "/v1/queues/q/messages/seq-99", "", "404 no-such-message", ""),
+    ("PUT", "/v1/queues/q/messages/nope/priority", r#"{"priority":1}"#, "404 no-such-message", ""),
+    ("POST", "/v1/queues/q/replay", r#"{"id":"nope"}"#, "404 no-such-message", ""),
+    ("GET", "/v1/exchanges/nope/bindings", "", "404 no-such-exchange", ""),
+    ("POST", "/v1/exchanges/nope/messages", r#"{"body":""}"#, "404 no-such-exchange", ""),
+    ("POST", "/v1/exchanges/amq.topic/bindings", r#"{"queue":"nope"}"#, "404 no-such-queue", ""),
+    ("DELETE", "/v1/exchanges/amq.topic", "", "422 exchange-reserved", ""),
+    ("PUT", "/v1/exchanges/amq.mine", r#"{"kind":"topic"}"#, "422 exchange-reserved", ""),
+    // Bodies.
+    ("PUT", "/v1/queues/q", "{", "400 json-malformed", ""),
+    ("PUT", "/v1/queues/q", "[]", "422 value-invalid", ""),
+    ("PUT", "/v1/queues/q", "\"q\"", "422 value-invalid", ""),
+    ("PUT", "/v1/queues/q", r#"{"max_activ":1}"#, "422 field-unknown", "max_activ"),
+    ("PUT", "/v1/queues/q", r#"{"max_active":-1}"#, "422 value-invalid", "max_active"),
+    ("PUT", "/v1/queues/q", r#"{"max_active":1e99}"#, "422 value-invalid", "max_active"),
+    ("PUT", "/v1/queues/q", r#"{"max_active":4294967296}"#, "422 value-invalid", "max_active"),
+    ("PUT", "/v1/queues/q", r#"{"ttl_ms":315360000001}"#, "422 value-invalid", "ttl_ms"),
+    ("PUT", "/v1/queues/q", r#"{"scheme":"five"}"#, "422 value-invalid", "scheme"),
+    ("PUT", "/v1/queues/q", r#"{"backoff":{"multiplier":0}}"#, "422 value-invalid", "backoff.multiplier"),
+    ("PUT", "/v1/queues/q", r#"{"backoff":{"initial":1}}"#, "422 field-unknown", "backoff.initial"),
+    ("PUT", "/v1/queues/q", r#"{"lanes":{"11":{"max_active":1}}}"#, "422 value-invalid", "lanes.11"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a""#, "400 json-malformed", ""),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","prio":1}"#, "422 field-unknown", "prio"),
+    (
+        "POST",
+        "/v1/queues/q/messages",
+        r#"{"body":"a","priority":-1}"#,
+        "422 priority-out-of-range",
+        "priority",
+    ),
+    (
+        "POST",
+        "/v1/queues/q/messages",
+        r#"{"body":"a","priority":"high"}"#,
+        "422 priority-unknown",
+        "priority",
+    ),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","priority":1.5}"#, "422 value-invalid", "priority"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","id":""}"#, "422 id-invalid", "id"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","id":"seq-5"}"#, "422 id-invalid", "id"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","key":"\u0001"}"#, "422 key-invalid", "key"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","delay_ms":1e999}"#, "422 value-invalid", "delay_ms"),
+    ("POST", "/v1/queues/q/messages?priority=9", r#"{"body":"a"}"#, "422 parameter-unknown", ""),
+    ("POST", "/v1/queues/q/leases", r#"{"max":0}"#, "422 value-invalid", "max"),
+    ("POST", "/v1/queues/q/leases", r#"{"wait_ms":60001}"#, "422 value-invalid", "wait_ms"),
+    ("POST", "/v1/queues/q/leases", r#"{"wait_ms":"5s"}"#, "422 value-invalid", "wait_ms"),
+    ("POST", "/v1/queues/q/settle", "", "422 field-missing", "receipts"),
+    ("POST", "/v1/queues/q/settle", r#"{"receipts":["x"],"how":"ack"}"#, "422 value-invalid", "receipts[0]"),
+    (
+        "POST",
+        "/v1/queues/q/settle",
+        r#"{"receipts":["ffff-1-1"],"how":"ack"}"#,
+        "422 value-invalid",
+        "receipts[0]",
+    ),
+    (
+        "POST",
+        "/v1/queues/q/extend",
+        r#"{"receipts":["x"],"visibility_timeout_ms":1}"#,
+        "422 value-invalid",
+        "receipts[0]",
+    ),
+    (
+        "POST",
+        "/v1/queues/q/extend",
+        r#"{"receipts":["1-1-1"]}"#,
+        "422 field-missing",
+        "visibility_timeout_ms",
+    ),
+    ("POST", "/v1/queues/q/remove", "", "422 value-invalid", "filter"),
+    ("POST", "/v1/queues/q/reprioritise", r#"{"priority":1}"#, "422 value-invalid", "filter"),
+    ("POST", "/v1/queues/q/reprioritise", r#"{"all":true}"#, "422 field-missing", "priority"),
+    (
+        "POST",
+        "/v1/queues/q/reprioritise",
+        r#"{"all":true,"priority":"x"}"#,
+        "422 priority-unknown",
+        "priority",
+    ),
+    ("POST", "/v1/queues/q/purge?status=dead", "", "422 parameter-unknown", ""),
+    ("POST", "/v1/queues/q/purge", r#"{"status":"leased"}"#, "422 value-invalid", "status"),
+    ("POST", "/v1/queues/q/replay", "{}", "422 value-invalid", "id"),
+    ("POST", "/v1/transactions", "{}", "422 value-invalid", "publish"),
+    (
+        "POST",
+        "/v1/transactions",
+        r#"{"publish":[{"queue":"nope","body":""}]}"#,
+        "404 no-such-queue",
+        "publish[0]",
+    ),
+    ("PUT", "/v1/exchanges/x", r#"{"kind":"quick"}"#, "422 value-invalid", "kind"),
+    ("PUT", "/v1/exchanges/x", "{}", "422 field-missing", "kind"),
+    ("POST", "/v1/exchanges/amq.topic/bindings", "{}", "422 value-invalid", "queue"),
+    (
+        "POST",
+        "/v1/exchanges/amq.topic/bindings",
+        r#"{"queue":"q","to_exchange":"x"}"#,
+        "422 value-invalid",
+        "queue",
+    ),
+    (
+        "POST",
+        "/v1/exchanges/amq.topic/bindings",
+        r#"{"queue":"q","any":true,"match":"all"}"#,
+        "422 value-invalid",
+        "any",
+    ),
+    (
+        "POST",
+        "/v1/exchanges/amq.topic/bindings",
+        r#"{"queue":"q","match":"some"}"#,
+        "422 value-invalid",
+        "match",
+    ),
+    (
+        "POST",
+        "/v1/exchanges/amq.topic/bindings",
+        r#"{"queue":"q","arguments_base64":"!"}"#,
+        "422 value-invalid",
+        "arguments_base64",
+    ),
+    ("PUT", "/v1/exchanges/x", r#"{"kind":"topic","alternate":""}"#, "422 name-invalid", "alternate"),
+    ("DELETE", "/v1/exchanges/x?if=empty", "", "422 value-invalid", "if"),
+    ("POST", "/v1/exchanges/amq.rabbitmq.trace/messages", r#"{"body":""}"#, "409 exchange-internal", ""),
+    // Parameters.
+    ("DELETE", "/v1/queues/q?if=full", "", "422 value-invalid", "if"),
+    ("DELETE", "/v1/queues/q?iff=empty", "", "422 parameter-unknown", "iff"),
+    ("GET", "/v1/queues?limit=0", "", "422 value-invalid", "limit"),
+    ("GET", "/v1/queues?limit=1001", "", "422 value-invalid", "limit"),
+    ("GET", "/v1/queues?cursor=q", "", "422 value-invalid", "cursor"),
+    ("GET", "/v1/queues?cursor=d5", "", "422 value-invalid", "cursor"),
+    ("GET", "/v1/queues?name=a", "", "422 parameter-unknown", "name"),
+    ("GET", "/v1/queues/q/messages?limit=1001", "", "422 value-invalid", "limit"),
+    ("GET", "/v1/queues/q/messages?cursor=x", "", "422 value-invalid", "cursor"),
+    ("GET", "/v1/queues/q/messages?priority=high", "", "422 priority-unknown", "priority"),
+    ("GET", "/v1/queues/q/messages?colour=red", "", "422 parameter-unknown", "colour"),
+];
+
+#[tokio::test]
+async fn every_bad_request_has_its_status_its_code_and_a_hint() {
+    let world = World::with_queue("").await;
+    for (method, path, body, code, key) in BAD {
+        let path = path.replace("LONG", &"a".repeat(201));
+        let reply = world.ask(method, &path, body).await;
+        let what = format!("{method} {path} {body}: {}", reply.text);
+        assert_eq!(reply.code(), *code, "{what}");
+        assert_eq!(reply.json["key"].as_str().unwrap_or_default(), *key, "{what}");
+        check_problem(&reply, &what);
+    }
+    let queue = world.get("/v1/queues/q").await.expect(200);
+    assert_eq!(queue.json["totals"]["published"], 0, "nothing was done");
+}
+
+fn check_problem(reply: &Reply, what: &str) {
+    assert_eq!(reply.header("content-type"), "application/problem+json", "{what}");
+    assert_eq!(reply.json["status"], reply.status.as_u16(), "{what}");
+    let code = reply.json["code"].as_str().expect("a code");
+    assert_eq!(reply.json["type"], format!("urn:overtake:problem:{code}"), "{what}");
+    for field in ["title", "detail", "hint"] {
+        assert!(!reply.json[field].as_str().unwrap_or_default().is_empty(), "no {field}: {what}");
+    }
+}
+
+#[tokio::test]
+async fn malformed_json_is_placed() {
+    let world = World::with_queue("").await;
+    let reply =
+        world.post("/v1/queues/q/messages", "{\n  \"body\": \"a\",\n  \"priority\": 5,\n}").await.expect(400);
+    assert_eq!(reply.json["at"], json!({"line": 4, "column": 1}));
+}
+
+#[tokio::test]
+async fn a_body_nested_without_end_is_refused() {
+    let world = World::new();
+    let deep = format!(r#"{{"default_priority":{}"#, "[".repeat(100_000));
+    assert_eq!(world.put("/v1/queues/q", &deep).await.code(), "400 json-malformed");
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_taken_is_told_which_are() {
+    let reply = World::new().ask("POST", "/v1/queues/q", "").await.expect(405);
+    let mut allowed: Vec<_> = reply.header("allow").split(',').map(str::trim).collect();
+    allowed.sort_unstable();
+    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "PUT"]);
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_told_so() {
+    let world = World::with_queue("").await;
+    for headers in [&[][..], &[("Content-Type", "application/x-www-form-urlencoded")]] {
+        let reply = world.raw("/v1/queues/q/leases", headers, b"{}").await;
+        assert_eq!(reply.code(), "415 media-type-unsupported");
+        check_problem(&reply, "leases");
+    }
+    let typed = [("Content-Type", "Application/JSON; charset=utf-8")];
+    world.raw("/v1/queues/q/leases", &typed, b"{}").await.expect(200);
+}
+
+#[tokio::test]
+async fn raw_messages_are_checked_like_others() {
+    let world = World::with_queue("").await;
+    let check = async |headers: &[(&str, &str)], body: &[u8], code: &str, key: &str| {
+        let reply = world.raw("/v1/queues/q/messages", headers, body).await;
+        assert_eq!(
+            (reply.code().as_str(), reply.json["key"].as_str().unwrap_or_default()),
+            (code, key),
+            "{headers:?}"
+        );
+        check_problem(&reply, &format!("{headers:?}"));
+    };
+    check(&[("Overtake-Prio", "1")], b"x", "422 header-unknown", "overtake-prio").await;
+    check(&[("Overtake-Ttl-Ms", "soon")], b"x", "422 value-invalid", "overtake-ttl-ms").await;
+    check(&[("Overtake-Priority", "-1")], b"x", "422 priority-out-of-range", "priority").await;
+    check(&[("Overtake-Id", "seq-1")], b"x", "422 id-invalid", "id").await;
+    check(&[], b"", "422 value-invalid", "body").await;
+    check(&[("Content-Type", "text/plain")], &vec![b'x'; (1 << 16) + 1], "413 message-too-large", "body")
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_told_the_limit() {
+    let options = HttpOptions { max_message_bytes: 100, max_request_bytes: 1_000, ..HttpOptions::default() };
+    let world = World::with(options);
+    world.put("/v1/queues/q", "").await.expect(201);
+    let message = |len| json!({"body": "x".repeat(len)}).to_string();
+    world.post("/v1/queues/q/messages", &message(100)).await.expect(201);
+    let large = world.post("/v1/queues/q/messages", &message(101)).await;
+    assert_eq!((large.code(), &large.json["limit"]), ("413 message-too-large".to_owned(), &json!(100)));
+    let larger = world.post("/v1/queues/q/messages", &message(1_000)).await;
+    assert_eq!((larger.code(), &larger.json["limit"]), ("413 request-too-large".to_owned(), &json!(1_000)));
+    // Without a Content-Length the limit holds while the body is read; with one nothing is read.
+    let request = Request::post("/v1/queues/q/messages").header("content-type", "text/plain");
+    let endless = world.send(request.body(Body::new(Stranger::Endless)).expect("a request")).await;
+    assert_eq!(endless.code(), "413 request-too-large");
+    let request = Request::post("/v1/queues/q/messages").header("content-length", "1001");
+    let promised = world.send(request.body(Body::new(Stranger::Untouched)).expect("a request")).await;
+    assert_eq!(promised.code(), "413 request-too-large");
+}
+
+/// A body that goes on for ever, and one that must not be read.
+enum Stranger {
+    Endless,
+    Untouched,
+}
+
+impl http_body::Body for Stranger {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match *self {
+            Self::Endless => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 64]))))),
+            Self::Untouched => panic!("a body that says it is too large is not read"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_of_another_queue_is_refused() {
+    let world = World::with_queue("").await;
+    world.put("/v1/queues/other", "").await.expect(201);
+    world.publish("a").await;
+    let (_, receipts) = world.lease(1).await;
+    let settle = json!({"receipts": receipts, "how": "ack"}).to_string();
+    let reply = world.post("/v1/queues/other/settle", &settle).await;
+    assert_eq!((reply.code(), &reply.json["key"]), ("422 value-invalid".to_owned(), &json!("receipts[0]")));
+    world.post("/v1/queues/q/settle", &settle).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_receipt_does_not_survive_its_queue() {
+    let world = World::with_queue("").await;
+    world.publish("a").await;
+    let (_, receipts) = world.lease(1).await;
+    let settle = json!({"receipts": receipts, "how": "ack"}).to_string();
+    world.delete("/v1/queues/q").await.expect(204);
+    assert_eq!(world.post("/v1/queues/q/settle", &settle).await.code(), "404 no-such-queue");
+    world.put("/v1/queues/q", "").await.expect(201);
+    let reply = world.post("/v1/queues/q/settle", &settle).await;
+    assert!(["409 stale-receipt", "422 value-invalid"].contains(&reply.code().as_str()), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn conflicts_say_what_stands_in_the_way() {
+    let world = World::with_queue("").await;
+    world.publish("a").await;
+    let fixed = world.put("/v1/queues/q", r#"{"scheme":"named"}"#).await;
+    assert_eq!((fixed.code(), &fixed.json["key"]), ("409 setting-fixed".to_owned(), &json!("scheme")));
+    assert_eq!(world.delete("/v1/queues/q?if=empty").await.code(), "409 not-empty");
+    assert_eq!(world.post("/v1/queues/q/replay", r#"{"id":"a"}"#).await.code(), "409 not-dead");
+}
+
+#[tokio::test]
+async fn a_full_queue_asks_to_come_again() {
+    let world = World::with_queue(r#"{"max_length":1,"overflow":"reject"}"#).await;
+    world.publish("a").await;
+    let full = world.post("/v1/queues/q/messages", r#"{"body":"b"}"#).await;
+    assert_eq!((full.code().as_str(), full.header("retry-after")), ("429 queue-full", "1"));
+    world.put("/v1/queues/q", r#"{"reject_below":{"depth":1,"priority":5}}"#).await.expect(200);
+    let below = world.post("/v1/queues/q/messages", r#"{"body":"b","priority":4}"#).await;
+    assert_eq!((below.code().as_str(), below.header("retry-after")), ("429 below-priority", "1"));
+    world.post("/v1/queues/q/messages", r#"{"body":"b","priority":5}"#).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_refused_batch_says_which_message_is_at_fault() {
+    let world = World::with_queue(r#"{"max_length":2,"overflow":"reject"}"#).await;
+    let check = async |path: &str, body: &str, code: &str, key: &str, detail: &str| {
+        let reply = world.post(path, body).await;
+        let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
+        assert_eq!(reply.json["detail"], detail, "{body}");
+        check_problem(&reply, body);
+    };
+    let queue = "/v1/queues/q/messages";
+    check(
+        queue,
+        r#"{"messages":[{"body":"a"},{"body":"b","priority":-1},{"body":"c","priority":-2}]}"#,
+        "422 priority-out-of-range",
+        "messages[1].priority",
+        "message 2 of 3 is refused: the priority is out of range for the queue's scheme; nothing was done",
+    )
+    .await;
+    check(
+        queue,
+        r#"{"messages":[{"body":"a"},{"body":"b"},{"body":"c"},{"body":"d"}]}"#,
+        "429 queue-full",
+        "messages[2]",
+        "message 3 of 4 is refused: the queue is full and this message is not the more urgent one; nothing was done",
+    )
+    .await;
+    // One message is known without being counted.
+    check(
+        queue,
+        r#"{"messages":[{"body":"a","id":"seq-1"}]}"#,
+        "422 id-invalid",
+        "id",
+        "the id cannot be used",
+    )
+    .await;
+    check(
+        "/v1/exchanges/amq.direct/messages",
+        r#"{"messages":[{"body":"a"},{"body":"b","routing_key":"k","mandatory":true}]}"#,
+        "422 unroutable",
+        "messages[1]",
+        "message 2 of 2 is refused: no queue is bound for this message; nothing was done",
+    )
+    .await;
+    assert_eq!(world.get("/v1/queues/q").await.json["totals"]["published"], 0);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_as_a_whole_is_told_so() {
+    let options =
+        HttpOptions { max_message_bytes: 1 << 18, max_request_bytes: 1 << 22, ..HttpOptions::default() };
+    let world = World::with(options);
+    world.put("/v1/queues/q", "").await.expect(201);
+    let messages = vec![json!({"body": "x".repeat(200_000)}); 8];
+    let reply = world.post("/v1/queues/q/messages", &json!({"messages": messages}).to_string()).await;
+    assert_eq!((reply.code().as_str(), reply.json.get("key")), ("413 message-too-large", None));
+    assert_eq!(
+        reply.json["detail"],
+        "the 8 messages are too large to be published at once; nothing was done"
+    );
+    assert_eq!(reply.json["hint"], "send fewer messages at once");
+    check_problem(&reply, "together");
+}
+
+#[tokio::test]
+async fn a_refused_transaction_says_which_part_is_at_fault() {
+    let world = World::with_queue("").await;
+    world.publish("a b c").await;
+    let (_, receipts) = world.lease(3).await;
+    let ack = |receipts: &[String]| json!({"receipts": receipts, "how": "ack"});
+    world.post("/v1/queues/q/settle", &ack(&receipts[2..]).to_string()).await.expect(200);
+    let check = async |body: serde_json::Value, code: &str, key: &str, detail: &str| {
+        let reply = world.post("/v1/transactions", &body.to_string()).await;
+        let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
+        assert_eq!(reply.json["detail"], detail, "{body}");
+        check_problem(&reply, &body.to_string());
+    };
+    check(
+        json!({"publish": [{"queue": "q", "body": ""}, {"queue": "nope", "body": ""}], "settle": [ack(&receipts)]}),
+        "404 no-such-queue",
+        "publish[1]",
+        "message 2 of 2 is refused: no such queue; nothing was done",
+    )
+    .await;
+    check(
+        json!({"publish": [{"queue": "q", "body": "", "priority": "urgent"}]}),
+        "422 priority-unknown",
+        "publish[0].priority",
+        "message 1 of 1 is refused: the priority is none the queue's scheme knows; nothing was done",
+    )
+    .await;
+    check(
+        json!({"publish": [{"queue": "q", "body": ""}], "settle": [ack(&receipts[..1]), ack(&receipts[1..])]}),
+        "409 stale-receipt",
+        "settle[1].receipts[1]",
+        "receipt 2 of 2 in settlement 2 is refused: the lease is over; nothing was done",
+    )
+    .await;
+    check(
+        json!({"settle": [ack(&receipts[..2]), {"receipts": [receipts[0]], "how": "nack"}]}),
+        "409 stale-receipt",
+        "settle[1].receipts[0]",
+        "receipt 1 of 1 in settlement 2 is refused: the lease is over; nothing was done",
+    )
+    .await;
+    assert_eq!(world.get("/v1/queues/q/messages?status=leased").await.bodies(), "a b", "nothing was done");
+}

@@ -1,0 +1,285 @@
+//! Damage to a segment: found, named with file and offset; never a panic, never a message that was not written.
+
+use overtake_store::{MemoryDisk, Segment, Sight, StoreError, check};
+use proptest::prelude::*;
+
+use crate::common::spilled::{Pair, STORE_ID, name, pair, read_all, rich_pair, segments, write};
+use crate::common::{edit, open};
+
+const HEADER_LEN: usize = 4096;
+const FOOTER_LEN: usize = 72;
+/// Length of the entry of a page of ids in the index.
+const FIRST_LEN: usize = 8;
+
+/// A few messages in a few blocks.
+fn messages() -> Vec<Pair> {
+    let plain = (1..20).map(|n| pair(n, &[n as u8; 30]));
+    let long = [pair(50, &[9; 64 << 10]), pair(51, &[8; 100])];
+    plain.chain([rich_pair(30, b"rich"), rich_pair(40, b"")]).chain(long).collect()
+}
+
+/// A store with that segment, and the bytes of it.
+fn store(pairs: &[Pair]) -> (MemoryDisk, Vec<u8>) {
+    let disk = MemoryDisk::new(1);
+    drop(open(&disk));
+    write(&segments(&disk), pairs).expect("a segment");
+    let bytes = disk.read(&name(1)).expect("its file");
+    (disk, bytes)
+}
+
+fn read(disk: &MemoryDisk) -> Result<Vec<Pair>, StoreError> {
+    let segment = Segment::open(disk, 1, STORE_ID)?;
+    let pairs = read_all(&segment, 7)?;
+    for (ordinal, (message, _)) in (0..).zip(&pairs) {
+        let found = message.id().map_or(Ok(vec![ordinal]), |id| segment.find_id(id))?;
+        assert_eq!(found, [ordinal], "{message:?}");
+    }
+    Ok(pairs)
+}
+
+/// Length of a table of so few ids that it is one page.
+fn table_len(ids: usize) -> usize {
+    12 * ids + 4
+}
+
+/// Where the damage was found, and what.
+fn found(outcome: Result<Vec<Pair>, StoreError>) -> (u64, Sight) {
+    match outcome {
+        Err(StoreError::Corrupt { file, at, what }) => {
+            assert_eq!(file, name(1));
+            (at, what)
+        }
+        other => panic!("no damage was found: {other:?}"),
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_found_or_harmless() {
+    let pairs = messages()[..21].to_vec();
+    let (disk, bytes) = store(&pairs);
+    let index_at = bytes.len() - FOOTER_LEN - FIRST_LEN - 32;
+    let table_at = index_at - table_len(2);
+    for at in 0..bytes.len() {
+        for mask in [0x01, 0x80, 0xff] {
+            disk.flip(&name(1), at as u64, mask);
+            let report = check(&disk).expect("a store");
+            if at < HEADER_LEN {
+                assert_eq!(read(&disk).expect("one copy of the header is enough"), pairs, "{at}");
+                assert!(report.is_clean());
+                let in_a_copy = at % 2048 < 64;
+                assert_eq!(report.notes.len(), usize::from(in_a_copy), "{at}");
+            } else {
+                let expected = match at {
+                    _ if at >= bytes.len() - FOOTER_LEN => (bytes.len() - FOOTER_LEN, Sight::FooterBad),
+                    _ if at >= index_at => (index_at, Sight::IndexBad),
+                    _ if at >= table_at => (table_at, Sight::IdsBad),
+                    _ => (HEADER_LEN, Sight::BlockBad),
+                };
+                assert_eq!(found(read(&disk)), (expected.0 as u64, expected.1), "{at}");
+                let damage = &report.damage[0];
+                assert_eq!((&damage.file, damage.at, damage.what), (&name(1), expected.0 as u64, expected.1));
+                assert_eq!(report.damage.len(), 1);
+            }
+            disk.flip(&name(1), at as u64, mask);
+        }
+    }
+    assert!(check(&disk).expect("a store").is_clean());
+}
+
+#[test]
+fn a_damaged_block_costs_its_messages_only() {
+    let (disk, _) = store(&messages());
+    let segment = Segment::open(&disk, 1, STORE_ID).expect("it is whole");
+    let blocks: Vec<_> = segment.blocks().collect();
+    assert_eq!(blocks.len(), 3);
+    let harmed = &blocks[1];
+    disk.flip(&name(1), harmed.file_range.start + 1000, 4);
+    assert_eq!(segment.read(0, 21).expect("before it").len(), 21);
+    assert!(
+        matches!(segment.read(0, 22), Err(StoreError::Corrupt { at, .. }) if at == harmed.file_range.start)
+    );
+    assert_eq!(segment.content(22).expect("behind it").expect("it is there"), [8; 100]);
+    assert!(segment.read_ahead(0).is_err(), "who reads ahead is told, too");
+    let report = check(&disk).expect("a store");
+    assert_eq!((report.segments, report.segment_messages), (1, 22));
+    let damage = &report.damage[..];
+    assert_eq!(damage.len(), 1);
+    let range = damage[0].at..damage[0].at + damage[0].bytes;
+    assert_eq!(range, harmed.file_range);
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let pairs = messages();
+    let (disk, bytes) = store(&pairs);
+    let near = |at: usize| at.saturating_sub(100)..(at + 100).min(bytes.len());
+    let lens = near(0).chain(near(HEADER_LEN)).chain(near(40_000)).chain(bytes.len() - 400..bytes.len());
+    for len in lens {
+        disk.put(&name(1), bytes[..len].to_vec());
+        let (at, what) = found(read(&disk));
+        let expected = if len < 64 { Sight::HeaderBad } else { Sight::FooterBad };
+        assert!(what == expected && at <= len as u64, "{len}: {at} {what}");
+        assert_eq!(check(&disk).expect("a store").damage.len(), 1);
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    disk.put(&name(1), longer);
+    assert_eq!(found(read(&disk)).1, Sight::FooterBad);
+}
+
+#[test]
+fn a_file_cut_while_it_is_open_is_damage() {
+    let (disk, bytes) = store(&messages());
+    let segment = Segment::open(&disk, 1, STORE_ID).expect("it is whole");
+    let file = overtake_store::Disk::open(&disk, &name(1)).expect("its file");
+    overtake_store::DiskFile::set_len(&file, HEADER_LEN as u64 + 10).expect("cut");
+    assert!(bytes.len() > 70_000);
+    for ordinal in [0, 21, 22] {
+        assert!(matches!(segment.block(ordinal), Err(StoreError::Corrupt { what: Sight::BlockBad, .. })));
+    }
+}
+
+#[test]
+fn a_newer_format_is_named_with_both_versions() {
+    let (disk, _) = store(&messages());
+    edit(&disk, &name(1), |bytes| {
+        for copy in [0, 2048] {
+            bytes[copy + 8] = 3;
+            let crc = crc32c::crc32c(&bytes[copy..copy + 60]);
+            bytes[copy + 60..copy + 64].copy_from_slice(&crc.to_le_bytes());
+        }
+    });
+    let error = read(&disk).expect_err("it is newer");
+    assert!(matches!(&error, StoreError::Newer { file, found: 3, known: 1 } if *file == name(1)));
+    assert!(error.to_string().contains("format 3"), "{error}");
+    assert_eq!(check(&disk).expect("a store").damage[0].what, Sight::HeaderNewer);
+}
+
+#[test]
+fn a_segment_of_another_store_or_number_is_refused() {
+    let (disk, bytes) = store(&messages());
+    assert!(matches!(
+        Segment::open(&disk, 1, 7),
+        Err(StoreError::OtherStore { found: STORE_ID, wanted: 7, .. })
+    ));
+    disk.put(&name(2), bytes);
+    let misplaced = Segment::open(&disk, 2, STORE_ID).err();
+    assert!(matches!(misplaced, Some(StoreError::Corrupt { what: Sight::HeaderMisplaced, .. })));
+    assert!(matches!(Segment::open(&disk, 3, STORE_ID), Err(StoreError::Io { op: "open", .. })));
+}
+
+#[test]
+fn a_table_of_ids_that_contradicts_the_messages_is_found() {
+    let pairs: Vec<Pair> = (1..9).map(|n| rich_pair(n, b"content")).collect();
+    let (disk, bytes) = store(&pairs);
+    let salt = crc32c::crc32c(&bytes[..60]);
+    let index_at = bytes.len() - FOOTER_LEN - FIRST_LEN - 32;
+    let table_at = index_at - table_len(8);
+    edit(&disk, &name(1), |bytes| {
+        bytes[table_at + 8] ^= 1;
+        let crc = crc32c::crc32c_append(salt, &(table_at as u64).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc, &bytes[table_at..index_at - 4]);
+        bytes[index_at - 4..index_at].copy_from_slice(&crc.to_le_bytes());
+    });
+    let damage = check(&disk).expect("a store").damage;
+    assert_eq!(damage.len(), 1);
+    assert_eq!((damage[0].at, damage[0].what), (table_at as u64, Sight::IdsBad));
+}
+
+/// Every part of a segment is bound to its file: the same part of one that differs in its number only is not accepted.
+#[test]
+fn parts_of_another_segment_are_not_accepted() {
+    let pairs = messages();
+    let (disk, first) = store(&pairs);
+    write(&segments(&disk), &pairs).expect("a second one");
+    let second = disk.read(&name(2)).expect("its file");
+    assert_eq!(first.len(), second.len());
+    let footer_at = first.len() - FOOTER_LEN;
+    let index_at = footer_at - FIRST_LEN - 3 * 32;
+    let table_at = index_at - table_len(2);
+    let parts = [HEADER_LEN..table_at, table_at..index_at, index_at..footer_at, footer_at..first.len()];
+    let sights = [Sight::BlockBad, Sight::IdsBad, Sight::IndexBad, Sight::FooterBad];
+    for (part, sight) in parts.into_iter().zip(sights) {
+        let mut mixed = first.clone();
+        mixed[part.clone()].copy_from_slice(&second[part]);
+        disk.put(&name(1), mixed);
+        // The index has no salt in its bytes, only in its checksum, which is in the footer.
+        if sight == Sight::IndexBad {
+            assert_eq!(read(&disk).expect("the same index"), pairs);
+        } else {
+            assert_eq!(found(read(&disk)).1, sight);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever becomes of the bytes, what is read is what was written, or an error.
+    #[test]
+    fn no_scribbled_or_cut_segment_panics_or_invents(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..40), any::<bool>()), 1..5),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let pairs = messages();
+        let (disk, mut bytes) = store(&pairs);
+        for (place, patch, near_the_end) in edits {
+            let at = if near_the_end { bytes.len() - 1 - place.index(300) } else { place.index(bytes.len()) };
+            let len = patch.len().min(bytes.len() - at);
+            bytes[at..at + len].copy_from_slice(&patch[..len]);
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        disk.put(&name(1), bytes);
+        check(&disk).expect("a check finds, it does not fail");
+        if let Ok(segment) = Segment::open(&disk, 1, STORE_ID) {
+            for (ordinal, (message, content)) in (0..).zip(&pairs) {
+                if let Ok(found) = segment.read(ordinal, 1) {
+                    prop_assert_eq!(&found[0].message, message);
+                    let read = segment.content(ordinal).expect("what was read once");
+                    prop_assert_eq!(read.as_ref(), Some(content));
+                }
+                let _ = segment.find(message.seq);
+                if let Some(Ok(found)) = message.id().map(|id| segment.find_id(id)) {
+                    prop_assert_eq!(found, [ordinal]);
+                }
+            }
+        }
+    }
+
+    /// The same with every checksum made right again: nonsense is refused, too, not only what does not match.
+    #[test]
+    fn nonsense_under_right_checksums_is_read_or_refused(
+        edits in prop::collection::vec((0..700_usize, any::<u8>()), 1..6),
+    ) {
+        let pairs: Vec<Pair> = (1..9).map(|n| rich_pair(n, b"content")).collect();
+        let (disk, mut bytes) = store(&pairs);
+        let salt = crc32c::crc32c(&bytes[..60]);
+        let footer_at = bytes.len() - FOOTER_LEN;
+        let index_at = footer_at - FIRST_LEN - 32;
+        let table_at = index_at - table_len(8);
+        for (place, byte) in edits {
+            let at = HEADER_LEN + place % (bytes.len() - HEADER_LEN);
+            bytes[at] = byte;
+        }
+        let crc = crc32c::crc32c_append(salt, &(HEADER_LEN as u64).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc, &bytes[HEADER_LEN..HEADER_LEN + 28]);
+        let crc = crc32c::crc32c_append(crc, &bytes[HEADER_LEN + 32..table_at]);
+        bytes[HEADER_LEN + 28..HEADER_LEN + 32].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c::crc32c_append(salt, &(table_at as u64).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc, &bytes[table_at..index_at - 4]);
+        bytes[index_at - 4..index_at].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c::crc32c_append(salt, &bytes[index_at..footer_at]);
+        bytes[footer_at + 64..footer_at + 68].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c::crc32c_append(salt, &bytes[footer_at..footer_at + 68]);
+        bytes[footer_at + 68..].copy_from_slice(&crc.to_le_bytes());
+        disk.put(&name(1), bytes);
+        check(&disk).expect("a check finds, it does not fail");
+        if let Ok(segment) = Segment::open(&disk, 1, STORE_ID) {
+            let _ = read_all(&segment, 3);
+            let _ = segment.sequences(0..u64::MAX);
+            let _ = segment.find(pairs[3].0.seq);
+            let _ = segment.find_id("order-4");
+        }
+    }
+}
