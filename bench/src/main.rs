@@ -20,6 +20,7 @@ mod reference;
 mod report;
 mod scrape;
 mod spread;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -60,7 +61,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 8] = [
+const BENCHES: [(&str, &str, Bench); 9] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
@@ -73,6 +74,9 @@ const BENCHES: [(&str, &str, Bench); 8] = [
         |plan| Report::Rows(executions::run(plan)),
     ),
     ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
+    ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {
+        Report::Rows(watched::run(plan))
+    }),
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),

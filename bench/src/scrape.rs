@@ -73,7 +73,7 @@ async fn scrape(dir: &Path, queues: usize, times: usize) -> [Row; 4] {
 }
 
 /// Queues with a message in each lane, and one that was leased, so that there is a wait to tell.
-async fn fill(engine: &LocalEngine, queues: usize) {
+pub(crate) async fn fill(engine: &LocalEngine, queues: usize) {
     for queue in 0..queues {
         let name = format!("queue-{queue:04}");
         engine.declare_queue(&name, Settings::default()).await.expect("a new queue");

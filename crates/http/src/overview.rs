@@ -207,6 +207,17 @@ struct LaneLookSchema {
     wait_p95_ms: Option<f64>,
 }
 
+/// An event of the stream.
+#[derive(ToSchema)]
+#[schema(as = OverviewEvent)]
+#[allow(dead_code)]
+struct EventSchema {
+    /// `overview`.
+    event: String,
+    /// An `Overview`, as JSON in one line.
+    data: String,
+}
+
 /// How queues have stood: each series one number a sample, the newest last.
 #[derive(Serialize, ToSchema)]
 #[schema(as = OverviewHistory)]
@@ -440,7 +451,7 @@ async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) ->
         ("sort" = Option<String>, Query, description = "`trouble`, `name`, `ready`, `published`, `delivered`, `oldest`; else `trouble`"),
         ("limit" = Option<u64>, Query, description = "Queues, 1 to 1000, else 100"),
     ),
-    responses((status = 200, description = "Each event's data is an `Overview`", body = String, content_type = "text/event-stream"))
+    responses((status = 200, description = "Events, each as it is here", body = EventSchema, content_type = "text/event-stream"))
 )]
 async fn overview_events(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
     let wanted = Wanted::from(params)?;

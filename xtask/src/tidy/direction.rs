@@ -78,6 +78,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-properties",
             "overtake-amqp",
             "overtake-engine",
+            "overtake-overview",
             "overtake-telemetry",
             "overtake-http",
             "overtake-server",
