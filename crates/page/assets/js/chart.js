@@ -18,7 +18,6 @@ export function style(name) {
   return color;
 }
 
-
 // Lines over the same times. `series`: `{ label, values, colour, fill }`; `show` says a number as text; `stacked` puts each on those
 // before it; `steps` are those of its axis. A summary in words is there for who does not see it.
 export function Chart({ title, times, series, show, stacked, steps, height = 160 }) {
@@ -76,12 +75,14 @@ export function Chart({ title, times, series, show, stacked, steps, height = 160
   });
 
   const at = hovered ?? times.length - 1;
+  // The last sample is not of now: people would compare it with the numbers above.
+  const when = clock.format(new Date((times[at] ?? 0) * 1_000));
   const last = (one) => show(one.values[one.values.length - 1] ?? 0);
   const words = series.map((one) => `${one.label} ${last(one)}`).join(', ');
   return html`<figure class="chart" ref=${ref}>
     <figcaption>${title}</figcaption>
-    <div ref=${place} role="img" aria-label=${`${title} over the last ${duration((times.length || 1) * 10_000)}; now ${words}`}></div>
-    <ul class="legend"><li class="muted">${hovered === null ? 'now' : clock.format(new Date(times[at] * 1_000))}</li>
+    <div ref=${place} role="img" aria-busy=${!width} style=${{ minHeight: `${height}px` }} aria-label=${`${title} over the last ${duration((times.length || 1) * 10_000)}; at last ${words}`}></div>
+    <ul class="legend"><li class="muted">${when}</li>
       ${series.map((one) => html`<li key=${one.label}><i class="dot" style=${{ '--lane': one.colour }}></i>${one.label}<b>${show(one.values[at] ?? 0)}</b></li>`)}</ul>
   </figure>`;
 }
