@@ -110,6 +110,7 @@ impl Bench {
             id: None,
             key: None,
             ttl_ms: None,
+            base_ttl_ms: None,
             delay_ms: 0,
             bytes: 256,
             place: Place(0),

@@ -244,6 +244,8 @@ pub struct Publish {
     pub key: Option<Box<str>>,
     /// The message's own time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
     pub ttl_ms: Option<u64>,
+    /// The time to live, ms, 1 or more, that stands in for the queue's and the global one; `None`: they hold.
+    pub base_ttl_ms: Option<u64>,
     /// Not before so many ms from now.
     pub delay_ms: u64,
     /// Bytes of content.
@@ -270,6 +272,33 @@ pub enum Address {
         /// Whether a message that no queue is bound for is refused, not dropped.
         mandatory: bool,
     },
+    /// Into these queues, as routes have decided.
+    Copies {
+        /// One for each queue. What is for a queue that is not there is left out.
+        copies: Vec<RouteCopy>,
+        /// Whether a message that nobody gets is refused, not dropped.
+        mandatory: bool,
+    },
+}
+
+/// A copy that a route puts into a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteCopy {
+    /// The queue.
+    pub queue: Arc<str>,
+    /// How urgent.
+    pub urgency: Urgency,
+    /// The time to live, ms, 1 or more, that stands in for the queue's and the global one; `None`: they hold.
+    pub ttl_ms: Option<u64>,
+}
+
+/// How urgent a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// As the message says.
+    Own,
+    /// On the levels of routes, in the words of the queue ([`Scheme::of_route`](crate::Scheme::of_route)).
+    Level(Option<u8>),
 }
 
 /// Which messages of a queue.

@@ -210,7 +210,7 @@ impl Broker {
             let message = Message {
                 seq: queue.next_seq,
                 since: now,
-                expires: queue.expiry(now, None, default_ttl_ms),
+                expires: queue.expiry(now, None, None, default_ttl_ms),
                 count: 0,
                 state: State::Ready,
                 extras: gone.extras.clone(),

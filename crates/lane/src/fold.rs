@@ -368,6 +368,7 @@ mod tests {
             id: None,
             key: None,
             ttl_ms: None,
+            base_ttl_ms: None,
             delay_ms: 0,
             bytes: 0,
             place: Place(0),

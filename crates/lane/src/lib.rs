@@ -49,7 +49,7 @@ mod windows;
 pub use broker::{Broker, Options};
 pub use command::{
     Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish, Published,
-    Pull, Reply, Step, UrgentCredit, Which,
+    Pull, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
 };
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;

@@ -81,6 +81,30 @@ impl Scheme {
         }
     }
 
+    /// What a level of routes is in the words of this scheme: 0 is the most urgent of ten, nothing comes after all that say something.
+    ///
+    /// | a route says | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | nothing |
+    /// |---|---|---|---|---|---|---|---|---|---|---|---|
+    /// | `route` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | missing |
+    /// | `ten-level` | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 | 0 |
+    /// | `named` | critical | critical | high | high | normal | normal | low | low | background | background | background |
+    /// | `signed` | CRITICAL | CRITICAL | HIGH | HIGH | NORMAL | NORMAL | LOW | LOW | BULK | BULK | BULK |
+    /// | `max-n` | n | … | | | | | | | | 0 | 0 |
+    ///
+    /// Of `max-n` the levels are as many equal steps, rounded down. A level above 9 counts as 9.
+    #[must_use]
+    pub fn of_route(self, level: Option<u8>) -> Given {
+        let from_below = i64::from(9 - level.unwrap_or(9).min(9));
+        let name = |names: &[(&str, i32)]| Given::from(names[from_below as usize / 2].0);
+        match self {
+            Self::Route => level.map_or(Given::Missing, |level| Given::Number(i64::from(level.min(9)))),
+            Self::TenLevel => Given::Number(from_below),
+            Self::Named => name(&NAMED),
+            Self::Signed => name(&SIGNED),
+            Self::Max(most) => Given::Number(from_below * i64::from(most) / 9),
+        }
+    }
+
     fn missing(self) -> Priority {
         Priority(match self {
             Self::TenLevel => TEN_LEVEL_DEFAULT,

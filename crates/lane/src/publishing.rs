@@ -1,15 +1,18 @@
 //! Publishing: where to, whether all of it is taken, then all of it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::broker::Broker;
-use crate::command::{Address, Effect, Few, Outcome, Part, Publish, Published, Reply, Step};
+use crate::command::{
+    Address, Effect, Few, Outcome, Part, Publish, Published, Reply, RouteCopy, Step, Urgency,
+};
 use crate::ids::{QueueId, Receipt};
 use crate::priority::Priority;
-use crate::queue::{Admission, Admitted, Copied};
+use crate::queue::{Admission, Admitted, Copied, Queue};
 use crate::record::Report;
 use crate::refusal::Refusal;
 use crate::topology::Envelope;
@@ -21,20 +24,47 @@ enum Targets {
     Many(Vec<QueueId>),
     /// Those of the second come through delayed exchanges, and wait so many ms.
     Delayed(Vec<QueueId>, BTreeSet<QueueId>, u64),
+    /// Each with its own urgency and time to live.
+    Routed(Vec<QueueId>, Vec<(Urgency, Option<u64>)>),
 }
 
 impl Targets {
     fn as_slice(&self) -> &[QueueId] {
         match self {
             Self::One(id) => std::slice::from_ref(id),
-            Self::Many(ids) | Self::Delayed(ids, ..) => ids,
+            Self::Many(ids) | Self::Delayed(ids, ..) | Self::Routed(ids, _) => ids,
         }
     }
 
-    /// The message as the delayed ones get it.
-    fn later(&self, publish: &Publish) -> Option<(&BTreeSet<QueueId>, Publish)> {
-        let Self::Delayed(_, later, delay_ms) = self else { return None };
-        Some((later, Publish { delay_ms: publish.delay_ms.max(*delay_ms), ..publish.clone() }))
+    /// The message as the queue of this place gets it.
+    fn copy<'p>(&self, at: usize, queue: &Queue, publish: &'p Publish) -> Cow<'p, Publish> {
+        let (priority, base_ttl_ms, delay_ms) = match self {
+            Self::Delayed(_, later, delay_ms) if later.contains(&queue.id) => {
+                (publish.priority.clone(), publish.base_ttl_ms, publish.delay_ms.max(*delay_ms))
+            }
+            Self::Routed(_, stamps) => {
+                let (urgency, ttl_ms) = stamps[at];
+                let priority = match urgency {
+                    Urgency::Own => publish.priority.clone(),
+                    Urgency::Level(level) => queue.settings.scheme.of_route(level),
+                };
+                (priority, ttl_ms, publish.delay_ms)
+            }
+            _ => return Cow::Borrowed(publish),
+        };
+        let to = Address::Queue(Arc::clone(&queue.name));
+        let Publish { id, key, ttl_ms, bytes, place, .. } = publish;
+        Cow::Owned(Publish {
+            to,
+            priority,
+            id: id.clone(),
+            key: key.clone(),
+            ttl_ms: *ttl_ms,
+            base_ttl_ms,
+            delay_ms,
+            bytes: *bytes,
+            place: *place,
+        })
     }
 }
 
@@ -54,10 +84,11 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Few<Published>, Refusal> {
         self.check_copies(targets.as_slice().len())?;
-        for id in targets.as_slice() {
-            let admitted =
-                self.queue_ref(*id).admit(publish, self.options.max_message_bytes, Admitted::default());
-            admitted.map_err(|refusal| self.refuse(*id, publish, refusal, step))?;
+        for (at, id) in targets.as_slice().iter().enumerate() {
+            let queue = self.queue_ref(*id);
+            let copy = targets.copy(at, queue, publish);
+            let admitted = queue.admit(&copy, self.options.max_message_bytes, Admitted::default());
+            admitted.map_err(|refusal| self.refuse(*id, &copy, refusal, step))?;
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
         self.store_copies(0, publish, targets, &mut copies, step);
@@ -112,11 +143,12 @@ impl Broker {
         for (at, publish) in publishes.into_iter().enumerate() {
             step.at_fault = Some(Part::Publish(at));
             let targets = self.targets(&publish.to)?;
-            for id in targets.as_slice() {
+            for (at, id) in targets.as_slice().iter().enumerate() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
+                let copy = targets.copy(at, queue, &publish);
                 let Admission { priority, pending, at_once } =
-                    queue.admit(&publish, self.options.max_message_bytes, *tally)?;
+                    queue.admit(&copy, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
                     tally.messages += u64::from(!at_once);
                     tally.bytes += if at_once { 0 } else { u64::from(publish.bytes) };
@@ -175,9 +207,9 @@ impl Broker {
                     let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
                     route(here, name, &Envelope { keys: &keys, marks: &**marks })?
                 };
-                let is_lost = *mandatory && targets.as_slice().is_empty();
-                if is_lost { Err(Refusal::Unroutable) } else { Ok(targets) }
+                unless_lost(*mandatory, targets)
             }
+            Address::Copies { copies, mandatory } => unless_lost(*mandatory, routed(here, copies)),
         }
     }
 
@@ -195,18 +227,14 @@ impl Broker {
         let pending = |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_of(publish.id.as_deref());
         let stored = targets.as_slice().iter().filter(|id| pending(self, id).is_none()).count();
         step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
-        let later = targets.later(publish);
-        for id in targets.as_slice() {
-            let publish = match &later {
-                Some((ids, later)) if ids.contains(id) => later,
-                _ => publish,
-            };
+        for (which, id) in targets.as_slice().iter().enumerate() {
             let queue = self.queue_mut(*id);
             let copied = match queue.pending_of(publish.id.as_deref()) {
                 Some(pending) => pending,
                 None => {
-                    let priority = queue.map_priority(&publish.priority).expect("an admitted priority maps");
-                    queue.publish(now, publish, priority, default_ttl_ms, step)
+                    let copy = targets.copy(which, queue, publish);
+                    let priority = queue.map_priority(&copy.priority).expect("an admitted priority maps");
+                    queue.publish(now, &copy, priority, default_ttl_ms, step)
                 }
             };
             copies.push(queue.published(at, copied));
@@ -215,6 +243,16 @@ impl Broker {
             step.effects.push(Effect::Released(publish.place));
         }
     }
+}
+
+fn unless_lost(mandatory: bool, targets: Targets) -> Result<Targets, Refusal> {
+    if mandatory && targets.as_slice().is_empty() { Err(Refusal::Unroutable) } else { Ok(targets) }
+}
+
+fn routed(here: &Vhost, copies: &[RouteCopy]) -> Targets {
+    let known = |copy: &RouteCopy| Some((here.queue(&copy.queue).ok()?, (copy.urgency, copy.ttl_ms)));
+    let (ids, stamps) = copies.iter().filter_map(known).unzip();
+    Targets::Routed(ids, stamps)
 }
 
 fn route(here: &Vhost, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {

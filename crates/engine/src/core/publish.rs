@@ -120,7 +120,7 @@ impl<T> Core<T> {
         };
         let place = self.contents.insert(content, self.chunk());
         let (id, key) = (id.map(Into::into), key.map(Into::into));
-        Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }
+        Publish { to, priority, id, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place }
     }
 
     fn describe(&self, copy: &Published, ids: &[Option<String>]) -> PublishedCopy {

@@ -207,7 +207,7 @@ impl Queue {
             priority,
             original: publish.priority.original(),
             since: now,
-            expires: self.expiry(now, publish.ttl_ms, default_ttl_ms),
+            expires: self.expiry(now, publish.ttl_ms, publish.base_ttl_ms, default_ttl_ms),
             bytes: publish.bytes,
             count: 0,
             place: publish.place,
@@ -216,11 +216,17 @@ impl Queue {
         }
     }
 
-    /// When a message that is published now expires: the least of its own time to live, the queue's (else the global
-    /// one) and the queue's longest.
-    pub(crate) fn expiry(&self, now: Time, own_ms: Option<u64>, default_ms: u64) -> Time {
+    /// When a message that is published now expires: the least of its own time to live, the base (its route's, else the queue's,
+    /// else the global one) and the queue's longest.
+    pub(crate) fn expiry(
+        &self,
+        now: Time,
+        own_ms: Option<u64>,
+        base_ms: Option<u64>,
+        default_ms: u64,
+    ) -> Time {
         let Settings { ttl_ms, max_ttl_ms, expire_at_once, .. } = *self.settings;
-        let base = if ttl_ms > 0 { ttl_ms } else { default_ms };
+        let base = base_ms.unwrap_or(if ttl_ms > 0 { ttl_ms } else { default_ms });
         let set = [base, max_ttl_ms].into_iter().filter(|ms| *ms > 0);
         let least = set.chain(own_ms).chain(expire_at_once.then_some(0)).min();
         least.map_or(Time::NEVER, |ms| now.after(ms))

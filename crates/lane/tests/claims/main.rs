@@ -7,6 +7,7 @@ mod watch;
 
 mod at_once;
 mod consumers;
+mod copies;
 mod dead_letters;
 mod deaths;
 mod exchanges;

@@ -43,7 +43,17 @@ impl Stage {
         for priority in priorities {
             let (to, priority) = (Address::Queue("q".into()), Given::from(*priority));
             let (id, key, ttl_ms, delay_ms, bytes, place) = (None, None, None, 0, 10, Place(7));
-            self.ask(Command::Publish(Publish { to, priority, id, key, ttl_ms, delay_ms, bytes, place }));
+            self.ask(Command::Publish(Publish {
+                to,
+                priority,
+                id,
+                key,
+                ttl_ms,
+                base_ttl_ms: None,
+                delay_ms,
+                bytes,
+                place,
+            }));
         }
     }
 

@@ -289,6 +289,7 @@ fn time_never_goes_back_when_the_clock_does() {
         id: Some("a".into()),
         key: None,
         ttl_ms: None,
+        base_ttl_ms: None,
         delay_ms: 0,
         bytes: 1,
         place: Place(1),

@@ -116,6 +116,7 @@ impl Twin {
             id: None,
             key: key.map(|key| format!("k{key}").into()),
             ttl_ms,
+            base_ttl_ms: None,
             delay_ms,
             bytes: 1,
             place: Place(0),

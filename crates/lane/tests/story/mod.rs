@@ -10,6 +10,7 @@
 //! | step | does |
 //! |---|---|
 //! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
+//! | `publish a,copies=q:0:500+r:-+s:own` | as routes would have it: queue, level, time to live |
 //! | `publish? a:5` | the same, and says `a@position/position in priority` |
 //! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p` | pulls; says what it got, later when it waits |
 //! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a`; also `shared=1`, `exclusive`, `no-ack` |
@@ -41,8 +42,8 @@ use overtake_lane::{
     Address, ApplyTo, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect,
     ExchangeKind, ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView,
     MetadataEntry, Options, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish, Published, Pull,
-    QueueId, Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, Status, Step, Time, UrgentCredit,
-    VhostId, VhostSettings, Which, WindowId,
+    QueueId, Receipt, Refusal, Reply, Route, RouteCopy, Seq, SessionId, Settings, Status, Step, Time,
+    Urgency, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -111,6 +112,17 @@ fn tell(options: Options, settings: &str, story: &str, keep: Option<usize>) -> S
         stage.act(step.trim());
     }
     stage.said.join(" · ")
+}
+
+/// `queue:level:ttl`; the level is a number, `-` for none, `own` for the message's.
+fn copy(text: &str) -> RouteCopy {
+    let mut parts = text.split(':');
+    let queue = parts.next().expect("a queue").into();
+    let urgency = match parts.next().unwrap_or("-") {
+        "own" => Urgency::Own,
+        level => Urgency::Level(level.parse().ok()),
+    };
+    RouteCopy { queue, urgency, ttl_ms: parts.next().map(|ttl| ttl.parse().expect("ms")) }
 }
 
 struct Stage {
@@ -409,7 +421,12 @@ impl Stage {
         let words = Words::of(parts);
         let place = Place(self.places.len() as u64 + 1);
         self.places.insert(place, name.to_owned());
+        let mandatory = words.plain.contains(&"mandatory");
         let to = match words.keys.get("to") {
+            _ if words.keys.contains_key("copies") => {
+                let copies = words.keys["copies"].split('+').map(copy).collect();
+                Address::Copies { copies, mandatory }
+            }
             None => Address::Queue(Arc::clone(&self.queue)),
             Some(to) => {
                 let (exchange, keys) = to.split_once('/').unwrap_or((to, ""));
@@ -419,7 +436,6 @@ impl Stage {
                 let delay = words.number("x-delay");
                 let delay = delay.map(|ms| ("x-delay".to_owned(), HeaderValue::Int(ms as i64)));
                 let marks: Headers = header.into_iter().chain(delay).collect();
-                let mandatory = words.plain.contains(&"mandatory");
                 let (name, routing_key) = (exchange.into(), keys.next().expect("split gives one at least"));
                 let (more_keys, marks) = (keys.collect(), Arc::new(marks));
                 Address::Exchange { name, routing_key, more_keys, marks, mandatory }
@@ -431,6 +447,7 @@ impl Stage {
             id: words.keys.get("id").map(|id| (*id).into()),
             key: words.keys.get("key").map(|key| (*key).into()),
             ttl_ms: words.number("ttl"),
+            base_ttl_ms: None,
             delay_ms: words.number("delay").unwrap_or(0),
             bytes: words.number("bytes").unwrap_or(1) as u32,
             place,

@@ -40,6 +40,9 @@ fn letter(publish: &Publish) -> Letter {
             let keys = [routing_key].into_iter().chain(more_keys).cloned().collect();
             Letter { route: Route { exchange: name.clone(), keys }, marks: marks.clone(), ttl_ms }
         }
+        Address::Copies { .. } => {
+            Letter { route: Route::by("routes", "a/path"), ttl_ms, ..Letter::default() }
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Delivery, Destination, Existing, Get,
     Headers, Identity, MessageView, Options, Outcome, Overflow, Place, Publish, Pull, QueueId, Receipt,
-    Refusal, Reply, Seq, SessionId, Status, Time, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
+    Refusal, Reply, RouteCopy, Seq, SessionId, Status, Time, Urgency, UrgentCredit, VhostId, VhostSettings,
+    Which, WindowId,
 };
 use proptest::sample::Index;
 
@@ -458,6 +459,7 @@ impl World {
         self.next += 1;
         let to = match message.queue {
             Some(queue) => Address::Queue(QUEUES[queue].into()),
+            None if message.bytes.is_multiple_of(3) => self.copies(message),
             None => Address::Exchange {
                 name: if message.key_route == "#" { "amq.fanout".into() } else { "amq.topic".into() },
                 routing_key: message.key_route.into(),
@@ -472,10 +474,26 @@ impl World {
             id: message.id.map(|id| format!("id{id}").into()),
             key: message.key.map(|key| format!("key{key}").into()),
             ttl_ms: message.ttl_ms,
+            base_ttl_ms: None,
             delay_ms: message.delay_ms,
             bytes: message.bytes,
             place: Place(self.next),
         }
+    }
+
+    /// As routes would have it: another level and time to live in each queue, and one queue that is not there.
+    fn copies(&self, message: &Message) -> Address {
+        let copy = |(at, queue): (usize, &str)| RouteCopy {
+            queue: queue.into(),
+            urgency: match (message.bytes as usize + at) % 12 {
+                10 => Urgency::Own,
+                11 => Urgency::Level(None),
+                level => Urgency::Level(Some(level as u8)),
+            },
+            ttl_ms: message.ttl_ms.filter(|ttl| *ttl > 0).map(|ttl| ttl * (1 + at as u64)),
+        };
+        let queues = QUEUES.iter().copied().chain(["nowhere"]).enumerate();
+        Address::Copies { copies: queues.map(copy).collect(), mandatory: message.bytes.is_multiple_of(2) }
     }
 
     pub(super) fn receipt(&self, index: &Index) -> Option<Receipt> {
