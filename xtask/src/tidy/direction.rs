@@ -16,6 +16,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
     ("overtake-overview", &["overtake-lane", "overtake-engine"]),
     ("overtake-page", &[]),
+    ("overtake-routes", &[]),
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     (
         "overtake-http",
