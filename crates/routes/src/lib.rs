@@ -21,7 +21,11 @@ mod evaluate;
 mod explain;
 mod expression;
 mod function;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod lexer;
+mod manifest;
 mod names;
 mod nearest;
 mod route;
@@ -29,6 +33,7 @@ mod show;
 mod sink;
 mod source;
 mod subject;
+mod table;
 mod tree;
 mod value;
 
@@ -37,8 +42,13 @@ pub use error::RouteError;
 pub use evaluate::TEXT_LEN_MAX;
 pub use explain::Explanation;
 pub use expression::DEPTH_MAX;
+pub use manifest::{
+    Change, FieldChange, MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, Problem,
+    ROUTES_MAX, SchemaVersion, diff,
+};
 pub use names::STEPS_MAX;
 pub use route::{ROUTE_LEN_MAX, Route};
 pub use sink::{SINK_NAME_LEN_MAX, Sink};
 pub use source::Source;
 pub use subject::{Body, Shown, Subject};
+pub use table::{RouteId, RouteTable, RoutedCopy, Routing};

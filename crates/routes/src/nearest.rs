@@ -3,6 +3,9 @@
 /// Longer words are not looked at.
 const WORD_LEN_MAX: usize = 40;
 
+/// A beginning of a word that is as long tells which.
+const BEGUN_LEN_MIN: usize = 5;
+
 /// The word that was probably meant, whatever its case. `None` when nothing is near.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > WORD_LEN_MAX {
@@ -10,7 +13,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     }
     let word = word.to_lowercase();
     let slips_max = (word.chars().count() / 3).clamp(1, 3);
-    let near = known.into_iter().map(|known| (slips(&word, &known.to_lowercase()), known));
+    let near = known.into_iter().map(|known| {
+        let lower = known.to_lowercase();
+        // A word that was not finished.
+        let is_begun = word.len() >= BEGUN_LEN_MIN && lower.starts_with(&word);
+        (if is_begun { 1 } else { slips(&word, &lower) }, known)
+    });
     near.filter(|(slips, _)| *slips <= slips_max).min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
 }
 
@@ -48,6 +56,7 @@ mod tests {
         assert_eq!(nearest("contian", known), Some("contains"));
         assert_eq!(nearest("CONCTA", known), Some("concat"));
         assert_eq!(nearest("celing", known), Some("ceiling"));
+        assert_eq!(nearest("ceili", known), Some("ceiling"));
         assert_eq!(nearest("round", known), None);
         assert_eq!(nearest(&"a".repeat(1_000_000), known), None);
     }

@@ -34,8 +34,7 @@ impl Route {
     /// [`RouteError`], the first that is found.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > ROUTE_LEN_MAX {
-            let what = format!("the route is longer than {ROUTE_LEN_MAX} bytes");
-            return Err(RouteError::new(0..0, what).hint("split it into several routes into the same sink"));
+            return Err(too_long("the route is longer than"));
         }
         let mut parser = Parser::new(text)?;
         if parser.is_keyword("SELECT") {
@@ -56,8 +55,18 @@ impl Route {
             return Err(parser.unexpected("the end of the route").hint_if(after_sink(&parser)));
         }
         let condition = has_condition.then(|| Condition::new(parser.tree, parser.names, parser.spans));
-        Ok(Self { source, condition, sink })
+        let route = Self { source, condition, sink };
+        // Brackets and blanks are few more; but what is printed has to be a route, too.
+        if text.len() > ROUTE_LEN_MAX / 4 && route.to_string().len() > ROUTE_LEN_MAX {
+            return Err(too_long("written out, the route is longer than"));
+        }
+        Ok(route)
     }
+}
+
+fn too_long(what: &str) -> RouteError {
+    let error = RouteError::new(0..0, format!("{what} {ROUTE_LEN_MAX} bytes"));
+    error.hint("split it into several routes into the same sink")
 }
 
 fn after_sink(parser: &Parser<'_>) -> Option<&'static str> {

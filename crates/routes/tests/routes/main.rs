@@ -2,5 +2,7 @@
 
 mod corpus;
 mod limits;
+mod manifest;
 mod message;
 mod properties;
+mod table;
