@@ -103,7 +103,7 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
     fn undefined_chain(&mut self, node: NodeId, first: NodeId, links: &[Link]) -> (NodeId, String) {
         let rights = links.iter().map(|link| link.right);
         match links[0].op.level() {
-            Level::Coalesce => self.neither(rights.last().expect("a chain has an operator")),
+            Level::Coalesce => self.neither(links[links.len() - 1].right),
             Level::And | Level::Or => {
                 let mut operands = std::iter::once(first).chain(rights);
                 let undecided = operands.find(|operand| self.value(*operand).truth() == Truth::Undefined);

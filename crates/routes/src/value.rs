@@ -84,7 +84,8 @@ pub(crate) fn compare(op: Op, left: Value<'_>, right: Value<'_>, made: &str) -> 
     order.map_or(Value::Undefined, |order| Value::Bool(holds(op, order)))
 }
 
-fn holds(op: Op, order: Ordering) -> bool {
+/// Whether a comparison is true of values in this order.
+pub(crate) fn holds(op: Op, order: Ordering) -> bool {
     match op {
         Op::Equal => order.is_eq(),
         Op::NotEqual => order.is_ne(),

@@ -7,6 +7,7 @@
 //! Routes stand in the order of their ranks, so of two into the same sink the one with the lesser number wins. Names of all conditions are
 //! numbered together: whatever many routes ask of a message is looked up once.
 
+mod conjunction;
 mod index;
 mod pivot;
 mod slots;
@@ -16,13 +17,13 @@ use std::fmt;
 
 use crate::body::Wanted;
 use crate::condition::Truth;
-use crate::evaluate::Evaluator;
 use crate::manifest::{Manifest, NamedRoute};
 use crate::names::Names;
 use crate::sink::Sink;
 use crate::subject::Subject;
-use crate::tree::{Node, Tree};
+use crate::tree::Node;
 
+use conjunction::Conjunction;
 use index::Index;
 use pivot::Group;
 use slots::{Slot, Slots, emptied};
@@ -112,8 +113,8 @@ struct Entry {
     sink: usize,
     priority: Option<u8>,
     ttl_secs: Option<u32>,
-    /// Its names are those of the table.
-    condition: Option<Tree>,
+    /// Its names are those of the table. Its pivot, if it has one, stands in the index.
+    condition: Option<Conjunction>,
 }
 
 impl RouteTable {
@@ -146,17 +147,17 @@ impl RouteTable {
     fn add(&mut self, route: &NamedRoute, sink: usize, ttl_secs: Option<u32>) {
         let id =
             RouteId(u32::try_from(self.entries.len()).expect("a manifest has at most ROUTES_MAX routes"));
-        let condition = route.route.condition.as_ref().map(|condition| {
+        let mut condition = route.route.condition.as_ref().map(|condition| {
             let mut tree = condition.tree().clone();
             for node in tree.nodes_mut() {
                 if let Node::Name(name) = node {
                     *name = self.names.id_of(condition.names().get(*name).clone());
                 }
             }
-            tree
+            Conjunction::of(tree)
         });
         let index = if route.is_fallback { &mut self.fallbacks } else { &mut self.routes };
-        index.group_at(&route.route.source).add(id, condition.as_ref(), &self.names);
+        index.group_at(&route.route.source).add(id, condition.as_mut(), &self.names);
         let (name, priority) = (route.name.as_str().into(), route.priority);
         self.entries.push(Entry { name, sink, priority, ttl_secs, condition });
     }
@@ -179,10 +180,10 @@ impl RouteTable {
 
     fn look_at<S: Subject + ?Sized>(&self, group: &Group, slots: &Slots<'_, S>, routing: &mut Routing) {
         routing.matched.extend_from_slice(group.without_condition());
-        group.each_candidate(slots, |route| {
-            let tree =
-                self.entries[route.number()].condition.as_ref().expect("it has one, or it is no candidate");
-            let truth = Evaluator { tree, lookup: slots, made: &mut routing.made }.truth();
+        group.each_candidate(slots, |route, pivot| {
+            let condition = self.entries[route.number()].condition.as_ref();
+            let condition = condition.expect("it has one, or it is no candidate");
+            let truth = condition.truth(pivot, slots, &mut routing.made);
             match truth {
                 Truth::True => routing.matched.push(route),
                 Truth::Undefined => routing.undefined.push(route),
