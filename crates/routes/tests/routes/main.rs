@@ -1,6 +1,7 @@
 //! The language, by a corpus that a person can read, and by properties.
 
 mod corpus;
+mod docs;
 mod limits;
 mod manifest;
 mod message;
