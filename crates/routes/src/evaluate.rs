@@ -8,7 +8,7 @@ use crate::names::NameId;
 use crate::tree::{Level, Link, Links, Node, NodeId, Op, Tree};
 use crate::value::{Made, Value, arithmetic, compare, number_of};
 
-/// Most bytes of text that a condition may make for one message; beyond it, what it makes is undefined.
+/// Most bytes of text that an expression may make for one message; beyond it, what it makes is undefined.
 pub const TEXT_LEN_MAX: usize = 1 << 20;
 
 /// Where values of names come from.
@@ -69,22 +69,34 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
                 value
             }
             _ => {
+                let made = self.made.len();
                 let mut left = (first, self.value(first));
                 for link in links {
                     let right = self.value(link.right);
                     left = (link.right, self.operation(link.op, left, (link.right, right)));
                 }
-                left.1
+                self.keep(made, left.1)
             }
         }
+    }
+
+    /// Gives back the room of what was made for a value that is no text.
+    fn keep(&mut self, made: usize, value: Value<'v>) -> Value<'v> {
+        if !matches!(value, Value::Made(_)) {
+            self.made.truncate(made);
+        }
+        value
     }
 
     /// `AND` and `OR`: one operand of the winning kind decides.
     fn junction(&mut self, first: NodeId, links: &[Link], wins: Truth) -> Value<'v> {
         let mut truth = !wins;
+        let made = self.made.len();
         let rights = links.iter().map(|link| link.right);
         for operand in std::iter::once(first).chain(rights) {
             let operand = self.value(operand).truth();
+            // What one operand makes takes no room from the next.
+            self.made.truncate(made);
             if operand == wins {
                 return Value::of_truth(wins);
             }
@@ -119,6 +131,12 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
     }
 
     fn call(&mut self, function: Function, args: &[Link]) -> Value<'v> {
+        let made = self.made.len();
+        let value = self.called(function, args);
+        self.keep(made, value)
+    }
+
+    fn called(&mut self, function: Function, args: &[Link]) -> Value<'v> {
         match (function, args) {
             (Function::Concat, [first, rest @ ..]) => {
                 let mut joined = self.value(first.right);

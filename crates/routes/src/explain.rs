@@ -12,6 +12,8 @@ use crate::show::{Expression, number, text};
 use crate::tree::{Level, Link, Node, NodeId, Op, Spans, Tree};
 use crate::value::Value;
 
+/// What is undefined only beside others.
+const TOO_LONG: &str = "the texts that are made for it are too long together";
 /// Most names whose values are told.
 const NAMES_MAX: usize = 4;
 
@@ -61,7 +63,10 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
         self.evaluator.tree
     }
 
+    /// What an expression comes to by itself. Where texts are so long that there is no room for them together, that may be more than it
+    /// came to within the whole.
     fn value(&mut self, node: NodeId) -> Value<'v> {
+        self.evaluator.made.clear();
         self.evaluator.value(node)
     }
 
@@ -73,7 +78,9 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
                 let rights = links.iter().map(|link| link.right);
                 let mut operands = std::iter::once(*first).chain(rights);
                 let is_false = operands.find(|operand| self.value(*operand).truth() == Truth::False);
-                return self.not_true(is_false.expect("an AND is false when an operand is"));
+                if let Some(operand) = is_false {
+                    return self.not_true(operand);
+                }
             }
         }
         (node, self.values(node))
@@ -107,7 +114,10 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
             Level::And | Level::Or => {
                 let mut operands = std::iter::once(first).chain(rights);
                 let undecided = operands.find(|operand| self.value(*operand).truth() == Truth::Undefined);
-                self.neither(undecided.expect("one is undefined when the whole is"))
+                match undecided {
+                    Some(operand) => self.neither(operand),
+                    None => (node, TOO_LONG.to_owned()),
+                }
             }
             level => {
                 let operands = std::iter::once(first).chain(rights).collect::<Vec<_>>();

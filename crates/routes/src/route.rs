@@ -56,8 +56,8 @@ impl Route {
         }
         let condition = has_condition.then(|| Condition::new(parser.tree, parser.names, parser.spans));
         let route = Self { source, condition, sink };
-        // Brackets and blanks are few more; but what is printed has to be a route, too.
-        if text.len() > ROUTE_LEN_MAX / 4 && route.to_string().len() > ROUTE_LEN_MAX {
+        // What is printed has to be a route, too. At the most a byte, a control character, becomes six.
+        if text.len() > ROUTE_LEN_MAX / 8 && route.to_string().len() > ROUTE_LEN_MAX {
             return Err(too_long("written out, the route is longer than"));
         }
         Ok(route)

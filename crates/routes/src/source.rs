@@ -23,6 +23,9 @@ impl Source {
                 error.hint(format!("a path begins with `/`: `/{}`, or `/*` for everything", cut(path)))
             );
         };
+        if path.contains(char::is_control) {
+            return Err(RouteError::new(span, "a source has no control characters"));
+        }
         // With a slash at its end, it is the same path.
         let path = if below.is_empty() { "/*" } else { path.strip_suffix('/').unwrap_or(path) };
         if path[1..].split('/').any(str::is_empty) {

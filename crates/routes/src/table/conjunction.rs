@@ -2,10 +2,16 @@
 //!
 //! The comparisons that most routes are made of are taken out of their tree, so that a hundred of them cost a hundred comparisons.
 
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::slots::Slots;
 use crate::condition::Truth;
 use crate::evaluate::{Evaluator, Lookup};
 use crate::function::Function;
 use crate::names::{Name, NameId, Names};
+use crate::show::Expression;
+use crate::subject::Subject;
 use crate::tree::{Level, Node, NodeId, Op, Tree};
 use crate::value::{Value, holds};
 
@@ -20,12 +26,18 @@ enum Atom {
     Text { name: NameId, text: Box<str> },
     /// `as_number(name) > 5`, or without the function for what is a number already.
     Number { name: NameId, is_read: bool, op: Op, than: f64 },
-    /// Anything else.
-    Other(NodeId),
+    /// Anything else. The same expression has the same number in all routes.
+    Other { node: NodeId, number: usize },
 }
 
+/// Expressions of a table, by their canonical text.
+pub(super) type Numbers = HashMap<String, usize>;
+
+/// What expressions came to for a message, by their numbers; nothing where nobody asked.
+pub(super) type Known = Vec<Cell<Option<Truth>>>;
+
 impl Conjunction {
-    pub(super) fn of(tree: Tree) -> Self {
+    pub(super) fn of(tree: Tree, names: &Names, numbers: &mut Numbers) -> Self {
         let root = tree.root();
         let operands = match tree.node(root) {
             Node::Chain(first, links) if tree.links(*links)[0].op == Op::And => {
@@ -34,7 +46,14 @@ impl Conjunction {
             }
             _ => vec![root],
         };
-        let atoms = operands.into_iter().map(|operand| atom(&tree, operand)).collect();
+        let mut atom = |node| {
+            comparison(&tree, node).unwrap_or_else(|| {
+                let next = numbers.len();
+                let text = Expression { tree: &tree, names, root: node }.to_string();
+                Atom::Other { node, number: *numbers.entry(text).or_insert(next) }
+            })
+        };
+        let atoms = operands.into_iter().map(&mut atom).collect();
         Self { tree, atoms }
     }
 
@@ -49,7 +68,12 @@ impl Conjunction {
     }
 
     /// What it comes to, where the pivot that was taken out came to this.
-    pub(super) fn truth(&self, pivot: Truth, lookup: &impl Lookup, made: &mut String) -> Truth {
+    pub(super) fn truth<S: Subject + ?Sized>(
+        &self,
+        pivot: Truth,
+        lookup: &Slots<'_, S>,
+        made: &mut String,
+    ) -> Truth {
         let mut truth = pivot;
         for atom in &self.atoms {
             match self.atom(atom, lookup, made) {
@@ -61,7 +85,7 @@ impl Conjunction {
         truth
     }
 
-    fn atom(&self, atom: &Atom, lookup: &impl Lookup, made: &mut String) -> Truth {
+    fn atom<S: Subject + ?Sized>(&self, atom: &Atom, lookup: &Slots<'_, S>, made: &mut String) -> Truth {
         let compared = match atom {
             Atom::Text { name, text } => match lookup.value(*name) {
                 Value::Text(value) => Some(value == &**text),
@@ -71,17 +95,18 @@ impl Conjunction {
                 let number = if *is_read { lookup.number(*name) } else { lookup.value(*name).as_number() };
                 number.and_then(|number| number.partial_cmp(than)).map(|order| holds(*op, order))
             }
-            Atom::Other(node) => {
-                made.clear();
-                return Evaluator { tree: &self.tree, lookup, made }.value(*node).truth();
+            Atom::Other { node, number } => {
+                let known = &lookup.known[*number];
+                return known.get().unwrap_or_else(|| {
+                    made.clear();
+                    let truth = Evaluator { tree: &self.tree, lookup, made }.value(*node).truth();
+                    known.set(Some(truth));
+                    truth
+                });
             }
         };
         compared.map_or(Truth::Undefined, |is_so| if is_so { Truth::True } else { Truth::False })
     }
-}
-
-fn atom(tree: &Tree, node: NodeId) -> Atom {
-    comparison(tree, node).unwrap_or(Atom::Other(node))
 }
 
 fn comparison(tree: &Tree, node: NodeId) -> Option<Atom> {

@@ -23,10 +23,10 @@ use crate::sink::Sink;
 use crate::subject::Subject;
 use crate::tree::Node;
 
-use conjunction::Conjunction;
+use conjunction::{Conjunction, Numbers};
 use index::Index;
 use pivot::Group;
-use slots::{Slot, Slots, emptied};
+use slots::{Room, Slots};
 
 /// A route of a table, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub struct Routing {
     /// Which sinks have a copy.
     taken: Vec<bool>,
     made: String,
-    slots: Vec<Slot<'static>>,
+    room: Room,
 }
 
 impl Routing {
@@ -103,6 +103,8 @@ pub struct RouteTable {
     sinks: Vec<Sink>,
     names: Names,
     wanted: Wanted,
+    /// Expressions whose result is kept for a message.
+    expressions: usize,
     routes: Index,
     fallbacks: Index,
 }
@@ -129,22 +131,25 @@ impl RouteTable {
             sinks: Vec::new(),
             names: Names::default(),
             wanted: Wanted::of(&Names::default()),
+            expressions: 0,
             routes: Index::default(),
             fallbacks: Index::default(),
         };
+        let mut numbers = Numbers::new();
         for route in by_rank {
             let sink = *sink_ids.entry(&route.route.sink).or_insert_with_key(|sink| {
                 sinks.push((*sink).clone());
                 sinks.len() - 1
             });
-            table.add(route, sink, manifest.ttl_of(route));
+            table.add(route, sink, manifest.ttl_of(route), &mut numbers);
         }
         table.wanted = Wanted::of(&table.names);
+        table.expressions = numbers.len();
         table.sinks = sinks;
         table
     }
 
-    fn add(&mut self, route: &NamedRoute, sink: usize, ttl_secs: Option<u32>) {
+    fn add(&mut self, route: &NamedRoute, sink: usize, ttl_secs: Option<u32>, numbers: &mut Numbers) {
         let id =
             RouteId(u32::try_from(self.entries.len()).expect("a manifest has at most ROUTES_MAX routes"));
         let mut condition = route.route.condition.as_ref().map(|condition| {
@@ -154,7 +159,7 @@ impl RouteTable {
                     *name = self.names.id_of(condition.names().get(*name).clone());
                 }
             }
-            Conjunction::of(tree)
+            Conjunction::of(tree, &self.names, numbers)
         });
         let index = if route.is_fallback { &mut self.fallbacks } else { &mut self.routes };
         index.group_at(&route.route.source).add(id, condition.as_mut(), &self.names);
@@ -168,13 +173,15 @@ impl RouteTable {
     /// only where no other route matches.
     pub fn route<S: Subject + ?Sized>(&self, path: &str, subject: &S, routing: &mut Routing) {
         routing.clear();
-        let slots = Slots::new(subject, &self.names, &self.wanted, std::mem::take(&mut routing.slots));
+        let mut room = std::mem::take(&mut routing.room);
+        room.forget(self.expressions);
+        let slots = Slots::new(subject, &self.names, &self.wanted, room);
         self.routes.each_group(path, |group| self.look_at(group, &slots, routing));
         if routing.matched.is_empty() {
             self.fallbacks.each_group(path, |group| self.look_at(group, &slots, routing));
             routing.is_fallback = !routing.matched.is_empty();
         }
-        routing.slots = emptied(slots.into_slots());
+        routing.room = slots.into_room();
         self.choose(routing);
     }
 

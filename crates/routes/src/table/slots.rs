@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::conjunction::Known;
 use crate::body::{Document, Unread, Wanted};
 use crate::condition::shown;
 use crate::evaluate::Lookup;
@@ -11,9 +12,24 @@ use crate::value::{Value, number_of};
 
 /// What is known of a property of the message.
 #[derive(Debug, Default)]
-pub(super) struct Slot<'m> {
+struct Slot<'m> {
     shown: OnceCell<Shown<'m>>,
     number: OnceCell<Option<f64>>,
+}
+
+/// What is kept from message to message so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    slots: Vec<Slot<'static>>,
+    known: Known,
+}
+
+impl Room {
+    /// Nothing is known of so many expressions.
+    pub(super) fn forget(&mut self, expressions: usize) {
+        self.known.clear();
+        self.known.resize_with(expressions, Default::default);
+    }
 }
 
 /// What is known of a message.
@@ -22,24 +38,20 @@ pub(super) struct Slots<'m, S: ?Sized> {
     names: &'m Names,
     wanted: &'m Wanted,
     slots: Vec<Slot<'m>>,
+    pub(super) known: Known,
     document: OnceCell<Result<Document, Unread>>,
 }
 
 impl<'m, S: Subject + ?Sized> Slots<'m, S> {
-    /// Takes room that an earlier message left.
-    pub(super) fn new(
-        subject: &'m S,
-        names: &'m Names,
-        wanted: &'m Wanted,
-        room: Vec<Slot<'static>>,
-    ) -> Self {
-        let mut slots = emptied(room);
+    pub(super) fn new(subject: &'m S, names: &'m Names, wanted: &'m Wanted, room: Room) -> Self {
+        let mut slots = emptied(room.slots);
         slots.resize_with(names.len(), Slot::default);
-        Self { subject, names, wanted, slots, document: OnceCell::new() }
+        Self { subject, names, wanted, slots, known: room.known, document: OnceCell::new() }
     }
 
-    pub(super) fn into_slots(self) -> Vec<Slot<'m>> {
-        self.slots
+    /// The room, for the next message.
+    pub(super) fn into_room(self) -> Room {
+        Room { slots: emptied(self.slots), known: self.known }
     }
 
     fn text(&self, name: NameId, look: impl FnOnce() -> Shown<'m>) -> Value<'m> {
@@ -68,7 +80,7 @@ impl<S: Subject + ?Sized> Lookup for Slots<'_, S> {
 }
 
 /// The room of slots for slots of another message. `collect` keeps an allocation that fits.
-pub(super) fn emptied<'b>(mut slots: Vec<Slot<'_>>) -> Vec<Slot<'b>> {
+fn emptied<'b>(mut slots: Vec<Slot<'_>>) -> Vec<Slot<'b>> {
     slots.clear();
     slots.into_iter().map(|_| Slot::default()).collect()
 }

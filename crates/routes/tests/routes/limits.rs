@@ -66,11 +66,44 @@ fn a_chain_is_as_long_as_there_is_room() {
 }
 
 #[test]
+fn what_is_as_deep_as_may_be_fits_a_small_stack() {
+    let open = "$body.a ?? $body.a OR $body.a AND $body.a = $body.a < $body.a + $body.a * (";
+    let nested = format!("{}$body.a{}", open.repeat(DEPTH_MAX), ")".repeat(DEPTH_MAX));
+    let read = move || {
+        let route = Route::parse(&format!("FROM /* WHERE {nested} INTO $upstream")).expect("a route");
+        let condition = route.condition.expect("a condition");
+        for body in ["{}", "{\"a\": 1}", "no JSON"] {
+            let body = Bytes(body.into());
+            assert_eq!(condition.evaluate(&body), condition.explain(&body).truth);
+        }
+        assert_eq!(
+            Route::parse(&format!("FROM /* WHERE {condition} INTO $upstream")).expect("a route").condition,
+            Some(condition)
+        );
+    };
+    std::thread::Builder::new().stack_size(512 << 10).spawn(read).expect("a thread").join().expect("it fits");
+}
+
+#[test]
+fn what_is_printed_of_a_route_is_no_longer_than_one() {
+    let odd = format!("a = '{}'", "\u{1}".repeat(ROUTE_LEN_MAX / 5));
+    assert_eq!(wrong(&odd), format!("written out, the route is longer than {ROUTE_LEN_MAX} bytes"));
+}
+
+#[test]
 fn texts_that_are_made_have_a_bound() {
     let long = Bytes(vec![b'a'; 100_000]);
     assert_eq!(truth("starts_with(long || long, 'a')", &long), Truth::True);
-    let many = vec!["long"; 1_000].join(" || ");
-    assert_eq!(truth(&format!("starts_with({many}, 'a')"), &long), Truth::Undefined);
+    let many = |count: usize| format!("starts_with({}, 'a')", vec!["long"; count].join(" || "));
+    assert_eq!(truth(&many(1_000), &long), Truth::Undefined);
+    // What one operand makes takes no room from the next.
+    assert_eq!(truth(&vec![many(10); 10].join(" AND "), &long), Truth::True);
+    assert_eq!(
+        truth(&format!("length({}) + length({0}) > 5", ["long"; 10].join(" || ")), &long),
+        Truth::True
+    );
+    let beside = ["long"; 8].join(" || ");
+    assert_eq!(truth(&format!("{beside} = lower({beside})"), &long), Truth::Undefined);
 }
 
 #[test]
