@@ -16,6 +16,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
     ("overtake-overview", &["overtake-lane", "overtake-engine"]),
     ("overtake-page", &[]),
+    ("overtake-routes", &[]),
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     (
         "overtake-http",
@@ -102,11 +103,12 @@ const CHANCE: &[&str] = &["rand", "rand_core", "fastrand", "getrandom"];
 const CLOCKS: &[&str] =
     &["chrono", "time", "jiff", "quanta", "coarsetime", "minstant", "web-time", "instant"];
 
-/// The model has no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or
+/// The model and the language of routes have no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or
 /// chance; a conversation, which waits for an engine through `tokio`'s channels, has no socket and no clock either.
 pub(crate) const PURE: &[Pure] = &[
     Pure { name: "overtake-lane", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-store", without: &[TOKIO, POLLING, CLOCKS] },
+    Pure { name: "overtake-routes", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp", without: &[TOKIO, POLLING, SOCKETS, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp-session", without: &[POLLING, SOCKETS, CHANCE, CLOCKS] },
 ];

@@ -1,0 +1,163 @@
+//! What can be known of a condition before a message is there.
+//!
+//! Literals, functions and operators have a kind that is known, and properties are always strings; only the body may hold anything. What
+//! could never come true because of kinds that do not go together is an error here, and not undefined for ever.
+
+use std::ops::Range;
+
+use crate::error::RouteError;
+use crate::expression::Parser;
+use crate::function::{Kind, Signature, Takes};
+use crate::tree::{Level, Node, NodeId, Op};
+
+type Result<T> = std::result::Result<T, RouteError>;
+
+/// What an operator gives for a value of a kind on its left, whose last operand is told too, and for what is on its right.
+pub(crate) fn operator(
+    parser: &Parser<'_>,
+    op: Op,
+    place: Range<usize>,
+    (left, last): (Kind, NodeId),
+    right: NodeId,
+) -> Result<Kind> {
+    let name = format!("`{}`", op.text());
+    let sides = (left, parser.kind(right));
+    match op.level() {
+        Level::Coalesce => coalesced(place, sides),
+        Level::Or | Level::And => {
+            kind_is_truth(parser, &name, last, left)?;
+            is_truth(parser, &name, right)?;
+            Ok(Kind::Bool)
+        }
+        Level::Equality => compared(parser, place, &name, sides, (last, right)),
+        Level::Order => {
+            for (node, kind) in [(last, sides.0), (right, sides.1)] {
+                if kind == Kind::Bool {
+                    let error = RouteError::new(
+                        parser.span_of(node),
+                        format!("{name} compares numbers or strings, and this is a bool"),
+                    );
+                    return Err(error
+                        .hint("two comparisons are written `1 < a AND a < 5`; a bool is compared with `=`"));
+                }
+            }
+            compared(parser, place, &name, sides, (last, right))
+        }
+        Level::Sum if op == Op::Join => {
+            takes(parser, Takes::Text, &name, last, left)?;
+            takes(parser, Takes::Text, &name, right, sides.1)?;
+            Ok(Kind::Text)
+        }
+        Level::Sum | Level::Product | Level::Unary => {
+            takes(parser, Takes::Number, &name, last, left)?;
+            takes(parser, Takes::Number, &name, right, sides.1)?;
+            Ok(Kind::Number)
+        }
+    }
+}
+
+/// What `??` gives.
+fn coalesced(place: Range<usize>, sides: (Kind, Kind)) -> Result<Kind> {
+    match sides {
+        (Kind::Undefined, kind) | (kind, Kind::Undefined) => Ok(kind),
+        (left, right) if left == right => Ok(left),
+        (Kind::Any, _) | (_, Kind::Any) => Ok(Kind::Any),
+        (left, right) => {
+            let what = format!("`??` has {} on its left and {} on its right", left.words(), right.words());
+            Err(RouteError::new(place, what).hint("it binds least of all: `(a ?? 'x') = 'x'`"))
+        }
+    }
+}
+
+fn compared(
+    parser: &Parser<'_>,
+    place: Range<usize>,
+    name: &str,
+    sides: (Kind, Kind),
+    nodes: (NodeId, NodeId),
+) -> Result<Kind> {
+    let (left, right) = sides;
+    let may_be =
+        left == right || [left, right].iter().any(|kind| matches!(kind, Kind::Any | Kind::Undefined));
+    if may_be {
+        return Ok(Kind::Bool);
+    }
+    let what = format!("{name} compares {} with {}, which is never true", left.words(), right.words());
+    let error = RouteError::new(place, what);
+    let text = |node: NodeId| &parser.text[parser.span_of(node)];
+    Err(match (left, right) {
+        (Kind::Null, _) => error.hint(format!("write `is_null({})`", short(text(nodes.1)))),
+        (_, Kind::Null) => error.hint(format!("write `is_null({})`", short(text(nodes.0)))),
+        (Kind::Text, Kind::Number) => as_number(parser, error, nodes.0),
+        (Kind::Number, Kind::Text) => as_number(parser, error, nodes.1),
+        (Kind::Text, Kind::Bool) | (Kind::Bool, Kind::Text) => {
+            error.hint("properties are strings: write `= 'true'`")
+        }
+        _ => error,
+    })
+}
+
+/// What a condition is has to be true or false.
+pub(crate) fn is_condition(parser: &Parser<'_>, root: NodeId) -> Result<()> {
+    kind_is_truth(parser, "a condition", root, parser.kind(root))
+}
+
+pub(crate) fn is_truth(parser: &Parser<'_>, who: &str, node: NodeId) -> Result<()> {
+    kind_is_truth(parser, who, node, parser.kind(node))
+}
+
+fn kind_is_truth(parser: &Parser<'_>, who: &str, node: NodeId, kind: Kind) -> Result<()> {
+    if !matches!(kind, Kind::Text | Kind::Number) {
+        return Ok(());
+    }
+    let what = format!("{who} wants true or false, and this is {}", kind.words());
+    let error = RouteError::new(parser.span_of(node), what);
+    let text = short(&parser.text[parser.span_of(node)]);
+    Err(match (kind, parser.tree.node(node)) {
+        (_, Node::Name(_)) if who == "`NOT`" => error.hint(format!("write `NOT ({text} = 'true')`")),
+        (_, Node::Name(_)) => error.hint(format!("properties are strings: write `{text} = 'true'`")),
+        (_, Node::Text(_)) => error.hint("compare it, or write `true` without quotes"),
+        _ => error.hint("compare it: `… > 0`"),
+    })
+}
+
+pub(crate) fn is_number(parser: &Parser<'_>, who: &str, node: NodeId) -> Result<()> {
+    takes(parser, Takes::Number, who, node, parser.kind(node))
+}
+
+/// The argument of a function at a place, the first is 0.
+pub(crate) fn argument(parser: &Parser<'_>, signature: &Signature, at: usize, arg: NodeId) -> Result<()> {
+    // Too many are told of when all have been read.
+    takes(parser, signature.takes_at(at), &format!("`{}`", signature.name), arg, parser.kind(arg))
+}
+
+fn takes(parser: &Parser<'_>, takes: Takes, who: &str, node: NodeId, kind: Kind) -> Result<()> {
+    if takes.admits(kind) {
+        return Ok(());
+    }
+    let what = format!("{who} takes {}, and this is {}", takes.words(), kind.words());
+    let error = RouteError::new(parser.span_of(node), what);
+    Err(match (takes, kind) {
+        (Takes::Number, Kind::Text) => as_number(parser, error, node),
+        (Takes::Text | Takes::NumberOrText, Kind::Number) => {
+            error.hint("a literal string is written in quotes")
+        }
+        _ => error,
+    })
+}
+
+fn as_number(parser: &Parser<'_>, error: RouteError, node: NodeId) -> RouteError {
+    match parser.tree.node(node) {
+        Node::Text(text) if text.parse::<f64>().is_ok() => error.hint("write the number without quotes"),
+        _ => error.hint(format!("write `as_number({})`", short(&parser.text[parser.span_of(node)]))),
+    }
+}
+
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().nth(40).is_some() {
+        format!("{}…", line.chars().take(40).collect::<String>())
+    } else {
+        line
+    }
+}

@@ -1,0 +1,188 @@
+//! Manifests: all routes with their names, priorities and times to live, as one document that holds whole or not at all.
+//!
+//! The format is that of IoT Edge's deployment manifests (`$edgeHub.properties.desired`, schema versions 1.0 to 1.3), in JSON or TOML,
+//! with one key of our own: `fallback`.
+
+mod diff;
+mod document;
+mod read;
+mod section;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+pub use diff::{Change, FieldChange, diff};
+
+use crate::route::Route;
+
+/// Most routes of a manifest.
+pub const ROUTES_MAX: usize = 10_000;
+/// Longest text of a manifest, bytes.
+pub const MANIFEST_LEN_MAX: usize = 8 << 20;
+/// The least urgent of the priorities that can be given; 0 is the most urgent.
+pub const PRIORITY_MAX: u8 = 9;
+/// Problems beyond these are only counted.
+const PROBLEMS_MAX: usize = 100;
+
+/// Routes that hold together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    /// By name, in its order; no name comes twice.
+    pub routes: Vec<NamedRoute>,
+    /// How long messages live where their route says nothing, seconds. Nothing, and 0, mean for ever.
+    pub ttl_secs: Option<u32>,
+    /// The version of the format that it is written in.
+    pub schema_version: SchemaVersion,
+}
+
+/// A route of a manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedRoute {
+    /// Its name: `^[^\.\$# ]+$`.
+    pub name: String,
+    /// The route.
+    pub route: Route,
+    /// 0 to [`PRIORITY_MAX`], 0 is the most urgent; nothing comes after them all.
+    pub priority: Option<u8>,
+    /// How long a copy lives, seconds. Nothing, and 0, mean what the manifest says for all.
+    pub ttl_secs: Option<u32>,
+    /// Whether it counts only for messages that no other route matches.
+    pub is_fallback: bool,
+}
+
+/// 1.0 to 1.3: the number behind the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaVersion(u8);
+
+impl SchemaVersion {
+    const MINOR_MAX: u8 = 3;
+
+    /// Reads `1.1` or `1.1.0`.
+    fn parse(text: &str) -> Option<Self> {
+        let minor = text.strip_prefix("1.")?;
+        let minor = minor.strip_suffix(".0").unwrap_or(minor);
+        let minor = minor.parse().ok().filter(|_| minor.len() == 1)?;
+        (minor <= Self::MINOR_MAX).then_some(Self(minor))
+    }
+}
+
+/// 1.1, the first with priorities.
+impl Default for SchemaVersion {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl fmt::Display for SchemaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1.{}", self.0)
+    }
+}
+
+impl Manifest {
+    /// Reads JSON: the section itself (`{"routes": …}`), inside `$edgeHub` and `properties.desired`, or a whole deployment with
+    /// `modulesContent`.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with all that is wrong.
+    pub fn from_json(text: &str) -> Result<Self, ManifestError> {
+        read::from_json(text)
+    }
+
+    /// Reads TOML, with the same keys.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with all that is wrong.
+    pub fn from_toml(text: &str) -> Result<Self, ManifestError> {
+        read::from_toml(text)
+    }
+
+    /// The section as JSON, in one form: every route as an object and in its canonical text. What is read from it is the same.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let routes =
+            self.routes.iter().map(|route| (route.name.clone(), route.to_value())).collect::<Map<_, _>>();
+        let mut section = json!({"schemaVersion": self.schema_version.to_string(), "routes": routes});
+        if let Some(secs) = self.ttl_secs {
+            section["storeAndForwardConfiguration"] = json!({"timeToLiveSecs": secs});
+        }
+        serde_json::to_string_pretty(&section).expect("plain data is JSON")
+    }
+
+    /// How long a copy lives that a route of this manifest makes, seconds; nothing is for ever.
+    #[must_use]
+    pub fn ttl_of(&self, route: &NamedRoute) -> Option<u32> {
+        let set = |secs: Option<u32>| secs.filter(|secs| *secs > 0);
+        set(route.ttl_secs).or(set(self.ttl_secs))
+    }
+}
+
+impl NamedRoute {
+    /// Where it stands among routes into the same sink: the least is the most urgent, names decide between equals.
+    #[must_use]
+    pub fn rank(&self) -> (u8, &str) {
+        (self.priority.unwrap_or(PRIORITY_MAX + 1), &self.name)
+    }
+
+    fn to_value(&self) -> Value {
+        let mut route = json!({"route": self.route.to_string()});
+        if let Some(priority) = self.priority {
+            route["priority"] = json!(priority);
+        }
+        if let Some(secs) = self.ttl_secs {
+            route["timeToLiveSecs"] = json!(secs);
+        }
+        if self.is_fallback {
+            route["fallback"] = json!(true);
+        }
+        route
+    }
+}
+
+/// A manifest that does not hold: all that is wrong with it; of routes, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestError {
+    /// Each problem; not empty.
+    pub problems: Vec<Problem>,
+    /// So many more were found.
+    pub more: usize,
+}
+
+/// One thing that is wrong with a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: a JSON pointer (RFC 6901), empty for the whole text.
+    pub at: String,
+    /// The route, where it is one.
+    pub route: Option<String>,
+    /// What is wrong, a lower-case phrase.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// In the text of a route, its line and the carets beneath the place.
+    pub shown: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.at.is_empty() {
+            write!(f, "{}: ", self.at)?;
+        }
+        f.write_str(&self.what)?;
+        let shown = self.shown.iter().flat_map(|shown| shown.lines()).map(str::to_owned);
+        let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
+        shown.chain(hint).try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.problems.iter().enumerate() {
+            write!(f, "{}{problem}", if at == 0 { "" } else { "\n" })?;
+        }
+        if self.more > 0 { write!(f, "\nand {} more", self.more) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for ManifestError {}
