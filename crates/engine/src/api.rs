@@ -15,6 +15,7 @@ use overtake_properties::Properties;
 
 use crate::consumer::Consumer;
 use crate::holder::{Held, Holder};
+use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
@@ -91,6 +92,12 @@ pub trait Engine: Send + Sync + 'static {
     fn remove_policy(&self, kind: PolicyKind, name: &str) -> Pending<()>;
     /// The policies of a kind of the virtual host, by name.
     fn policies(&self, kind: PolicyKind) -> Pending<NamedPolicies>;
+
+    /// Sets the routes of the virtual host, all at once, in place of those there are. Queues of endpoints that are not there are made, by the
+    /// scheme `route`. What is stored already stays as it is.
+    fn set_routes(&self, routes: Arc<RouteSet>) -> Pending<()>;
+    /// The routes of the virtual host, and what they did.
+    fn routes(&self) -> Pending<RoutesView>;
 
     /// Publishes all or none. Answers one entry per copy made, in order.
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>>;

@@ -244,6 +244,8 @@ impl Takes for Request {
             | Self::Vhosts
             | Self::Vhost(_)
             | Self::Policies(_)
+            | Self::SetRoutes(_)
+            | Self::Routes
             | Self::Metadata => return Ok(()),
         };
         need(must, right, to)

@@ -43,8 +43,8 @@ pub use evaluate::TEXT_LEN_MAX;
 pub use explain::Explanation;
 pub use expression::DEPTH_MAX;
 pub use manifest::{
-    Change, FieldChange, MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, Problem,
-    ROUTES_MAX, SchemaVersion, diff,
+    Change, FieldChange, MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, Parts, Problem,
+    ROUTE_NAME_LEN_MAX, ROUTES_MAX, SchemaVersion, diff,
 };
 pub use names::STEPS_MAX;
 pub use route::{ROUTE_LEN_MAX, Route};

@@ -38,6 +38,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Reprioritise { .. } => "reprioritise",
         Request::Remove { .. } => "remove",
         Request::Replay { .. } => "replay",
+        Request::SetRoutes(_) => "routes",
         Request::Vhosts
         | Request::Vhost(_)
         | Request::Queues { .. }
@@ -48,6 +49,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Bindings(_)
         | Request::Metadata
         | Request::Policies(_)
+        | Request::Routes
         | Request::Browse { .. }
         | Request::Message { .. } => "see",
     }

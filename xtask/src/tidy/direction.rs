@@ -10,7 +10,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-store", &["overtake-lane"]),
     ("overtake-properties", &[]),
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
-    ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties"]),
+    ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-access", &["overtake-lane", "overtake-engine"]),
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),

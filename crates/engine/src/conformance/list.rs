@@ -279,6 +279,16 @@ macro_rules! conformance_tests {
                 what_was_asked_before_a_session_ended_is_done,
                 each_session_hears_its_own,
             ;
+            routes:
+                an_endpoint_gets_one_copy_by_its_most_urgent_route,
+                a_message_that_no_route_matches_is_unrouted,
+                a_fallback_route_takes_what_is_left,
+                a_queue_that_is_there_gets_copies_too,
+                other_routes_change_nothing_that_is_stored,
+                routes_survive,
+                routes_are_of_their_virtual_host,
+                one_copy_that_is_refused_undoes_all,
+            ;
             metadata:
                 values_are_seen_by_key,
                 a_value_that_is_removed_is_gone,

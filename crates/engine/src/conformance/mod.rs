@@ -33,6 +33,7 @@ pub mod policies;
 pub mod refusals;
 pub mod restart;
 pub mod retry;
+pub mod routes;
 pub mod sessions;
 mod story;
 mod talk;

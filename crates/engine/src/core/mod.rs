@@ -18,6 +18,7 @@ mod publish;
 mod recover;
 mod request;
 mod rewrite;
+mod routes;
 mod runs;
 mod see;
 mod spill;
@@ -105,6 +106,7 @@ pub struct Core<T> {
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
     holders: holders::Holders,
     progress: progress::Told,
+    routes: routes::Routes,
     tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,
@@ -153,6 +155,7 @@ impl<T> Core<T> {
             | Request::PublishOne(_)
             | Request::SetWindow { .. }
             | Request::Progress { .. }
+            | Request::SetRoutes(_)
             | Request::Reprioritise { .. }
             | Request::Remove { .. }
             | Request::CancelMessages { .. }
@@ -165,10 +168,19 @@ impl<T> Core<T> {
     /// Everything that changes something durable and is answered at once.
     fn change(&mut self, now: Time, request: Request) -> Result<Answer, Refused> {
         match request {
+            Request::Do(Command::DeleteVhost { name }) => {
+                let gone = self.broker.vhost(&name).ok();
+                let reply = self.apply(now, Command::DeleteVhost { name })?;
+                if let Some(gone) = gone {
+                    self.forget_routes(now, gone.vhost);
+                }
+                Ok(answer_of(reply))
+            }
             Request::Do(command) => {
                 self.check_room(&command)?;
                 Ok(self.apply(now, command).map(answer_of)?)
             }
+            Request::SetRoutes(set) => self.set_routes(now, set),
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
             Request::PublishOne(message) => self.publish_one(now, message),
             Request::SetWindow { number, size } => {

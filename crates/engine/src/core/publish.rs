@@ -12,6 +12,7 @@ use overtake_store::{Lsn, StoreError, Writer};
 use super::{Answer, Core, may_follow};
 use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
 use crate::place::Where;
+use crate::routes::ROUTES_EXCHANGE;
 
 /// Bytes of a record beside the content of a message, at most, without its id and key.
 pub(super) const MESSAGE_OVERHEAD: usize = 128;
@@ -113,6 +114,11 @@ impl<T> Core<T> {
         let content = Arc::new(content);
         let to = match to {
             Target::Queue(name) => Address::Queue(name),
+            Target::Exchange { name, routing_key, more_keys, mandatory } if *name == *ROUTES_EXCHANGE => {
+                let paths = [&routing_key].into_iter().chain(&more_keys).map(|path| &**path);
+                let copies = self.routes.copies(self.asking.vhost, paths, &content);
+                Address::Copies { copies, mandatory }
+            }
             Target::Exchange { name, routing_key, more_keys, mandatory } => {
                 let marks = Arc::<Content>::clone(&content);
                 Address::Exchange { name, routing_key, more_keys, marks, mandatory }

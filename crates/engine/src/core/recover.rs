@@ -147,6 +147,7 @@ impl<T> Core<T> {
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
+        let routes = super::routes::Routes::recover(&broker);
         let mut core = Self {
             broker,
             writer,
@@ -159,6 +160,7 @@ impl<T> Core<T> {
             pulls: std::collections::BTreeMap::new(),
             holders: super::holders::Holders::default(),
             progress: super::progress::Told::default(),
+            routes,
             tracer: None,
             asking: Asker::default(),
             got: None,

@@ -12,6 +12,7 @@ use crate::api::{
     NamedPolicies, NewMessage, Page, PublishedCopy, QueuePage, Select,
 };
 use crate::holder::Holder;
+use crate::routes::{RouteSet, RoutesView};
 
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
@@ -133,6 +134,10 @@ pub enum Request {
     Metadata,
     /// Shows the policies of a kind of the virtual host, by name.
     Policies(PolicyKind),
+    /// Sets the routes of the virtual host.
+    SetRoutes(Arc<RouteSet>),
+    /// Shows the routes of the virtual host.
+    Routes,
     /// Shows messages.
     Browse {
         /// The queue.
@@ -188,6 +193,8 @@ pub enum Answer {
     Metadata(Metadata),
     /// Policies, by name.
     Policies(NamedPolicies),
+    /// Routes.
+    Routes(Box<RoutesView>),
     /// A page.
     Page(Page),
     /// A message.

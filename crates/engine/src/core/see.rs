@@ -31,6 +31,7 @@ impl<T> Core<T> {
             Request::Vhosts => Answer::Vhosts(self.broker.vhosts().collect()),
             Request::Vhost(name) => Answer::Vhost(Box::new(self.broker.vhost(&name)?)),
             Request::Metadata => Answer::Metadata(self.metadata()),
+            Request::Routes => Answer::Routes(Box::new(self.routes_view()?)),
             Request::Policies(kind) => Answer::Policies(self.policies(kind)?),
             Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,

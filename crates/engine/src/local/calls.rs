@@ -16,6 +16,7 @@ use crate::api::{
     QueuePage, Select,
 };
 use crate::core::{Answer, Request};
+use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 
@@ -191,6 +192,14 @@ impl Engine for LocalEngine {
         self.ask(Request::Policies(kind), |answer| {
             if let Answer::Policies(policies) = answer { Some(policies) } else { None }
         })
+    }
+
+    fn set_routes(&self, routes: Arc<RouteSet>) -> Pending<()> {
+        self.ask(Request::SetRoutes(routes), |answer| matches!(answer, Answer::Done).then_some(()))
+    }
+
+    fn routes(&self) -> Pending<RoutesView> {
+        self.ask(Request::Routes, |answer| if let Answer::Routes(view) = answer { Some(*view) } else { None })
     }
 
     fn publish(&self, messages: Vec<NewMessage>) -> Pending<Vec<PublishedCopy>> {

@@ -267,5 +267,5 @@ fn view((name, exchange): (&Arc<str>, &Exchange)) -> ExchangeView {
 }
 
 fn is_reserved(name: &str) -> bool {
-    name.is_empty() || name.starts_with("amq.")
+    name.is_empty() || name.starts_with("amq.") || name.starts_with("overtake.")
 }

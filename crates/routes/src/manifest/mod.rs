@@ -5,6 +5,7 @@
 
 mod diff;
 mod document;
+mod parts;
 mod read;
 mod section;
 
@@ -13,11 +14,14 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 pub use diff::{Change, FieldChange, diff};
+pub use parts::Parts;
 
 use crate::route::Route;
 
 /// Most routes of a manifest.
 pub const ROUTES_MAX: usize = 10_000;
+/// Longest name of a route, bytes.
+pub const ROUTE_NAME_LEN_MAX: usize = 255;
 /// Longest text of a manifest, bytes.
 pub const MANIFEST_LEN_MAX: usize = 8 << 20;
 /// The least urgent of the priorities that can be given; 0 is the most urgent.
@@ -101,13 +105,17 @@ impl Manifest {
     /// The section as JSON, in one form: every route as an object and in its canonical text. What is read from it is the same.
     #[must_use]
     pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(&self.section()).expect("plain data is JSON")
+    }
+
+    fn section(&self) -> Value {
         let routes =
             self.routes.iter().map(|route| (route.name.clone(), route.to_value())).collect::<Map<_, _>>();
         let mut section = json!({"schemaVersion": self.schema_version.to_string(), "routes": routes});
         if let Some(secs) = self.ttl_secs {
             section["storeAndForwardConfiguration"] = json!({"timeToLiveSecs": secs});
         }
-        serde_json::to_string_pretty(&section).expect("plain data is JSON")
+        section
     }
 
     /// How long a copy lives that a route of this manifest makes, seconds; nothing is for ever.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::document::Document;
 use super::section::{find, pointer};
 use super::{
-    MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, PROBLEMS_MAX, Problem, ROUTES_MAX,
-    SchemaVersion,
+    MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, PROBLEMS_MAX, Problem,
+    ROUTE_NAME_LEN_MAX, ROUTES_MAX, SchemaVersion,
 };
 use crate::error::{RouteError, quoted};
 use crate::nearest::did_you_mean;
@@ -162,6 +162,15 @@ impl Reader {
         if name.is_empty() || name.contains(['.', '$', '#', ' ']) {
             let hint = "a name has at least one character, and none of `.`, `$`, `#` and blank";
             self.tell(at, format!("{} is no name of a route", quoted(name)), Some(hint.to_owned()), None);
+        }
+        if name.len() > ROUTE_NAME_LEN_MAX || name.chars().any(char::is_control) {
+            let hint = format!("give at most {ROUTE_NAME_LEN_MAX} bytes without control characters");
+            self.tell(
+                at,
+                "the name of a route is too long or has control characters".to_owned(),
+                Some(hint),
+                None,
+            );
         }
         let route = match value {
             Document::Text(text) => self.text(text, at).map(|route| plain(name, route)),

@@ -250,6 +250,13 @@ impl RouteTable {
     }
 }
 
+/// Without routes.
+impl Default for RouteTable {
+    fn default() -> Self {
+        Self::compile(&Manifest::default())
+    }
+}
+
 impl fmt::Debug for RouteTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RouteTable({} routes)", self.len())
