@@ -11,12 +11,13 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
     LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
-    QueuePage, Refused, Select, Snapshot, Target,
+    QueuePage, Refused, RouteSet, RoutesView, Select, Snapshot, Target,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
     QueueView, Receipt, Refusal, Report, Settings, Status,
 };
+use overtake_routes::diff;
 use serde_json::{Value, json};
 
 use crate::audit::Deed;
@@ -280,6 +281,28 @@ impl Desk {
         self.who.must_enter(&self.vhost)?;
         let before = self.engine.policies(kind).await?.into_iter().find(|(there, _)| **there == *name);
         Ok(before.map(|(_, policy)| json!(policy)).unwrap_or_default())
+    }
+
+    // ---- routes ----
+
+    /// The routes of the virtual host, and what they did. Everybody who may look around here.
+    pub async fn routes(&self) -> Done<RoutesView> {
+        self.must_look()?;
+        Ok(self.engine.routes().await?)
+    }
+
+    /// Sets the routes of the virtual host. Policymakers, since routes lead into any queue.
+    pub async fn set_routes(&self, routes: RouteSet) -> Done<()> {
+        self.who.must_have(Tag::Policymaker)?;
+        self.who.must_enter(&self.vhost)?;
+        let before = self.engine.routes().await?;
+        let changes = diff(before.set.manifest(), routes.manifest());
+        self.engine.set_routes(Arc::new(routes)).await?;
+        if !changes.is_empty() {
+            let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+            self.record("routes.set", "", Value::Null, json!(changes));
+        }
+        Ok(())
     }
 
     // ---- messages on their way ----

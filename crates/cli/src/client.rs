@@ -30,8 +30,15 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// The virtual host that is meant where none is said.
 const DEFAULT_VHOST: &str = "/";
 /// What is asked for a virtual host.
-const PLACED: [&str; 5] =
-    ["/v1/queues", "/v1/exchanges", "/v1/transactions", "/v1/schedules", "/api/v1/admin/executions"];
+const PLACED: [&str; 7] = [
+    "/v1/queues",
+    "/v1/exchanges",
+    "/v1/routes",
+    "/v1/topics",
+    "/v1/transactions",
+    "/v1/schedules",
+    "/api/v1/admin/executions",
+];
 
 /// A client of one broker. Clones share its connections.
 #[derive(Clone)]

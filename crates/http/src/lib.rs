@@ -35,6 +35,7 @@ mod path;
 mod problem;
 mod queues;
 mod raw;
+mod routes;
 mod schedules;
 mod schema;
 mod snapshot;
@@ -96,6 +97,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(bulk::routes())
         .merge(leases::routes())
         .merge(exchanges::routes())
+        .merge(routes::routes())
         .merge(executions::routes())
         .merge(schedules::routes())
         .merge(overview::routes())

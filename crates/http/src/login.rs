@@ -19,8 +19,15 @@ use crate::problem::Problem;
 /// What machines ask before they know anybody, what says how to ask, and where one logs in.
 const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
 /// Where requests are for a virtual host: they may say which, as `vhost=NAME`.
-const PLACED: [&str; 5] =
-    ["/v1/queues", "/v1/exchanges", "/v1/transactions", "/v1/schedules", "/api/v1/admin/executions"];
+const PLACED: [&str; 7] = [
+    "/v1/queues",
+    "/v1/exchanges",
+    "/v1/routes",
+    "/v1/topics",
+    "/v1/transactions",
+    "/v1/schedules",
+    "/api/v1/admin/executions",
+];
 
 /// Whoever sends the request.
 pub(crate) struct Who(pub(crate) Identity);

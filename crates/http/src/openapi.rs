@@ -51,6 +51,9 @@ fn finished(mut document: OpenApi) -> OpenApi {
             }
         }
     }
+    // A rest of a path is written otherwise here than where it is served.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         let refer = RefOr::Ref(Ref::new("#/components/responses/Problem"));
         operation.responses.responses.insert("default".to_owned(), refer);

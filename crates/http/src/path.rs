@@ -24,6 +24,9 @@ pub(crate) struct VhostName(pub(crate) Arc<str>);
 /// The token in the path.
 pub(crate) struct TokenId(pub(crate) String);
 
+/// The path of a topic in the path, as it stands there.
+pub(crate) struct TopicPath(pub(crate) String);
+
 /// The schedule in the path.
 pub(crate) struct ScheduleName(pub(crate) String);
 
@@ -45,6 +48,14 @@ impl<S: Send + Sync> FromRequestParts<S> for ExchangeName {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = param(parts, state, "exchange").await?;
         Ok(Self(Arc::from(checked(&name, "exchange")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TopicPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(param(parts, state, "path").await?))
     }
 }
 

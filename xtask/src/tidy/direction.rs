@@ -12,7 +12,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
-    ("overtake-access", &["overtake-lane", "overtake-engine"]),
+    ("overtake-access", &["overtake-lane", "overtake-routes", "overtake-engine"]),
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
     ("overtake-overview", &["overtake-lane", "overtake-engine"]),
     ("overtake-page", &[]),
@@ -22,6 +22,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "overtake-http",
         &[
             "overtake-lane",
+            "overtake-routes",
             "overtake-engine",
             "overtake-access",
             "overtake-schedules",

@@ -162,17 +162,24 @@ impl PublishIn {
     ///
     /// # Errors
     /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_messages(
+    pub(crate) fn into_messages(self, queue: &Arc<str>, limits: Limits) -> Result<Vec<NewMessage>, Problem> {
+        self.into_messages_to(&Target::Queue(Arc::clone(queue)), limits)
+    }
+
+    /// The messages, all to the same place.
+    ///
+    /// # Errors
+    /// 422 or 413 for the first thing that cannot be.
+    pub(crate) fn into_messages_to(
         mut self,
-        queue: &Arc<str>,
+        to: &Target,
         limits: Limits,
     ) -> Result<Vec<NewMessage>, Problem> {
-        let to = || Target::Queue(Arc::clone(queue));
         let Some(Bounded(many)) = self.messages.take() else {
-            return Ok(vec![self.into_message(to(), limits)?]);
+            return Ok(vec![self.into_message(to.clone(), limits)?]);
         };
         alone(self == Self::default())?;
-        each(many, "messages", |message| message.into_message(to(), limits))
+        each(many, "messages", |message| message.into_message(to.clone(), limits))
     }
 }
 

@@ -8,6 +8,7 @@ mod openapi;
 mod overview;
 mod paths;
 mod refusals;
+mod routes;
 mod schedules;
 mod snapshot;
 mod waiting;

@@ -57,6 +57,10 @@ const EVERY: &str = "
     GET /v1/overview
     GET /v1/overview/events
     GET /v1/overview/history
+    GET /v1/routes
+    PUT /v1/routes
+    POST /v1/routes/test
+    POST /v1/topics/{path}
     GET /v1/schedules
     GET /v1/schedules/{schedule}
     GET /v1/store/snapshot

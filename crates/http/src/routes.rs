@@ -1,0 +1,400 @@
+//! Routes: what a virtual host has of them, trying them out, and publishing into them.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use overtake_access::Desk;
+use overtake_engine::{
+    Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, is_endpoint, path_of,
+};
+use overtake_routes::{Manifest, RouteId, RouteTable, Routing, Sink, Truth, diff};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::answer::PublishedList;
+use crate::app::{Answer, App, json};
+use crate::batch;
+use crate::decode::{self, Json};
+use crate::login::At;
+use crate::messages::limits;
+use crate::params::Params;
+use crate::path::TopicPath;
+use crate::problem::Problem;
+use crate::raw;
+use crate::schema::RawBodySchema;
+use crate::trace;
+use crate::wire::{MessageIn, PublishIn, to_exchange};
+
+/// The paths of routes.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(show_routes, set_routes))
+        .routes(routes!(test_routes))
+        .routes(routes!(publish_to_topic))
+}
+
+/// The routes of a virtual host.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Routes)]
+struct RoutesOut<'a> {
+    /// The version of the manifest's format.
+    schema_version: String,
+    /// How long copies live where their route says nothing, seconds; missing: as their queue says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_secs: Option<u32>,
+    /// Messages that came since the routes were set or the broker was started.
+    published: u64,
+    /// Those that no route matched.
+    unrouted: u64,
+    /// Those that only fallback routes matched.
+    fallback: u64,
+    /// By urgency, then by name.
+    routes: Vec<RouteOut<'a>>,
+    /// Where copies go.
+    endpoints: Vec<EndpointOut>,
+}
+
+/// A route.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Route)]
+struct RouteOut<'a> {
+    /// Its name.
+    name: &'a str,
+    /// The route in its canonical form.
+    route: String,
+    /// 0 to 9, 0 is the most urgent; missing: after all that say something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    /// How long its copies live, seconds; missing: as their queue says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_secs: Option<u32>,
+    /// It counts only for messages that no other route matches.
+    fallback: bool,
+    /// The queue its copies go into.
+    queue: &'a str,
+    /// Messages that it matched.
+    matched: u64,
+    /// Messages for which its condition was undefined.
+    undefined: u64,
+    /// Copies that it decided on.
+    copies: u64,
+}
+
+/// A queue that routes put copies into.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Endpoint)]
+struct EndpointOut {
+    /// The queue.
+    queue: String,
+    /// Whether it is there: a copy for one that is not is left out.
+    exists: bool,
+    /// Its lanes, the most urgent first.
+    lanes: Vec<EndpointLaneOut>,
+}
+
+/// A lane of an endpoint.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EndpointLane)]
+struct EndpointLaneOut {
+    /// `ENDPOINT_PriN`, or the endpoint's own name for what says nothing. For people: lanes are told apart by `queue` and `lane`.
+    name: String,
+    /// The lane.
+    lane: String,
+    /// Messages ready.
+    ready: u64,
+    /// Messages leased.
+    leased: u64,
+    /// Messages whose time to live was over.
+    expired: u64,
+}
+
+/// What changes with a manifest.
+#[derive(Serialize, ToSchema)]
+struct RoutesChanged {
+    /// Whether it was set.
+    applied: bool,
+    /// Each change, in words.
+    changes: Vec<String>,
+}
+
+/// A message to try routes with.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RouteTest {
+    /// The path that it comes from.
+    path: String,
+    /// The message.
+    #[serde(default)]
+    message: MessageIn,
+    /// Another manifest than the one that holds.
+    #[schema(value_type = Option<Object>)]
+    manifest: Option<serde_json::Value>,
+}
+
+/// What routes do with a message.
+#[derive(Serialize, ToSchema)]
+struct RouteTestOut {
+    /// Every route, by urgency, then by name.
+    routes: Vec<RouteTestedOut>,
+    /// The copies that are made, the most urgent first.
+    copies: Vec<RouteCopyOut>,
+    /// Only fallback routes matched.
+    fallback: bool,
+}
+
+/// What a route says to a message.
+#[derive(Serialize, ToSchema)]
+struct RouteTestedOut {
+    /// Its name.
+    name: String,
+    /// `matches`, `does-not-match`, `undefined`, or `other-source`: it is for messages from elsewhere.
+    says: &'static str,
+    /// The part of its condition that decides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expression: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// A copy that is made of a message.
+#[derive(Serialize, ToSchema)]
+struct RouteCopyOut {
+    /// The route that makes it.
+    route: String,
+    /// The queue it goes into.
+    queue: String,
+    /// 0 to 9, 0 is the most urgent; missing: after all that say something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    /// How long it lives, seconds; missing: as its queue says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_secs: Option<u32>,
+}
+
+/// The routes of the virtual host, what they did, and where their copies are.
+#[utoipa::path(
+    get, path = "/v1/routes", tag = "routes",
+    responses((status = 200, description = "All", body = RoutesOut))
+)]
+async fn show_routes(At(desk): At) -> Answer {
+    let view = desk.routes().await?;
+    let mut endpoints = Vec::new();
+    for sink in view.set.table().sinks() {
+        endpoints.push(endpoint(&desk, sink).await?);
+    }
+    endpoints.sort_by(|one, other| one.queue.cmp(&other.queue));
+    endpoints.dedup_by(|one, other| one.queue == other.queue);
+    json(StatusCode::OK, &shown(&view, endpoints))
+}
+
+/// Sets the routes of the virtual host, in place of those there are: whole or not at all.
+///
+/// The manifest is that of IoT Edge's hub, bare or in a whole deployment, as JSON, or as TOML with `Content-Type: application/toml`. Queues of
+/// endpoints are made; a `Queue(…)` must be there. What is stored already stays as it is. For policymakers.
+#[utoipa::path(
+    put, path = "/v1/routes", tag = "routes",
+    params(("check" = Option<bool>, Query, description = "`true`: only say what would change")),
+    request_body(content((Object = "application/json"), (String = "application/toml"))),
+    responses((status = 200, description = "They are set", body = RoutesChanged))
+)]
+async fn set_routes(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    mut params: Params,
+    request: Request,
+) -> Answer {
+    let only_check =
+        params.take("check")?.map(|word| is_true("check", &word)).transpose()?.unwrap_or_default();
+    params.finish("check")?;
+    let media_type = request.headers().get(header::CONTENT_TYPE).cloned();
+    let is_toml = media_type.is_some_and(|value| value.as_bytes().starts_with(b"application/toml"));
+    let body = decode::read(request, app.options.max_request_bytes).await?;
+    let text =
+        std::str::from_utf8(&body).map_err(|_| Problem::bad_value("", "a manifest is text in UTF-8"))?;
+    let read = if is_toml { Manifest::from_toml(text) } else { Manifest::from_json(text) };
+    let manifest = read.map_err(|error| not_a_manifest(&error))?;
+    must_lead_somewhere(&desk, &manifest).await?;
+    let before = desk.routes().await?;
+    let changes = diff(before.set.manifest(), &manifest).iter().map(ToString::to_string).collect();
+    if !only_check {
+        desk.set_routes(RouteSet::new(manifest)).await?;
+    }
+    json(StatusCode::OK, &RoutesChanged { applied: !only_check, changes })
+}
+
+/// Says for a message which routes match it, which do not and why, and which copies would be made. Nothing is published.
+#[utoipa::path(
+    post, path = "/v1/routes/test", tag = "routes",
+    request_body = RouteTest,
+    responses((status = 200, description = "What would be done", body = RouteTestOut))
+)]
+async fn test_routes(At(desk): At, State(app): State<Arc<App>>, Json(mut ask): Json<RouteTest>) -> Answer {
+    let view = desk.routes().await?;
+    let set = match ask.manifest {
+        None => view.set,
+        Some(manifest) => {
+            let manifest =
+                Manifest::from_json(&manifest.to_string()).map_err(|error| not_a_manifest(&error))?;
+            Arc::new(RouteSet::new(manifest))
+        }
+    };
+    // It may be tried without one.
+    if ask.message.body.is_none() && ask.message.body_base64.is_none() {
+        ask.message.body = Some(String::new());
+    }
+    let message =
+        ask.message.into_message(Target::default(), limits(&app)).map_err(|no| no.inside("message"))?;
+    json(StatusCode::OK, &tested(&set, &path_of(&ask.path), &message))
+}
+
+/// Publishes a message that comes from a path: routes decide who gets a copy, at which priority, for how long.
+///
+/// The same as to the exchange `overtake.routes` with the path as routing key. Answers once every copy is durable.
+#[utoipa::path(
+    post, path = "/v1/topics/{*path}", tag = "routes",
+    params(
+        ("path" = String, Path, description = "The path, with or without slashes as they are"),
+        ("mandatory" = Option<bool>, Query, description = "`true`: refuse it when nobody gets it, instead of dropping it"),
+    ),
+    request_body(content((PublishIn = "application/json"), (RawBodySchema = "application/octet-stream"))),
+    responses((status = 201, description = "Durable: one entry per copy", body = PublishedList))
+)]
+async fn publish_to_topic(
+    At(desk): At,
+    State(app): State<Arc<App>>,
+    TopicPath(path): TopicPath,
+    mut params: Params,
+    request: Request,
+) -> Answer {
+    let mandatory = params.take("mandatory")?.map(|word| is_true("mandatory", &word)).transpose()?;
+    params.finish("mandatory")?;
+    let to = to_exchange(ROUTES_EXCHANGE.into(), &path_of(&path), None, mandatory.unwrap_or_default())
+        .map_err(|no| no.key("path"))?;
+    let headers = request.headers().clone();
+    let body = decode::read(request, app.options.max_request_bytes).await?;
+    let mut messages = if decode::is_json(&headers) {
+        decode::decode::<PublishIn>(&body)?.into_messages_to(&to, limits(&app))?
+    } else {
+        vec![raw::for_queue(&headers, body, to, limits(&app))?]
+    };
+    trace::inherit(&headers, &mut messages);
+    json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&desk, messages).await?))
+}
+
+fn is_true(key: &str, word: &str) -> Result<bool, Problem> {
+    word.parse().map_err(|_| Problem::bad_value(key, "must be `true` or `false`"))
+}
+
+fn not_a_manifest(error: &overtake_routes::ManifestError) -> Problem {
+    let first = error.problems.first().map(|problem| problem.at.clone()).unwrap_or_default();
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "manifest-invalid",
+        "the manifest does not hold",
+        "correct what `detail` lists; nothing was changed",
+    )
+    .key(first)
+    .detail(error.to_string())
+}
+
+/// A queue that a route names itself must be there.
+async fn must_lead_somewhere(desk: &Desk, manifest: &Manifest) -> Result<(), Problem> {
+    for route in &manifest.routes {
+        let sink = &route.route.sink;
+        if !is_endpoint(sink) {
+            let found = desk.queue(sink.name()).await;
+            found.map_err(|no| Problem::from(no).key(format!("/routes/{}", route.name)))?;
+        }
+    }
+    Ok(())
+}
+
+async fn endpoint(desk: &Desk, sink: &Sink) -> Result<EndpointOut, Problem> {
+    let queue = sink.name().to_owned();
+    let Ok(view) = desk.queue(&queue).await else {
+        return Ok(EndpointOut { queue, exists: false, lanes: Vec::new() });
+    };
+    let lanes = view.lanes.iter().map(|lane| EndpointLaneOut {
+        name: match &*lane.lane {
+            "default" => queue.clone(),
+            level => format!("{queue}_Pri{level}"),
+        },
+        lane: lane.lane.to_string(),
+        ready: lane.ready,
+        leased: lane.leased,
+        expired: lane.expired,
+    });
+    Ok(EndpointOut { lanes: lanes.collect(), exists: true, queue })
+}
+
+fn shown(view: &RoutesView, endpoints: Vec<EndpointOut>) -> RoutesOut<'_> {
+    let (manifest, table) = (view.set.manifest(), view.set.table());
+    let of = |id: RouteId| {
+        let route = named(manifest, table, id);
+        let counts = view.counts[id.number()];
+        RouteOut {
+            name: &route.name,
+            route: route.route.to_string(),
+            priority: route.priority,
+            ttl_secs: manifest.ttl_of(route),
+            fallback: route.is_fallback,
+            queue: route.route.sink.name(),
+            matched: counts.matched,
+            undefined: counts.undefined,
+            copies: counts.copies,
+        }
+    };
+    RoutesOut {
+        schema_version: manifest.schema_version.to_string(),
+        ttl_secs: manifest.ttl_secs.filter(|secs| *secs > 0),
+        published: view.published,
+        unrouted: view.unrouted,
+        fallback: view.fallback,
+        routes: table.ids().map(of).collect(),
+        endpoints,
+    }
+}
+
+fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
+    let (manifest, table, letter) = (set.manifest(), set.table(), Letter::new(&message.content));
+    let say = |id: RouteId| {
+        let route = named(manifest, table, id);
+        let name = route.name.clone();
+        if !route.route.source.matches(path) {
+            return RouteTestedOut { name, says: "other-source", expression: None, why: None };
+        }
+        let Some(condition) = &route.route.condition else {
+            return RouteTestedOut { name, says: "matches", expression: None, why: None };
+        };
+        let explained = condition.explain(&letter);
+        let says = match explained.truth {
+            Truth::True => "matches",
+            Truth::False => "does-not-match",
+            Truth::Undefined => "undefined",
+        };
+        RouteTestedOut { name, says, expression: Some(explained.expression), why: Some(explained.why) }
+    };
+    let mut routing = Routing::default();
+    table.route(path, &letter, &mut routing);
+    let copies = routing.copies().iter().map(|copy| RouteCopyOut {
+        route: table.name(copy.route).to_owned(),
+        queue: table.sink(copy.route).name().to_owned(),
+        priority: copy.priority,
+        ttl_secs: copy.ttl_secs,
+    });
+    RouteTestOut {
+        routes: table.ids().map(say).collect(),
+        copies: copies.collect(),
+        fallback: routing.is_fallback(),
+    }
+}
+
+fn named<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a overtake_routes::NamedRoute {
+    let name = table.name(id);
+    let at = manifest.routes.binary_search_by(|route| route.name.as_str().cmp(name));
+    &manifest.routes[at.expect("a table has the routes of its manifest, and they stand by name")]
+}
