@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, completions, config, consume, definitions, drain, exchange, exec, health, peek, policy,
-    publish, purge, queue, remove, replay, reprioritise, schedule, serve, store, token, top, user, vhost,
-    watch, work,
+    publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve, store, token, top, user,
+    vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Declare, list, bind and delete exchanges, and publish to them.
     #[command(subcommand)]
     Exchange(exchange::ExchangeCommand),
+    /// Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long.
+    #[command(subcommand)]
+    Routes(routes::RoutesCommand),
     /// Look at a store on disk, copy it and restore it.
     #[command(subcommand)]
     Store(store::StoreCommand),

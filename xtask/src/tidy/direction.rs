@@ -59,7 +59,17 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-page",
         ],
     ),
-    ("overtake", &["overtake-lane", "overtake-store", "overtake-engine", "overtake-http", "overtake-server"]),
+    (
+        "overtake",
+        &[
+            "overtake-lane",
+            "overtake-routes",
+            "overtake-store",
+            "overtake-engine",
+            "overtake-http",
+            "overtake-server",
+        ],
+    ),
     // Nothing may depend on the simulator: it is never in a release binary.
     (
         "overtake-sim",

@@ -23,6 +23,7 @@ pub(crate) mod queue;
 pub(crate) mod remove;
 pub(crate) mod replay;
 pub(crate) mod reprioritise;
+pub(crate) mod routes;
 pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod store;
@@ -41,6 +42,7 @@ use crate::args::{Cli, Command, Global};
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
+use routes::RoutesCommand;
 
 /// How a command ended.
 pub(crate) type Ended = Result<Exit, Failure>;
@@ -74,6 +76,8 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
         Command::Exec(args) => ask(&global, async |session| exec::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
+        Command::Routes(RoutesCommand::Fmt { file }) => routes::fmt(&file, out),
+        Command::Routes(command) => ask(&global, async |session| routes::run(&command, session).await),
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
         Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),

@@ -13,6 +13,7 @@ mod otlp;
 mod pages;
 mod permissions;
 mod prometheus;
+mod routes;
 mod schedule;
 mod slots;
 mod store_snapshot;

@@ -53,6 +53,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put d
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit work to be executed, see how it goes, and steer it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "routes" -d 'Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "vhost" -d 'Make, list, change and delete virtual hosts'
@@ -859,6 +860,74 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "apply" -d 'Set the routes of a manifest in place of those there are: whole or not at all'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "diff" -d 'Say what a manifest would change'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "list" -d 'List routes, the most urgent first, with what they did'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "test" -d 'Say for a message which routes match, which do not and why, and which copies are made. Nothing is published'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "fmt" -d 'Print a manifest in its one form. Asks no broker'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l check -d 'Only say what would change'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l message -d 'The message as it would be published over HTTP: a file with JSON, `body`, `headers` and so on; `-` is standard input' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l with -d 'Another manifest than the one that holds' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

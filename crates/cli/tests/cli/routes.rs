@@ -1,0 +1,189 @@
+//! Routes at a terminal: written, compared, set, tried, and what they did.
+
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+
+use crate::support::Broker;
+
+const TOML: &str = r#"
+schemaVersion = "1.1"
+
+[routes]
+all = "FROM /messages/* INTO $upstream"
+
+[routes.alerts]
+route = "from /messages/modules/Cam/* where severity = 'high' into $upstream"
+priority = 0
+timeToLiveSecs = 86400
+
+[storeAndForwardConfiguration]
+timeToLiveSecs = 7200
+"#;
+
+fn begin() -> (TempDir, Broker) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let broker = Broker::start(&dir.path().join("data"));
+    (dir, broker)
+}
+
+#[track_caller]
+fn check(broker: &Broker, words: &[&str], expect: Expect) {
+    expect.assert_eq(&broker.run(words).picture());
+}
+
+#[test]
+fn routes_are_compared_set_tried_and_listed() {
+    let (dir, broker) = begin();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path.to_str().expect("text").to_owned()
+    };
+    let manifest = file("routes.toml", TOML);
+    check(
+        &broker,
+        &["routes", "list"],
+        expect![[r#"
+            exit 0
+            no routes; `overtake routes apply FILE` sets some
+        "#]],
+    );
+    check(
+        &broker,
+        &["routes", "diff", &manifest],
+        expect![[r#"
+        exit 0
+        ~ storeAndForwardConfiguration.timeToLiveSecs: none → 7200
+        + alerts: FROM /messages/modules/Cam/* WHERE severity = 'high' INTO $upstream, priority 0, timeToLiveSecs 86400
+        + all: FROM /messages/* INTO $upstream
+        nothing was changed
+    "#]],
+    );
+    check(
+        &broker,
+        &["routes", "apply", &manifest],
+        expect![[r#"
+        exit 0
+        ~ storeAndForwardConfiguration.timeToLiveSecs: none → 7200
+        + alerts: FROM /messages/modules/Cam/* WHERE severity = 'high' INTO $upstream, priority 0, timeToLiveSecs 86400
+        + all: FROM /messages/* INTO $upstream
+        3 changes are made
+    "#]],
+    );
+    check(
+        &broker,
+        &["routes", "apply", &manifest],
+        expect![[r#"
+        exit 0
+        nothing changes
+    "#]],
+    );
+    let message = file("message.json", r#"{"headers": {"severity": "high"}}"#);
+    let path = "/messages/modules/Cam/outputs/o";
+    check(
+        &broker,
+        &["routes", "test", path, "--message", &message],
+        expect![[r#"
+            exit 0
+            ROUTE   SAYS     EXPRESSION         WHY
+            alerts  matches  severity = 'high'  `severity` is 'high'
+            all     matches
+            a copy in $upstream by alerts at priority 0 for 86400s
+        "#]],
+    );
+    check(
+        &broker,
+        &["routes", "test", path],
+        expect![[r#"
+            exit 0
+            ROUTE   SAYS       EXPRESSION  WHY
+            alerts  undefined  severity    property `severity` is not there
+            all     matches
+            a copy in $upstream by all for 7200s
+        "#]],
+    );
+    check(
+        &broker,
+        &["routes", "test", "/elsewhere"],
+        expect![[r#"
+            exit 0
+            ROUTE   SAYS          EXPRESSION  WHY
+            alerts  other-source
+            all     other-source
+            nobody gets a copy
+        "#]],
+    );
+    let path = "messages/modules/Cam/outputs/o";
+    broker.run(&["exchange", "publish", "overtake.routes", path, "plain"]).ok();
+    broker.run(&["exchange", "publish", "overtake.routes", path, "urgent", "--header", "severity=high"]).ok();
+    check(
+        &broker,
+        &["routes", "list"],
+        expect![[r#"
+            exit 0
+            NAME    PRIORITY     TTL  MATCHED  UNDEFINED  COPIES  ROUTE
+            alerts         0  86400s        1          1       1  FROM /messages/modules/Cam/* WHERE severity = 'high' INTO $upstream
+            all            -   7200s        2          0       1  FROM /messages/* INTO $upstream
+            2 published, 0 unrouted, 0 by fallback routes
+        "#]],
+    );
+    check(
+        &broker,
+        &["consume", "$upstream", "--count", "2"],
+        expect![[r#"
+            exit 0
+            urgent
+            plain
+        "#]],
+    );
+    broker.stop();
+}
+
+#[test]
+fn a_manifest_that_does_not_hold_says_where_and_why() {
+    let (dir, broker) = begin();
+    let path = dir.path().join("wrong.json");
+    let wrong = r#"{"routes": {
+        "a": "FROM /messages/* WHERE severity == 'high' INTO $upstream",
+        "b": {"route": "FROM /x INTO Queu('q')", "priority": 10}}}"#;
+    std::fs::write(&path, wrong).expect("it is written");
+    let run = broker.run(&["routes", "apply", path.to_str().expect("text")]);
+    let said = run.picture().replace(dir.path().to_str().expect("text"), "DIR");
+    expect![[r#"
+        exit 1
+        error: DIR/wrong.json is no manifest
+        /routes/a: there is no operator `==`
+          FROM /messages/* WHERE severity == 'high' INTO $upstream
+                                          ^^
+          hint: write `=`
+        /routes/b/route: there is no sink `Queu`
+          FROM /x INTO Queu('q')
+                       ^^^^
+          hint: did you mean `Queue`?
+        /routes/b/priority: a whole number from 0 to 9 is expected here, and this is 10
+         hint: correct it; nothing was changed
+    "#]]
+    .assert_eq(&said);
+    let run = broker.feed(&["routes", "fmt", "-"], TOML.as_bytes());
+    expect![[r#"
+        exit 0
+        {
+          "routes": {
+            "alerts": {
+              "priority": 0,
+              "route": "FROM /messages/modules/Cam/* WHERE severity = 'high' INTO $upstream",
+              "timeToLiveSecs": 86400
+            },
+            "all": {
+              "route": "FROM /messages/* INTO $upstream"
+            }
+          },
+          "schemaVersion": "1.1",
+          "storeAndForwardConfiguration": {
+            "timeToLiveSecs": 7200
+          }
+        }
+    "#]]
+    .assert_eq(&run.picture());
+    broker.stop();
+}
