@@ -328,6 +328,7 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let before = step.effects.len();
         let mut gone = queue.roster.take_done();
+        queue.roster.give_place();
         if queue.dispatch(self.now, self.held, &mut self.leases, step) {
             for effect in &step.effects[before..] {
                 if let Effect::Served { consumer } = effect {

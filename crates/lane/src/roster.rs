@@ -278,7 +278,15 @@ impl Roster {
         Some(taker)
     }
 
-    /// Those who took nothing more and hold nothing any more.
+    /// The single active consumer that leaves gives its place away, if it holds nothing any more. To be asked when a request is
+    /// done: what changes its state or its lane is nobody's for a moment.
+    pub(crate) fn give_place(&mut self) {
+        if self.is_leaving {
+            self.elect();
+        }
+    }
+
+    /// Those who took nothing more and hold nothing any more. To be asked when a request is done, too.
     pub(crate) fn take_done(&mut self) -> Vec<ConsumerId> {
         let mut done = std::mem::take(&mut self.done);
         let holds_none = |taker: &Taker| matches!(&taker.kind, Kind::Holds { held } if held.len() == 0);
@@ -371,9 +379,6 @@ impl Roster {
             let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
             share.here = share.here - before + held;
             self.relist_sharers(window);
-        }
-        if self.is_leaving && held == 0 {
-            self.elect();
         }
         Some(answer)
     }

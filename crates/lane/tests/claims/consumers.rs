@@ -214,6 +214,15 @@ fn a_more_urgent_consumer_takes_over_when_the_one_before_it_holds_nothing() {
 }
 
 #[test]
+fn whoever_gives_up_its_place_still_holds_what_only_changes_its_lane() {
+    check(
+        SINGLE,
+        r#"consume v · publish a · consume w first=1 · publish b · settings "single_active_consumer":true,"order":"fifo" · left · ack a"#,
+        expect!["v:a · ready b, leased a · w:b"],
+    );
+}
+
+#[test]
 fn a_consumer_that_leaves_gives_its_place_away() {
     check(
         SINGLE,
