@@ -48,12 +48,12 @@ pub fn is_endpoint(sink: &Sink) -> bool {
     !matches!(sink, Sink::Queue(_))
 }
 
-/// The routes of a virtual host, and what they did since they were set or the engine was opened.
+/// The routes of a virtual host, and what they did since the engine was opened.
 #[derive(Clone, Debug)]
 pub struct RoutesView {
     /// The routes.
     pub set: Arc<RouteSet>,
-    /// Of each route, by its number in the table.
+    /// Of each route, by its number in the table, since it is as it is.
     pub counts: Vec<RouteCounts>,
     /// Messages that came.
     pub published: u64,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, Desks};
@@ -123,10 +124,15 @@ pub(crate) fn json(status: StatusCode, answer: &impl Serialize) -> Answer {
         )
         .detail(error.to_string())
     })?;
-    let mut response = (status, body).into_response();
+    Ok(json_text(status, body))
+}
+
+/// An answer that is JSON already.
+pub(crate) fn json_text(status: StatusCode, text: impl Into<Body>) -> Response {
+    let mut response = (status, text.into()).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
 }
 
 /// Done, and nothing to say.

@@ -8,14 +8,15 @@ use overtake_access::Desk;
 use overtake_engine::{
     Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, is_endpoint, path_of,
 };
-use overtake_routes::{Manifest, RouteId, RouteTable, Routing, Sink, Truth, diff};
+use overtake_lane::Scheme;
+use overtake_routes::{Manifest, NamedRoute, RouteId, RouteTable, Routing, Sink, Truth, diff};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer::PublishedList;
-use crate::app::{Answer, App, json};
+use crate::app::{Answer, App, json, json_text};
 use crate::batch;
 use crate::decode::{self, Json};
 use crate::login::At;
@@ -32,6 +33,7 @@ use crate::wire::{MessageIn, PublishIn, to_exchange};
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(show_routes, set_routes))
+        .routes(routes!(show_manifest))
         .routes(routes!(test_routes))
         .routes(routes!(publish_to_topic))
 }
@@ -45,7 +47,7 @@ struct RoutesOut<'a> {
     /// How long copies live where their route says nothing, seconds; missing: as their queue says.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_secs: Option<u32>,
-    /// Messages that came since the routes were set or the broker was started.
+    /// Messages that came since the broker was started.
     published: u64,
     /// Those that no route matched.
     unrouted: u64,
@@ -99,7 +101,8 @@ struct EndpointOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = EndpointLane)]
 struct EndpointLaneOut {
-    /// `ENDPOINT_PriN`, or the endpoint's own name for what says nothing. For people: lanes are told apart by `queue` and `lane`.
+    /// `ENDPOINT_PriN`, or the endpoint's own name for what says nothing; in a queue of another scheme than `route` the name of the lane. For
+    /// people: lanes are told apart by `queue` and `lane`.
     name: String,
     /// The lane.
     lane: String,
@@ -189,6 +192,16 @@ async fn show_routes(At(desk): At) -> Answer {
     endpoints.sort_by(|one, other| one.queue.cmp(&other.queue));
     endpoints.dedup_by(|one, other| one.queue == other.queue);
     json(StatusCode::OK, &shown(&view, endpoints))
+}
+
+/// The routes of the virtual host as a manifest, in its one form: set again it changes nothing.
+#[utoipa::path(
+    get, path = "/v1/routes/manifest", tag = "routes",
+    responses((status = 200, description = "The manifest", body = Object))
+)]
+async fn show_manifest(At(desk): At) -> Answer {
+    let view = desk.routes().await?;
+    Ok(json_text(StatusCode::OK, view.set.manifest().to_json()))
 }
 
 /// Sets the routes of the virtual host, in place of those there are: whole or not at all.
@@ -318,10 +331,12 @@ async fn endpoint(desk: &Desk, sink: &Sink) -> Result<EndpointOut, Problem> {
     let Ok(view) = desk.queue(&queue).await else {
         return Ok(EndpointOut { queue, exists: false, lanes: Vec::new() });
     };
+    let is_of_routes = view.settings.scheme == Scheme::Route;
     let lanes = view.lanes.iter().map(|lane| EndpointLaneOut {
         name: match &*lane.lane {
-            "default" => queue.clone(),
-            level => format!("{queue}_Pri{level}"),
+            "default" if is_of_routes => queue.clone(),
+            level if is_of_routes => format!("{queue}_Pri{level}"),
+            other => other.to_owned(),
         },
         lane: lane.lane.to_string(),
         ready: lane.ready,
@@ -393,8 +408,6 @@ fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
     }
 }
 
-fn named<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a overtake_routes::NamedRoute {
-    let name = table.name(id);
-    let at = manifest.routes.binary_search_by(|route| route.name.as_str().cmp(name));
-    &manifest.routes[at.expect("a table has the routes of its manifest, and they stand by name")]
+fn named<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a NamedRoute {
+    manifest.route(table.name(id)).expect("a table has the routes of its manifest")
 }

@@ -46,6 +46,12 @@ Examples:
   overtake routes list
   overtake --vhost plant-7 routes list --json")]
     List,
+    /// Print the routes there are as a manifest, which can be applied again.
+    #[command(after_help = "\
+Examples:
+  overtake routes export > routes.json
+  overtake --vhost plant-7 routes export")]
+    Export,
     /// Say for a message which routes match, which do not and why, and which copies are made. Nothing is published.
     #[command(after_help = "\
 Examples:
@@ -95,6 +101,7 @@ pub(crate) async fn run(command: &RoutesCommand, session: &Session) -> Ended {
         RoutesCommand::Apply { file, check } => set(&file.file, *check, session).await,
         RoutesCommand::Diff { file } => set(&file.file, true, session).await,
         RoutesCommand::List => list(session).await,
+        RoutesCommand::Export => export(session).await,
         RoutesCommand::Test(args) => test(args, session).await,
         RoutesCommand::Fmt { file } => fmt(file, session.out),
     }
@@ -111,14 +118,8 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// By its name TOML or JSON; without one by how it begins.
 fn manifest(path: &Path) -> Result<Manifest, Failure> {
-    let text = read(path)?;
-    let is_toml = match path.extension() {
-        Some(extension) => extension == "toml",
-        None => !text.trim_start().starts_with('{'),
-    };
-    let read = if is_toml { Manifest::from_toml(&text) } else { Manifest::from_json(&text) };
+    let read = Manifest::from_file(Some(path), &read(path)?);
     read.map_err(|error| {
         Failure::new(Exit::Error, format!("{} is no manifest\n{error}", path.display()))
             .hint("correct it; nothing was changed")
@@ -144,6 +145,14 @@ async fn set(path: &Path, check: bool, session: &Session) -> Ended {
         };
         changes.into_iter().chain([end]).map(|line| line + "\n").collect()
     })?;
+    Ok(Exit::Done)
+}
+
+async fn export(session: &Session) -> Ended {
+    let manifest = session.client.get(&format!("{ROUTES}/manifest")).await?;
+    let manifest = Manifest::from_json(&manifest.to_string())
+        .map_err(|error| Failure::new(Exit::Error, format!("the broker sent no manifest\n{error}")))?;
+    session.out.text(&format!("{}\n", manifest.to_json()))?;
     Ok(Exit::Done)
 }
 

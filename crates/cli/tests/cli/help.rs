@@ -19,6 +19,7 @@ const COMMANDS: &[&str] = &[
     "routes apply",
     "routes diff",
     "routes list",
+    "routes export",
     "routes test",
     "routes fmt",
     "peek",

@@ -114,6 +114,9 @@ fn routes_are_compared_set_tried_and_listed() {
         "#]],
     );
     let path = "messages/modules/Cam/outputs/o";
+    let exported = broker.run(&["routes", "export"]).ok();
+    let formatted = broker.feed(&["routes", "fmt", "-"], TOML.as_bytes());
+    assert_eq!(exported, formatted.ok());
     broker.run(&["exchange", "publish", "overtake.routes", path, "plain"]).ok();
     broker.run(&["exchange", "publish", "overtake.routes", path, "urgent", "--header", "severity=high"]).ok();
     check(

@@ -1,7 +1,7 @@
 //! Where messages go that are published into routes.
 //!
 //! Routes are durable as metadata, a value for each route (`routes/VHOST/NAME`) and one for the rest (`routes/VHOST`), set together. What
-//! messages meet is compiled from that, here and after a restart. Counters are of this life and of these routes.
+//! messages meet is compiled from that, here and after a restart. Counters are of this life.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use overtake_lane::{
     Broker, Command, MetadataEntry, Refusal, RouteCopy, Scheme, Settings, Time, Urgency, VhostId,
 };
-use overtake_routes::{Manifest, Parts, Routing, Sink};
+use overtake_routes::{Manifest, Parts, RouteId, Routing, Sink};
 
 use super::{Answer, Core, Refused, Request};
 use crate::api::Content;
@@ -44,6 +44,23 @@ impl Held {
         let queues = table.ids().map(name).collect();
         let counts = vec![RouteCounts::default(); table.len()];
         Self { view: RoutesView { set, counts, published: 0, unrouted: 0, fallback: 0 }, queues }
+    }
+
+    /// Goes on counting what others counted: a route that is the same as before goes on, too.
+    fn after(self, before: &Self) -> Self {
+        let (now, then) = (&self.view.set, &before.view.set);
+        let numbers: BTreeMap<&str, usize> =
+            then.table().ids().map(|id| (then.table().name(id), id.number())).collect();
+        let count = |id: RouteId| {
+            let name = now.table().name(id);
+            let is_same = now.manifest().route(name) == then.manifest().route(name);
+            let number = numbers.get(name).filter(|_| is_same);
+            number.map_or_else(RouteCounts::default, |number| before.view.counts[*number])
+        };
+        let counts = now.table().ids().map(count).collect();
+        let RoutesView { published, unrouted, fallback, .. } = before.view;
+        let view = RoutesView { set: Arc::clone(now), counts, published, unrouted, fallback };
+        Self { view, queues: self.queues }
     }
 }
 
@@ -124,7 +141,12 @@ impl<T> Core<T> {
         if !entries.is_empty() {
             self.change(now, Request::Do(Command::SetMetadata { entries }))?;
         }
-        self.routes.by.insert(vhost, Held::new(set));
+        let held = Held::new(set);
+        let held = match self.routes.by.get(&vhost) {
+            Some(before) => held.after(before),
+            None => held,
+        };
+        self.routes.by.insert(vhost, held);
         Ok(Answer::Done)
     }
 

@@ -58,6 +58,7 @@ const EVERY: &str = "
     GET /v1/overview/events
     GET /v1/overview/history
     GET /v1/routes
+    GET /v1/routes/manifest
     PUT /v1/routes
     POST /v1/routes/test
     POST /v1/topics/{path}

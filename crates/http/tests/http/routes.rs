@@ -1,6 +1,6 @@
 //! Routes over HTTP: set whole or not at all, seen with what they did, tried, and published into.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -26,6 +26,9 @@ async fn routes_are_set_whole_seen_and_changed() {
     assert_eq!(names, ["alerts", "all", "work"]);
     assert_eq!((&seen["routes"][0]["priority"], &seen["routes"][0]["ttl_secs"]), (&json!(0), &json!(60)));
     assert_eq!(world.get("/v1/queues/%24upstream").await.expect(200).json["settings"]["scheme"], "route");
+    let manifest = world.get("/v1/routes/manifest").await.expect(200).text;
+    let again = world.put("/v1/routes", &manifest).await.expect(200).json;
+    assert_eq!(again, json!({"applied": true, "changes": []}), "{manifest}");
     let changed =
         world.put("/v1/routes", r#"{"routes": {"all": "FROM /* INTO $upstream"}}"#).await.expect(200);
     assert_eq!(changed.json["changes"].as_array().map(Vec::len), Some(3), "{}", changed.text);
@@ -63,6 +66,24 @@ async fn a_message_from_a_path_goes_where_routes_say() {
     let lanes = &seen["endpoints"][0]["lanes"];
     assert_eq!((&lanes[0]["name"], &lanes[0]["ready"]), (&json!("$upstream_Pri0"), &json!(1)));
     assert_eq!((&lanes[1]["name"], &lanes[1]["ready"]), (&json!("$upstream"), &json!(4)));
+    assert_eq!(
+        seen["endpoints"][1]["lanes"][0]["name"], "4",
+        "its scheme knows other priorities than routes do"
+    );
+    let other = MANIFEST.replace("'high'", "'extreme'");
+    world.put("/v1/routes", &other).await.expect(200);
+    let after = world.get("/v1/routes").await.expect(200).json;
+    assert_eq!(after["published"], 7);
+    let matched = |seen: &Value| -> Vec<(Value, Value)> {
+        let of = |route: &Value| (route["name"].clone(), route["matched"].clone());
+        seen["routes"].as_array().expect("routes").iter().map(of).collect()
+    };
+    let (before, after) = (matched(&seen), matched(&after));
+    assert_eq!(
+        (&after[0], &after[1..]),
+        (&(json!("alerts"), json!(0)), &before[1..]),
+        "what is the same counts on"
+    );
 }
 
 #[tokio::test]

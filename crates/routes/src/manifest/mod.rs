@@ -10,6 +10,7 @@ mod read;
 mod section;
 
 use std::fmt;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -102,6 +103,19 @@ impl Manifest {
         read::from_toml(text)
     }
 
+    /// Reads JSON or TOML, whichever the name of its file says: `.toml`, or another ending for JSON; without one, or without a name,
+    /// what begins with `{` is JSON.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with all that is wrong.
+    pub fn from_file(name: Option<&Path>, text: &str) -> Result<Self, ManifestError> {
+        let is_toml = match name.and_then(Path::extension) {
+            Some(ending) => ending == "toml",
+            None => !text.trim_start().starts_with('{'),
+        };
+        if is_toml { Self::from_toml(text) } else { Self::from_json(text) }
+    }
+
     /// The section as JSON, in one form: every route as an object and in its canonical text. What is read from it is the same.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -116,6 +130,13 @@ impl Manifest {
             section["storeAndForwardConfiguration"] = json!({"timeToLiveSecs": secs});
         }
         section
+    }
+
+    /// The route of a name.
+    #[must_use]
+    pub fn route(&self, name: &str) -> Option<&NamedRoute> {
+        let at = self.routes.binary_search_by(|route| route.name.as_str().cmp(name));
+        at.ok().map(|at| &self.routes[at])
     }
 
     /// How long a copy lives that a route of this manifest makes, seconds; nothing is for ever.

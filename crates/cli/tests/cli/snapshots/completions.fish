@@ -860,21 +860,22 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l url -d 'The broker to talk to' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l password-file -d 'A file with the password of --user' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -l json -d 'Print JSON for programs'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "apply" -d 'Set the routes of a manifest in place of those there are: whole or not at all'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "diff" -d 'Say what a manifest would change'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "list" -d 'List routes, the most urgent first, with what they did'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "test" -d 'Say for a message which routes match, which do not and why, and which copies are made. Nothing is published'
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list test fmt" -f -a "fmt" -d 'Print a manifest in its one form. Asks no broker'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "apply" -d 'Set the routes of a manifest in place of those there are: whole or not at all'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "diff" -d 'Say what a manifest would change'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "list" -d 'List routes, the most urgent first, with what they did'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "export" -d 'Print the routes there are as a manifest, which can be applied again'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "test" -d 'Say for a message which routes match, which do not and why, and which copies are made. Nothing is published'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -f -a "fmt" -d 'Print a manifest in its one form. Asks no broker'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -906,6 +907,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l message -d 'The message as it would be published over HTTP: a file with JSON, `body`, `headers` and so on; `-` is standard input' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l with -d 'Another manifest than the one that holds' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l url -d 'The broker to talk to' -r
