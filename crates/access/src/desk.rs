@@ -11,13 +11,13 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
     LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
-    QueuePage, Refused, RouteSet, RoutesView, Select, Snapshot, Target,
+    QueuePage, Refused, RouteSet, RoutesView, Select, Snapshot, Target, leads_nowhere,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
     QueueView, Receipt, Refusal, Report, Settings, Status,
 };
-use overtake_routes::diff;
+use overtake_routes::{Manifest, NamedRoute, diff};
 use serde_json::{Value, json};
 
 use crate::audit::Deed;
@@ -289,6 +289,12 @@ impl Desk {
     pub async fn routes(&self) -> Done<RoutesView> {
         self.must_look()?;
         Ok(self.engine.routes().await?)
+    }
+
+    /// The first route of a manifest, by name, into a queue that somebody must declare before. Everybody who may look around here.
+    pub async fn leads_nowhere<'m>(&self, manifest: &'m Manifest) -> Done<Option<&'m NamedRoute>> {
+        self.must_look()?;
+        Ok(leads_nowhere(&*self.engine, manifest).await?)
     }
 
     /// Sets the routes of the virtual host. Policymakers, since routes lead into any queue.

@@ -92,7 +92,7 @@ pub use holder::{Held, Holder, Progress, WORKER_LEN_MAX};
 pub use letter::Letter;
 pub use local::LocalEngine;
 pub use options::Options;
-pub use routes::{ROUTES_EXCHANGE, RouteCounts, RouteSet, RoutesView, is_endpoint, path_of};
+pub use routes::{ROUTES_EXCHANGE, RouteCounts, RouteSet, RoutesView, is_endpoint, leads_nowhere, path_of};
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};
 pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};

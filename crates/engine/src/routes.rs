@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use overtake_routes::{Manifest, RouteTable, Sink};
+use overtake_lane::Refusal;
+use overtake_routes::{Manifest, NamedRoute, RouteTable, Sink};
+
+use crate::api::{Engine, Failure, Refused};
 
 /// The exchange whose messages routes decide on, of every virtual host; the routing key is the path that a message comes from. Nobody
 /// declares, binds or deletes it.
@@ -46,6 +49,24 @@ pub fn path_of(routing_key: &str) -> std::borrow::Cow<'_, str> {
 #[must_use]
 pub fn is_endpoint(sink: &Sink) -> bool {
     !matches!(sink, Sink::Queue(_))
+}
+
+/// The first route of a manifest, by name, into a queue that somebody must declare before; none: every copy finds a place.
+///
+/// # Errors
+/// [`Failure`] of an engine that is gone, or whose virtual host is.
+pub async fn leads_nowhere<'m>(
+    engine: &dyn Engine,
+    manifest: &'m Manifest,
+) -> Result<Option<&'m NamedRoute>, Failure> {
+    for route in manifest.routes.iter().filter(|route| !is_endpoint(&route.route.sink)) {
+        match engine.queue(route.route.sink.name()).await {
+            Ok(_) => {}
+            Err(Failure::Refused(Refused { refusal: Refusal::NoSuchQueue, .. })) => return Ok(Some(route)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(None)
 }
 
 /// The routes of a virtual host, and what they did since the engine was opened.

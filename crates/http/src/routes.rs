@@ -5,10 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use overtake_access::Desk;
-use overtake_engine::{
-    Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, is_endpoint, path_of,
-};
-use overtake_lane::Scheme;
+use overtake_engine::{Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, path_of};
+use overtake_lane::{Refusal, Scheme};
 use overtake_routes::{Manifest, NamedRoute, RouteId, RouteTable, Routing, Sink, Truth, diff};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -316,14 +314,10 @@ fn not_a_manifest(error: &overtake_routes::ManifestError) -> Problem {
 
 /// A queue that a route names itself must be there.
 async fn must_lead_somewhere(desk: &Desk, manifest: &Manifest) -> Result<(), Problem> {
-    for route in &manifest.routes {
-        let sink = &route.route.sink;
-        if !is_endpoint(sink) {
-            let found = desk.queue(sink.name()).await;
-            found.map_err(|no| Problem::from(no).key(format!("/routes/{}", route.name)))?;
-        }
+    match desk.leads_nowhere(manifest).await? {
+        None => Ok(()),
+        Some(route) => Err(Problem::from(Refusal::NoSuchQueue).key(format!("/routes/{}", route.name))),
     }
-    Ok(())
 }
 
 async fn endpoint(desk: &Desk, sink: &Sink) -> Result<EndpointOut, Problem> {

@@ -84,6 +84,13 @@ pub enum ServeError {
         /// Why not, with the place.
         why: String,
     },
+    /// The routes of the configuration cannot be set.
+    Routes {
+        /// Their file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The audit file cannot be written.
     AuditFile {
         /// Its path.
@@ -162,6 +169,9 @@ impl ServeError {
             Self::Definitions { .. } => {
                 "nothing of it was declared: correct the file, or leave --load-definitions out".to_owned()
             }
+            Self::Routes { .. } => {
+                "no route was changed: correct the file (overtake routes fmt shows what is wrong), or leave --routes-file out".to_owned()
+            }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::Collector { .. } => {
@@ -232,6 +242,7 @@ impl fmt::Display for ServeError {
             Self::Definitions { path, why } => {
                 write!(f, "cannot load the definitions in {}: {why}", path.display())
             }
+            Self::Routes { path, why } => write!(f, "cannot set the routes in {}: {why}", path.display()),
             Self::AuditFile { path, error } => {
                 write!(f, "cannot write the audit file {}: {error}", path.display())
             }

@@ -23,6 +23,7 @@ mod open;
 mod ports;
 mod queues;
 mod room;
+mod routes;
 mod seen;
 mod serve;
 mod signals;

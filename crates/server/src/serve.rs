@@ -13,6 +13,7 @@ use overtake_overview::Overview;
 use overtake_schedules::Schedules;
 use overtake_telemetry::Registry;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +23,7 @@ use crate::config::{Config, Listen, Listener, Origin, Sourced};
 use crate::crowd::Crowd;
 use crate::http::Http;
 use crate::ports::PortsFile;
+use crate::routes::RoutesFile;
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::tls::Presented;
@@ -119,6 +121,9 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let connections = Connections::default();
     telemetry.add(Arc::new(connections.clone()));
+    let routes = RoutesFile::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?;
+    let look_at_routes = Arc::new(Notify::new());
+    let watching_routes = routes.map(|file| tokio::spawn(file.watch(Arc::clone(&look_at_routes))));
     let pushing = Pushing::start(config, &telemetry, spans, &addresses)?;
     let management = management::router(config, desks, connections.clone(), &addresses);
     let house =
@@ -149,6 +154,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
                 Asked::Reload => {
                     supervisor::reloading();
                     reload(config, tls.as_ref(), &gate);
+                    look_at_routes.notify_one();
                     supervisor::ready(&status);
                 }
             },
@@ -157,6 +163,9 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     }
     supervisor::stopping("finishing what is under way");
     watching.abort();
+    if let Some(watching) = watching_routes {
+        watching.abort();
+    }
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
     let held = Arc::clone(&engine);
     let drained = async {

@@ -81,7 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `limits`, `log`, `telemetry`, `server`, `queues`
+            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`
               1 | [htp]
                 |  ^^^
         "#]],
@@ -305,7 +305,7 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
-            hint: the sections are http, amqp, tls, access, store, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
+            hint: the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
     variable(
@@ -468,6 +468,9 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         on_damage = "refuse"                       # default
         disk_low_bytes = "auto"                    # default
         disk_high_bytes = "auto"                   # default
+
+        [routes]
+        file = ""                                  # default
 
         [limits]
         max_message_bytes = "1MiB"                 # overtake.toml:2:1

@@ -291,6 +291,9 @@ fn a_configuration_that_can_be_used_is_0() {
             disk_low_bytes = "auto"                    # default
             disk_high_bytes = "auto"                   # default
 
+            [routes]
+            file = ""                                  # default
+
             [limits]
             max_message_bytes = "16MiB"                # default
             default_ttl_ms = 0                         # default

@@ -1,9 +1,10 @@
 //! Routes at a terminal: written, compared, set, tried, and what they did.
 
 use expect_test::{Expect, expect};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::support::Broker;
+use crate::support::{Broker, Run, overtake};
 
 const TOML: &str = r#"
 schemaVersion = "1.1"
@@ -189,4 +190,57 @@ fn a_manifest_that_does_not_hold_says_where_and_why() {
     "#]]
     .assert_eq(&run.picture());
     broker.stop();
+}
+
+#[test]
+fn a_file_of_routes_holds_from_the_start_and_as_it_changes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("routes.toml");
+    let set = |text: &str| {
+        // In one move, as whoever deploys does.
+        let new = dir.path().join("new");
+        std::fs::write(&new, text).expect("it is written");
+        std::fs::rename(&new, &path).expect("it is put there");
+    };
+    let flags = ["--routes-file", path.to_str().expect("text")];
+    let refused = |words: &[&str]| {
+        let mut command = overtake();
+        command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "off", "--data-dir"]);
+        command.arg(dir.path().join("data")).args(words);
+        Run::of(command.output().expect("it runs"))
+    };
+    let names = |broker: &Broker| {
+        let seen = broker.run(&["routes", "list", "--json"]).json();
+        let routes = seen["routes"].as_array().expect("routes").clone();
+        routes.iter().map(|route| route["name"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+
+    let none = refused(&flags);
+    assert!(none.stderr.contains("cannot set the routes in"), "{}", none.stderr);
+    set("[routes]\na = 'FROM /* INTO Queue(\"gone\")'\n");
+    let none = refused(&flags);
+    assert!(none.stderr.contains("routes.a: there is no queue `gone`"), "{}", none.stderr);
+
+    set("[routes]\na = 'FROM /a INTO $upstream'\n");
+    let mut broker = Broker::start_with(&dir.path().join("data"), &flags);
+    assert_eq!(names(&broker), ["a"]);
+    set("[routes]\na = 'FROM /a INTO $upstream'\nb = 'FROM /b INTO Endpoint(\"b\")'\n");
+    broker.await_line("+ b: ");
+    assert_eq!(names(&broker), ["a", "b"]);
+    set("[routes]\na = 'FROM /a INTO'\n");
+    broker.await_line("the routes stay as they are");
+    assert_eq!(names(&broker), ["a", "b"]);
+    std::fs::remove_file(&path).expect("it was there");
+    broker.await_line("No such file");
+    set("[routes]\nc = 'FROM /c INTO Queue(\"later\")'\n");
+    broker.await_line("there is no queue `later`");
+    broker.run(&["queue", "declare", "later"]).ok();
+    broker.await_line("+ c: ");
+    assert_eq!(names(&broker), ["c"]);
+    // What somebody else sets holds until the file changes, or is asked for.
+    broker.feed(&["routes", "apply", "-"], b"[routes]\n").ok();
+    assert_eq!(names(&broker), [""; 0]);
+    broker.signal(Signal::HUP);
+    broker.await_line("+ c: ");
+    assert_eq!(names(&broker), ["c"]);
 }

@@ -177,6 +177,11 @@ settings! {
         #[doc = "With more free on its disk they are taken again. auto: one and a half times disk_low_bytes."]
         disk_high_bytes ("disk-high-bytes"): Watermark = Watermark::AUTO;
     }
+    /// Routes: who gets a copy of which message.
+    routes: Routes / RoutesLayer {
+        #[doc = "A manifest with the routes of the virtual host `/`, JSON or TOML, set at start and whenever the file changes. Empty: none."]
+        file ("routes-file"): PathBuf = PathBuf::new();
+    }
     /// Limits of every queue.
     limits: Limits / LimitsLayer {
         #[doc = "Largest message; a queue may allow less."]

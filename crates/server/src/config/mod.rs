@@ -24,7 +24,7 @@ mod value;
 
 pub use around::Around;
 pub use error::ConfigError;
-pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Server, Store, Telemetry, Tls};
+pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Routes, Server, Store, Telemetry, Tls};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use otlp::{Attributes, Collector, CollectorHeaders};
