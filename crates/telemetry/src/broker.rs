@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Engine, every_queue_everywhere};
+use overtake_engine::{Engine, Failure, every_queue_everywhere};
 use overtake_lane::{LaneView, Order, PickerKind, QueueView, Settings, VhostView};
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Labels, Point, Value, labels};
 use crate::registry::{Collected, Source};
+use crate::routes::Routes;
 use crate::store;
 
 /// Families of an engine: what it holds, and what it did since it was opened.
@@ -28,18 +29,36 @@ impl Source for Broker {
     fn collect(&self) -> Collected<'_> {
         Box::pin(async {
             let mut queues = Queues::default();
-            let show = |vhost: &VhostView, queue| queues.add(&vhost.name, &queue);
+            let mut routes = Routes::default();
+            let show = |vhost: &VhostView, queue| {
+                queues.add(&vhost.name, &queue);
+                routes.add_queue(&vhost.name, &queue);
+            };
             let answers = every_queue_everywhere(&*self.engine, show).await.is_ok();
+            let answers = answers && add_routes(&*self.engine, &mut routes).await.is_ok();
             let version = labels([("version", &self.version)]);
             let build = Family::new("overtake.build_info", Gauge, "", "1, and the version of the server.");
             let mut all = vec![build.with(version, Value::Whole(1))];
             all.extend(store::families(&self.engine.health(), answers));
             if answers {
                 all.extend(queues.families);
+                all.extend(routes.families());
             }
             all
         })
     }
+}
+
+/// The routes of every virtual host. One that is deleted meanwhile is left out.
+async fn add_routes(engine: &dyn Engine, routes: &mut Routes) -> Result<(), Failure> {
+    for vhost in engine.vhosts().await? {
+        match engine.in_vhost(vhost.vhost).routes().await {
+            Ok(view) => routes.add(&vhost.name, &view),
+            Err(Failure::Refused(_)) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
 }
 
 /// A family of which each queue, or lane, has one series.

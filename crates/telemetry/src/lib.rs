@@ -16,6 +16,7 @@ mod family;
 pub mod otlp;
 pub mod process;
 mod registry;
+mod routes;
 mod store;
 pub mod text;
 

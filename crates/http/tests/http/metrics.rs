@@ -118,6 +118,41 @@ async fn the_same_name_in_two_virtual_hosts_is_two_queues() {
 }
 
 #[tokio::test]
+async fn metrics_say_what_routes_did_and_what_waits_in_endpoints() {
+    let world = World::with_queue("").await;
+    let plain = world.get("/metrics").await.text;
+    assert!(!plain.contains("queue_length") && !plain.contains("overtake_route"), "there are none yet");
+    let manifest = r#"{"routes": {
+        "all": "FROM /messages/* INTO $upstream",
+        "hot": {"route": "FROM /messages/* WHERE as_number(size) > 10 INTO $upstream", "priority": 0},
+        "lost": {"route": "FROM /stray INTO Endpoint('e')", "fallback": true}}}"#;
+    world.put("/v1/routes", manifest).await.expect(200);
+    for (path, size) in [("messages/a", "11"), ("messages/a", "big"), ("stray", "1"), ("nowhere", "1")] {
+        let message = json!({"body": "x", "headers": {"size": size}}).to_string();
+        world.post(&format!("/v1/topics/{path}"), &message).await.expect(201);
+    }
+    let text = world.get("/metrics").await.text;
+    let seen = scrape(&text);
+    for (series, number) in [
+        (r#"queue_length{vhost="/",endpoint="$upstream",priority="0"}"#, 1.0),
+        (r#"queue_length{vhost="/",endpoint="$upstream",priority="default"}"#, 1.0),
+        (r#"queue_length{vhost="/",endpoint="e",priority="default"}"#, 1.0),
+        (r#"messages_dropped_total{vhost="/",endpoint="$upstream",priority="0",reason="ttl_expiry"}"#, 0.0),
+        (r#"messages_dropped_total{vhost="/",endpoint="",priority="",reason="no_route"}"#, 1.0),
+        (r#"overtake_routes_messages_total{vhost="/",outcome="routed"}"#, 2.0),
+        (r#"overtake_routes_messages_total{vhost="/",outcome="fallback"}"#, 1.0),
+        (r#"overtake_routes_messages_total{vhost="/",outcome="unrouted"}"#, 1.0),
+        (r#"overtake_route_matched_total{vhost="/",route="all"}"#, 2.0),
+        (r#"overtake_route_undefined_total{vhost="/",route="hot"}"#, 1.0),
+        (r#"overtake_route_copies_total{vhost="/",route="all",endpoint="$upstream"}"#, 1.0),
+        (r#"overtake_route_copies_total{vhost="/",route="hot",endpoint="$upstream"}"#, 1.0),
+    ] {
+        assert_eq!(seen.get(series), Some(&number), "{series} in\n{text}");
+    }
+    assert!(!text.contains(r#"queue_length{vhost="/",endpoint="q""#), "it is no endpoint");
+}
+
+#[tokio::test]
 async fn a_wait_histogram_only_grows_from_bucket_to_bucket() {
     let world = World::with_queue("").await;
     world.publish("a b c").await;
