@@ -18,6 +18,7 @@ mod options;
 mod proc;
 mod reference;
 mod report;
+mod routes;
 mod scrape;
 mod spread;
 mod watched;
@@ -61,8 +62,9 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 9] = [
+const BENCHES: [(&str, &str, Bench); 10] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
+    ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),
     ("engine", "in this process, 256-byte bodies, ten levels, every answer after its fdatasync", |plan| {

@@ -137,6 +137,6 @@ fn table(bench: &str, what: &str, rows: &[Row]) -> String {
         writeln!(text, "{mark} {what:<width$}  {rate:>9.3} M {unit}/s  {each:>8.1} ns{part}")
             .expect("a string takes all");
     }
-    text.push_str("· what this machine does at most, in the same run\n");
+    text.push_str("· a reference, in the same run\n");
     text
 }

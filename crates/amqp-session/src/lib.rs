@@ -16,6 +16,7 @@ mod delivery;
 pub mod differs;
 mod message;
 mod names;
+mod own;
 mod pending;
 mod rights;
 

@@ -174,7 +174,9 @@ impl Refusal {
             Self::NoSuchMessage => "it was settled, has expired or was removed; there is nothing left to do",
             Self::NameInvalid => "use 1 to 200 bytes of text without control characters",
             Self::ExchangeDiffers(_) => "declare it as it was declared, or delete it first",
-            Self::ExchangeReserved => "choose another name: the empty one and amq.* belong to the broker",
+            Self::ExchangeReserved => {
+                "choose another name: the empty one, amq.* and overtake.* belong to the broker"
+            }
             Self::ExchangeInternal => "publish to an exchange that it is bound to",
             Self::ExchangeInUse => "take its bindings away first, or delete it without if=unused",
             Self::WeightInvalid => "bind with a whole number from 1 to 4294967295 as the routing key",

@@ -46,6 +46,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "overtake-server",
         &[
             "overtake-lane",
+            "overtake-routes",
             "overtake-store",
             "overtake-amqp",
             "overtake-amqp-session",
@@ -75,6 +76,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "overtake-sim",
         &[
             "overtake-lane",
+            "overtake-routes",
             "overtake-store",
             "overtake-properties",
             "overtake-amqp",
@@ -86,6 +88,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "overtake-bench",
         &[
             "overtake-lane",
+            "overtake-routes",
             "overtake-store",
             "overtake-properties",
             "overtake-amqp",

@@ -6,13 +6,13 @@ use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{self as amqp, Answer, Ask, Credentials, Operation, Refused, Token};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask as Asked, NewMessage, Target};
-use overtake_lane::{Command, ConsumerId, Existing, Get, Refusal};
+use overtake_lane::{Binding, Command, ConsumerId, Existing, Get, Refusal};
 
 use super::{Conversation, PUBLISH, REPLIES, RESERVED, Wish};
-use crate::arguments;
 use crate::control::{self, Reply};
 use crate::message::{self, Publisher, REPLY_TO};
 use crate::pending::Pending;
+use crate::{arguments, own};
 
 impl Conversation {
     pub(super) fn ask(&mut self, ask: Ask, next_consumer: &mut dyn FnMut() -> ConsumerId) {
@@ -108,6 +108,7 @@ impl Conversation {
                 return Err(Refused::because(ReplyCode::AccessRefused, text));
             }
             Operation::DeleteExchange { name, if_unused } => {
+                own::check_not_own(&name)?;
                 let command = Command::DeleteExchange { name: name.into(), if_unused };
                 self.request(Pending::DoneOrGone(token), Request::Do(command))?;
             }
@@ -121,11 +122,11 @@ impl Conversation {
                 self.request(Pending::Count(token), Request::Do(command))?;
             }
             Operation::Bind(link) => {
-                let binding = Box::new(arguments::binding(&link, &self.here.vhost)?);
+                let binding = Box::new(self.binding(&link)?);
                 self.request(Pending::Done(token), Request::Do(Command::Bind(binding)))?;
             }
             Operation::Unbind(link) => {
-                let binding = Box::new(arguments::binding(&link, &self.here.vhost)?);
+                let binding = Box::new(self.binding(&link)?);
                 self.request(Pending::DoneOrGone(token), Request::Do(Command::Unbind(binding)))?;
             }
             Operation::Consume(consume) => self.consume(token, channel, consume, next_consumer)?,
@@ -152,21 +153,25 @@ impl Conversation {
         Ok(())
     }
 
+    /// What a binding is, if it may be made and taken away.
+    fn binding(&self, link: &amqp::Link) -> Result<Binding, Refused> {
+        own::check_not_own(&link.source)?;
+        if let amqp::Destination::Exchange(name) = &link.destination {
+            own::check_not_own(name)?;
+        }
+        arguments::binding(link, &self.here.vhost)
+    }
+
     pub(super) fn declare_exchange(
         &mut self,
         token: Token,
         declare: amqp::DeclareExchange,
     ) -> Result<(), Refused> {
-        if declare.name == control::EXCHANGE {
-            if declare.passive {
-                self.connection.answer(token, Ok(Answer::Done));
-                return Ok(());
-            }
-            return Err(Refused::because(
-                ReplyCode::AccessRefused,
-                "operation not permitted on overtake.control",
-            ));
+        if declare.passive && own::is_own(&declare.name) {
+            self.connection.answer(token, Ok(Answer::Done));
+            return Ok(());
         }
+        own::check_not_own(&declare.name)?;
         if declare.name.is_empty() {
             return Err(Refusal::ExchangeReserved.into());
         }

@@ -16,6 +16,7 @@ mod messages;
 mod refusals;
 mod replies;
 mod rights;
+mod routes;
 mod saying;
 mod strictness;
 mod transactions;

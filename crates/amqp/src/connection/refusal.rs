@@ -129,7 +129,8 @@ fn text(refusal: Refusal, subject: &Subject, vhost: &str) -> String {
             "operation not permitted on the default exchange".to_owned()
         }
         Refusal::ExchangeReserved => {
-            format!("exchange name '{exchange}' contains reserved prefix 'amq.*'")
+            let prefix = exchange.split('.').next().unwrap_or_default();
+            format!("exchange name '{exchange}' contains reserved prefix '{prefix}.*'")
         }
         Refusal::ExchangeInternal => {
             format!("cannot publish to internal exchange '{exchange}' in vhost '{vhost}'")

@@ -651,7 +651,7 @@ fn exchanges_route() {
         expect![[r#"
         exit 1
         error: the exchange belongs to the broker (422 exchange-reserved)
-         hint: choose another name: the empty one and amq.* belong to the broker
+         hint: choose another name: the empty one, amq.* and overtake.* belong to the broker
     "#]],
     );
     story.broker.stop();
