@@ -122,11 +122,20 @@ impl<S: Subject + ?Sized> Lookup for Seen<'_, S> {
     fn value(&self, name: NameId) -> Value<'_> {
         match self.condition.names.get(name) {
             Name::Property(name) => shown(self.subject.property(name)),
+            Name::Either(name) => shown(either(self.subject, name)),
             Name::System(name) => shown(self.subject.system(name)),
             Name::Body(_) => {
                 self.document().as_ref().map_or(Value::Undefined, |document| document.value(name))
             }
         }
+    }
+}
+
+/// The application property of this name, which begins with `$`, else the system property.
+pub(crate) fn either<'s, S: Subject + ?Sized>(subject: &'s S, name: &str) -> Shown<'s> {
+    match subject.property(name) {
+        Shown::Missing => subject.system(&name[1..]),
+        shown => shown,
     }
 }
 

@@ -153,7 +153,8 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
         let shown = Expression { tree: self.tree(), names: self.names, root: node };
         match self.names.get(name) {
             Name::Property(name) => format!("property {} is not there", quoted(name)),
-            Name::System(_) => format!("system property `{shown}` is not there"),
+            Name::Either(name) => format!("system property {} is not there", quoted(name)),
+            Name::System(name) => format!("system property `${name}` is not there"),
             Name::Body(_) => match (self.unread)() {
                 Some(Unread::OtherType) => {
                     "the content type of the message is not application/json".to_owned()

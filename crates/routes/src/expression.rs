@@ -170,8 +170,14 @@ impl<'t> Parser<'t> {
             }
             Token::Number(number) => self.leaf(Node::Number(number), Kind::Number, span),
             Token::Text(text) => self.leaf(Node::Text(text.into()), Kind::Text, span),
-            Token::Braced => self.name(Name::Property(braced_name(self.word()).into()), Kind::Text, span),
-            Token::System => self.name(Name::System(self.word()[1..].into()), Kind::Text, span),
+            Token::Braced => {
+                let name = braced_name(self.word());
+                let system = name.strip_prefix('$');
+                let name =
+                    system.map_or_else(|| Name::Property(name.into()), |name| Name::System(name.into()));
+                self.name(name, Kind::Text, span)
+            }
+            Token::System => self.name(Name::Either(self.word().into()), Kind::Text, span),
             Token::Body(steps) => self.name(Name::Body(steps), Kind::Any, span),
             Token::Open => self.deeper(|parser| {
                 parser.advance()?;

@@ -233,8 +233,13 @@ impl<'t> Lexer<'t> {
             return Err(error.hint("write the name of an application property in braces: `{my-name}`"));
         };
         self.take(len + 1);
-        if braced_name(&self.text[start..self.at]).is_empty() {
+        let name = braced_name(&self.text[start..self.at]);
+        if name.is_empty() || name == "$" {
             return Err(RouteError::new(start..self.at, "there is no name in these braces"));
+        }
+        if is_of_body(name) {
+            let error = RouteError::new(start..self.at, "a value of the body is not written in braces");
+            return Err(error.hint(format!("write `{name}`")));
         }
         Ok(Token::Braced)
     }
@@ -368,6 +373,12 @@ const SIGNS: [(&str, Token); 17] = [
 /// The name in `{ name }`.
 pub(crate) fn braced_name(braced: &str) -> &str {
     braced[1..braced.len() - 1].trim()
+}
+
+/// Whether it is a path into the body: `$body`, `$body.a`, `$body[0]`.
+fn is_of_body(name: &str) -> bool {
+    let body = name.get(..5).filter(|start| start.eq_ignore_ascii_case("$body"));
+    body.is_some() && !name[5..].starts_with(is_in_name)
 }
 
 fn starts_name(c: char) -> bool {

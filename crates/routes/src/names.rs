@@ -21,7 +21,9 @@ impl NameId {
 pub(crate) enum Name {
     /// An application property.
     Property(Box<str>),
-    /// A system property, without its `$`.
+    /// `$name`: the application property that is called so, with its `$`, else the system property.
+    Either(Box<str>),
+    /// `{$name}`: a system property, whatever application properties there are. Without its `$`.
     System(Box<str>),
     /// A path into the body; without a step it is all of it.
     Body(Box<[Step]>),
@@ -65,7 +67,7 @@ impl Names {
     pub(crate) fn body_paths(&self) -> impl Iterator<Item = (&[Step], NameId)> {
         self.all.iter().filter_map(|name| match name {
             Name::Body(steps) => Some((&**steps, self.ids[name])),
-            Name::Property(_) | Name::System(_) => None,
+            Name::Property(_) | Name::Either(_) | Name::System(_) => None,
         })
     }
 }
@@ -76,7 +78,8 @@ impl fmt::Display for Name {
         match self {
             Self::Property(name) if crate::lexer::is_plain_name(name) => f.write_str(name),
             Self::Property(name) => write!(f, "{{{name}}}"),
-            Self::System(name) => write!(f, "${name}"),
+            Self::Either(name) => f.write_str(name),
+            Self::System(name) => write!(f, "{{${name}}}"),
             Self::Body(steps) => {
                 f.write_str("$body")?;
                 steps.iter().try_for_each(|step| step.fmt(f))

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::conjunction::Known;
 use crate::body::{Document, Unread, Wanted};
-use crate::condition::shown;
+use crate::condition::{either, shown};
 use crate::evaluate::Lookup;
 use crate::names::{Name, NameId, Names};
 use crate::subject::{Shown, Subject};
@@ -63,6 +63,7 @@ impl<S: Subject + ?Sized> Lookup for Slots<'_, S> {
     fn value(&self, name: NameId) -> Value<'_> {
         match self.names.get(name) {
             Name::Property(text) => self.text(name, || self.subject.property(text)),
+            Name::Either(text) => self.text(name, || either(self.subject, text)),
             Name::System(text) => self.text(name, || self.subject.system(text)),
             Name::Body(_) => {
                 let document = self.document.get_or_init(|| Document::read(self.subject.body(), self.wanted));
