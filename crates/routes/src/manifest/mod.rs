@@ -87,7 +87,7 @@ impl fmt::Display for SchemaVersion {
 
 impl Manifest {
     /// Reads JSON: the section itself (`{"routes": …}`), inside `$edgeHub` and `properties.desired`, or a whole deployment with
-    /// `modulesContent`.
+    /// `modulesContent`. What stands between the braces of the outermost object is read as well.
     ///
     /// # Errors
     /// [`ManifestError`] with all that is wrong.
@@ -104,14 +104,14 @@ impl Manifest {
     }
 
     /// Reads JSON or TOML, whichever the name of its file says: `.toml`, or another ending for JSON; without one, or without a name,
-    /// what begins with `{` is JSON.
+    /// what begins as JSON is JSON.
     ///
     /// # Errors
     /// [`ManifestError`] with all that is wrong.
     pub fn from_file(name: Option<&Path>, text: &str) -> Result<Self, ManifestError> {
         let is_toml = match name.and_then(Path::extension) {
             Some(ending) => ending == "toml",
-            None => !text.trim_start().starts_with('{'),
+            None => !(text.trim_start().starts_with('{') || read::is_inside_of_object(text)),
         };
         if is_toml { Self::from_toml(text) } else { Self::from_json(text) }
     }

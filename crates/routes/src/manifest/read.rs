@@ -17,6 +17,8 @@ const ROUTE_KEYS: [&str; 4] = ["route", "priority", "timeToLiveSecs", "fallback"
 const STORE_KEYS: [&str; 1] = ["timeToLiveSecs"];
 
 pub(super) fn from_json(text: &str) -> Result<Manifest, ManifestError> {
+    let braced = is_inside_of_object(text).then(|| format!("{{{text}}}"));
+    let text = braced.as_deref().unwrap_or(text);
     let document =
         too_long(text).map_or_else(|| serde_json::from_str(text).map_err(|error| error.to_string()), Err);
     read(document.map_err(|why| format!("this is no JSON: {why}")))
@@ -26,6 +28,11 @@ pub(super) fn from_toml(text: &str) -> Result<Manifest, ManifestError> {
     let document =
         too_long(text).map_or_else(|| toml::from_str(text).map_err(|error| error.to_string()), Err);
     read(document.map_err(|why| format!("this is no TOML: {}", why.trim_end())))
+}
+
+/// Whether it is what stands between the braces of an object, as people quote a part of a deployment.
+pub(super) fn is_inside_of_object(text: &str) -> bool {
+    text.trim_start().starts_with('"') && text.trim_end().ends_with('}')
 }
 
 fn too_long(text: &str) -> Option<String> {

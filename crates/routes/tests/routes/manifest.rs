@@ -3,28 +3,8 @@
 use expect_test::{Expect, expect};
 use overtake_routes::{Manifest, ROUTES_MAX, diff};
 
-/// Of the design that the format comes from.
-const DEPLOYMENT: &str = r#"{
-  "$edgeHub": {
-    "properties.desired": {
-      "schemaVersion": "1.1.0",
-      "routes": {
-        "secCamAlerts": {
-          "route": "FROM /messages/modules/SecCamMod/outputs/P0_Alerts INTO $upstream",
-          "priority": 0,
-          "timeToLiveSecs": 86400
-        },
-        "secCamData": {
-          "route": "FROM /messages/modules/SecCamMod/outputs/P1_Data INTO $upstream",
-          "priority": 1,
-          "timeToLiveSecs": 1800
-        },
-        "upstream": "FROM /messages/* INTO $upstream"
-      },
-      "storeAndForwardConfiguration": { "timeToLiveSecs": 7200 }
-    }
-  }
-}"#;
+/// Of the design that the format comes from, as it stands there.
+const DEPLOYMENT: &str = include_str!("../corpus/deployment.txt");
 
 fn read(json: &str) -> Manifest {
     Manifest::from_json(json).unwrap_or_else(|error| panic!("{error}"))
@@ -53,6 +33,7 @@ fn a_deployment_is_read() {
         DEPLOYMENT,
         expect![[r#"
             1.1 ttl 7200
+            floorCamAlerts: FROM /messages/modules/FloorCamMod/outputs/P0_Alerts INTO $upstream Some(0) Some(86400) → Some(86400)
             secCamAlerts: FROM /messages/modules/SecCamMod/outputs/P0_Alerts INTO $upstream Some(0) Some(86400) → Some(86400)
             secCamData: FROM /messages/modules/SecCamMod/outputs/P1_Data INTO $upstream Some(1) Some(1800) → Some(1800)
             upstream: FROM /messages/* INTO $upstream None None → Some(7200)
@@ -88,6 +69,10 @@ fn toml_says_the_same() {
         route = "FROM /messages/modules/SecCamMod/outputs/P0_Alerts INTO $upstream"
         priority = 0
         timeToLiveSecs = 86400
+        [routes.floorCamAlerts]
+        route = "FROM /messages/modules/FloorCamMod/outputs/P0_Alerts INTO $upstream"
+        priority = 0
+        timeToLiveSecs = 86400
         [routes.secCamData]
         route = "FROM /messages/modules/SecCamMod/outputs/P1_Data INTO $upstream"
         priority = 1
@@ -96,6 +81,12 @@ fn toml_says_the_same() {
         timeToLiveSecs = 7200
     "#;
     assert_eq!(Manifest::from_toml(toml).expect("a manifest"), read(DEPLOYMENT));
+    let by_name = |name: &str, text: &str| Manifest::from_file(Some(name.as_ref()), text).ok();
+    let (json, toml) = (Some(read(DEPLOYMENT)), toml);
+    assert_eq!([by_name("a.toml", toml), by_name("-", toml)], [json.clone(), json.clone()]);
+    let object = format!("{{{DEPLOYMENT}}}");
+    assert_eq!([by_name("a.json", DEPLOYMENT), by_name("-", &object)], [json.clone(), json.clone()]);
+    assert_eq!([by_name("a.toml", DEPLOYMENT), by_name("-", DEPLOYMENT)], [None, json]);
     let error = Manifest::from_toml("[routes]\na = 5\nb = ").expect_err("it is no TOML");
     assert!(error.to_string().starts_with("this is no TOML: "), "{error}");
 }
