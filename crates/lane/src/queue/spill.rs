@@ -21,6 +21,9 @@ use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord};
 const WORTH_IT: usize = 2;
 /// A run is looked through for expired messages at most so many times between its first expiry and its last.
 const LOOKS: u64 = 64;
+/// And not again before so long, ms: what expires until then is brought in together. Most runs are of messages that live equally long, and
+/// are over within that.
+const LOOKS_APART_MS: u64 = 2_000;
 
 impl Queue {
     // ---- out of memory ----
@@ -354,7 +357,7 @@ impl Queue {
             let run = &self.runs[&id];
             let expiries = || Reader::new(&*backlog, run, 0).map(|(_, message)| message.expires);
             let last = expiries().filter(|when| *when != Time::NEVER).max().unwrap_or(now);
-            let soon = now.after(last.since(now) / LOOKS);
+            let soon = now.after((last.since(now) / LOOKS).max(LOOKS_APART_MS));
             let mut next = Time::NEVER;
             let mut due = Vec::new();
             for (ordinal, message) in Reader::new(&*backlog, run, 0) {

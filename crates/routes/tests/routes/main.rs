@@ -7,3 +7,4 @@ mod manifest;
 mod message;
 mod properties;
 mod table;
+mod thrift;
