@@ -188,9 +188,36 @@ async fn list(session: &Session) -> Ended {
         }
         let [published, unrouted, fallback] =
             ["published", "unrouted", "fallback"].map(|key| count(&answer[key]));
-        table.text() + &format!("{published} published, {unrouted} unrouted, {fallback} by fallback routes\n")
+        let totals = format!("{published} published, {unrouted} unrouted, {fallback} by fallback routes\n");
+        table.text() + &totals + "\n" + &endpoints(&answer["endpoints"])
     })?;
     Ok(Exit::Done)
+}
+
+/// Where copies wait: a line for each lane.
+fn endpoints(endpoints: &Value) -> String {
+    let mut table = Table::new(&[
+        ("ENDPOINT", Side::Left),
+        ("LANE", Side::Left),
+        ("READY", Side::Right),
+        ("LEASED", Side::Right),
+        ("EXPIRED", Side::Right),
+    ]);
+    let count = |value: &Value| number(value.as_u64().unwrap_or_default());
+    for endpoint in endpoints.as_array().into_iter().flatten() {
+        let lanes = endpoint["lanes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for (at, lane) in lanes.iter().enumerate() {
+            let name = if at == 0 { text(&endpoint["queue"]) } else { String::new() };
+            let [ready, leased, expired] = ["ready", "leased", "expired"].map(|key| count(&lane[key]));
+            table.row(vec![name, text(&lane["name"]), ready, leased, expired]);
+        }
+        if lanes.is_empty() {
+            let why = if endpoint["exists"] == true { "-" } else { "not there: copies are left out" };
+            let none = String::new;
+            table.row(vec![text(&endpoint["queue"]), why.to_owned(), none(), none(), none()]);
+        }
+    }
+    table.text()
 }
 
 async fn test(args: &TestArgs, session: &Session) -> Ended {

@@ -129,6 +129,10 @@ fn routes_are_compared_set_tried_and_listed() {
             alerts         0  86400s        1          1       1  FROM /messages/modules/Cam/* WHERE severity = 'high' INTO $upstream
             all            -   7200s        2          0       1  FROM /messages/* INTO $upstream
             2 published, 0 unrouted, 0 by fallback routes
+
+            ENDPOINT   LANE            READY  LEASED  EXPIRED
+            $upstream  $upstream_Pri0      1       0        0
+                       $upstream           1       0        0
         "#]],
     );
     check(

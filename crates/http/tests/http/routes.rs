@@ -37,6 +37,25 @@ async fn routes_are_set_whole_seen_and_changed() {
 }
 
 #[tokio::test]
+async fn an_endpoint_whose_name_looks_like_a_lane_of_another_is_another() {
+    let world = World::with_queue("").await;
+    let manifest = r#"{"routes": {
+        "a": {"route": "FROM /a INTO Endpoint('e')", "priority": 0},
+        "b": "FROM /b INTO Endpoint('e_Pri0')"}}"#;
+    world.put("/v1/routes", manifest).await.expect(200);
+    for path in ["a", "b", "b"] {
+        world.post(&format!("/v1/topics/{path}"), r#"{"body":"x"}"#).await.expect(201);
+    }
+    let seen = world.get("/v1/routes").await.expect(200).json;
+    let lane = |endpoint: usize| {
+        let endpoint = &seen["endpoints"][endpoint];
+        (endpoint["queue"].clone(), endpoint["lanes"][0].clone())
+    };
+    let looks = |lane: &str, ready: u64| json!({"name": "e_Pri0", "lane": lane, "ready": ready, "leased": 0, "expired": 0});
+    assert_eq!([lane(0), lane(1)], [(json!("e"), looks("0", 1)), (json!("e_Pri0"), looks("default", 2))]);
+}
+
+#[tokio::test]
 async fn a_message_from_a_path_goes_where_routes_say() {
     let world = World::with_queue("").await;
     world.put("/v1/routes", MANIFEST).await.expect(200);
