@@ -113,6 +113,7 @@ impl<T> Core<T> {
     /// Sets the routes of the virtual host, all at once: first the queues of its endpoints are made, as far as they are not there.
     pub(super) fn set_routes(&mut self, now: Time, set: Arc<RouteSet>) -> Result<Answer, Refused> {
         let vhost = self.asking.vhost;
+        self.broker.vhost_name(vhost).ok_or(Refusal::NoSuchVhost)?;
         for sink in set.table().sinks().iter().filter(|sink| is_endpoint(sink)) {
             if self.broker.settings(vhost, sink.name()).is_err() {
                 let settings = Settings { scheme: Scheme::Route, ..Settings::default() };
