@@ -84,7 +84,7 @@ impl Routes {
             table.route(&path_of(path), &letter, routing);
             routing.matched().iter().for_each(|route| view.counts[route.number()].matched += 1);
             routing.undefined().iter().for_each(|route| view.counts[route.number()].undefined += 1);
-            only_fallback &= routing.is_fallback();
+            only_fallback &= routing.is_fallback() || routing.matched().is_empty();
             for copy in routing.copies() {
                 let number = copy.route.number();
                 let urgency = match (table.sink(copy.route), copy.priority) {
