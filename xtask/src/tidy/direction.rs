@@ -77,6 +77,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-lane",
             "overtake-store",
             "overtake-properties",
+            "overtake-routes",
             "overtake-amqp",
             "overtake-amqp-session",
             "overtake-engine",
