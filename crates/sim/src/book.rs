@@ -7,7 +7,7 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
     Asker, Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq,
-    SessionId, Settings, State, Time, UrgentCredit, WindowId,
+    SessionId, Settings, State, Time, UrgentCredit, VhostId, WindowId,
 };
 
 use crate::audit::Audit;
@@ -403,6 +403,16 @@ impl Book {
             self.own.insert(*id, Own { vhost, name, settings: view.settings });
             self.rule(*id);
         }
+    }
+
+    /// A queue is there, and whether it was before is not known: if not, it was declared with these settings, and is nobody's.
+    pub(crate) fn finds(&mut self, queue: QueueId, vhost: VhostId, name: Arc<str>, settings: Settings) {
+        if self.own.contains_key(&queue) {
+            return;
+        }
+        self.own.insert(queue, Own { vhost, name, settings });
+        self.identities.insert(queue, (Identity::default(), None));
+        self.rule(queue);
     }
 
     /// What holds for a queue, by its own settings and the policies.

@@ -22,6 +22,7 @@ impl World {
         self.disk.set_capacity(None);
         self.revive()?;
         self.hush()?;
+        self.resume()?;
         if self.plan.is_full_in_calm {
             // Nothing breaks any more, but the disk stays full: consuming must be enough to make room.
             self.disk.set_capacity(Some(self.disk.used()));
@@ -148,9 +149,6 @@ impl World {
     }
 
     fn drain(&mut self, vhost: VhostId, queue: Arc<str>, round: u32) -> Checked {
-        if round == 0 {
-            self.resume(vhost, &queue)?;
-        }
         if round == 3 {
             self.forgo_history(vhost, &queue)?;
         }
@@ -188,12 +186,15 @@ impl World {
         Ok(())
     }
 
-    /// A queue that is paused is told to go on.
-    fn resume(&mut self, vhost: VhostId, queue: &Arc<str>) -> Checked {
-        let mut all = self.book.own.values().filter(|own| own.vhost == vhost && own.name == *queue);
-        let Some(own) = all.find(|own| own.settings.paused) else { return Ok(()) };
-        let settings = Settings { paused: false, ..own.settings.clone() };
-        self.do_at(vhost, Request::Do(Command::declare(Arc::clone(queue), Box::new(settings))))
+    /// Queues that are paused are told to go on, while there is room to remember it.
+    fn resume(&mut self) -> Checked {
+        let paused = self.book.own.values().filter(|own| own.settings.paused);
+        let paused = paused.map(|own| (own.vhost, Arc::clone(&own.name), own.settings.clone()));
+        for (vhost, queue, settings) in paused.collect::<Vec<_>>() {
+            let settings = Settings { paused: false, ..settings };
+            self.do_at(vhost, Request::Do(Command::declare(queue, Box::new(settings))))?;
+        }
+        Ok(())
     }
 
     /// What is done in one queue, recorded in another, and comes back from there when its time is over, would go round for ever.

@@ -19,6 +19,7 @@ mod post;
 mod refold;
 mod rng;
 mod round;
+mod routed;
 mod rules;
 mod sabotage;
 mod shelf;

@@ -110,7 +110,7 @@ impl World {
 
     fn begin(
         &mut self,
-        core: Core<u64>,
+        mut core: Core<u64>,
         committer: Committer<MemoryDisk>,
         spiller: Spiller<MemoryDisk>,
         mut found: Refold,
@@ -123,6 +123,7 @@ impl World {
         self.checks.metadata.recovered(&found.broker)?;
         self.checks.vhosts.recovered(&found.broker)?;
         self.checks.policies.recovered(&found.broker)?;
+        self.checks.routes.recovered(&mut core)?;
         self.checks.pick.recovered();
         self.checks.rates.recovered();
         self.checks.refold.clear();

@@ -90,6 +90,8 @@ pub(crate) struct Plan {
     pub(crate) vhosts: u64,
     /// Clients set policies and remove them, and more queues have priorities that are numbers.
     pub(crate) has_policies: bool,
+    /// Clients set routes, and publish into them.
+    pub(crate) has_routes: bool,
     /// Queues have histories and bounds on how long work takes; clients report, and want messages back.
     pub(crate) has_work: bool,
     /// Queues speak of keys and of rates, and are paused; not in deep worlds, since what speaks of keys stays in memory, and at a rate
@@ -143,6 +145,7 @@ impl Plan {
             has_metadata: Rng::new(seed, "metadata of a world").once_in(3),
             vhosts: if apart.once_in(3) { apart.within(1, 3) } else { 0 },
             has_policies: Rng::new(seed, "policies of a world").once_in(3),
+            has_routes: Rng::new(seed, "routes of a world").once_in(3),
             has_keys: Rng::new(seed, "keys of a world").once_in(3),
             has_work: Rng::new(seed, "work of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),

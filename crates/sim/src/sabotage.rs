@@ -1,6 +1,10 @@
 //! Bugs planted on purpose, so that each checker is seen to catch one. They sit in the simulator's own doors: what the
 //! disk keeps, what the driver does, what a checker is shown.
 
+use std::sync::Arc;
+
+use overtake_engine::RouteSet;
+
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
@@ -42,4 +46,30 @@ pub enum Sabotage {
     RulesOtherwise,
     /// A byte on its way to a client that speaks AMQP is another.
     BendsBytes,
+    /// Of routes that are set together only half are.
+    SetsSomeRoutes,
+    /// Routes are set with other priorities.
+    RoutesOtherwise,
+    /// Routes are set without their times to live.
+    ForgetsRouteTimes,
+}
+
+impl Sabotage {
+    /// The routes that are set when these are to be.
+    pub(crate) fn of_routes(self, set: &Arc<RouteSet>) -> Arc<RouteSet> {
+        let mut manifest = set.manifest().clone();
+        match self {
+            Self::SetsSomeRoutes => manifest.routes.truncate(manifest.routes.len().div_ceil(2)),
+            Self::RoutesOtherwise => {
+                let priorities = manifest.routes.iter_mut().filter_map(|route| route.priority.as_mut());
+                priorities.for_each(|priority| *priority = 9 - *priority);
+            }
+            Self::ForgetsRouteTimes => {
+                manifest.ttl_secs = None;
+                manifest.routes.iter_mut().for_each(|route| route.ttl_secs = None);
+            }
+            _ => return Arc::clone(set),
+        }
+        Arc::new(RouteSet::new(manifest))
+    }
 }

@@ -3,19 +3,20 @@
 use std::collections::BTreeSet;
 
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
-use overtake_engine::{Event, LeasedMessage, NewMessage, Refused, Target};
+use overtake_engine::{Event, LeasedMessage, NewMessage, Refused};
 use overtake_lane::{Command, ConsumerId, Message, Outcome, QueueId, Receipt, Refusal, Seq, VhostId};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
 use crate::book::asked_by;
 use crate::check::{
-    self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, vhosts,
+    self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, routes, vhosts,
 };
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
 use crate::refold::mark_of;
 use crate::round::{Lent, Round};
+use crate::routed::is_routed;
 use crate::rules::Change;
 use crate::sabotage::Sabotage;
 use crate::world::World;
@@ -44,6 +45,16 @@ struct Done {
     ticket: u64,
     request: Option<Request>,
     outs: Vec<Out<u64>>,
+}
+
+impl Done {
+    /// What was answered at once.
+    fn result(&self) -> Option<&Result<Answer, Refused>> {
+        self.outs.iter().find_map(|out| match out {
+            Out::Answer { ticket, result, .. } if *ticket == self.ticket => Some(result),
+            _ => None,
+        })
+    }
 }
 
 impl World {
@@ -101,6 +112,7 @@ impl World {
         let before = std::mem::replace(&mut self.audit, audit);
         let judged = self.judge(&life, &before, &done);
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
+        let judged = judged.and_then(|()| self.judge_routes(&mut life, &done));
         life.due = awake::first_due(&self.book, &self.audit);
         if is_behind {
             self.tally.behind += 1;
@@ -142,10 +154,7 @@ impl World {
 
     /// Every promise that one step can break.
     fn judge(&mut self, life: &Life, before: &Audit, done: &Done) -> Checked {
-        let result = done.outs.iter().find_map(|out| match out {
-            Out::Answer { ticket, result, .. } if *ticket == done.ticket => Some(result),
-            _ => None,
-        });
+        let result = done.result();
         let audit = std::mem::take(&mut self.audit);
         let asked = done.request.as_ref().map(asked_by);
         let (vhost, request) =
@@ -160,6 +169,12 @@ impl World {
         if self.chance.schedule.once_in(8) { self.judge_gauges(life) } else { Ok(()) }
     }
 
+    /// Routes are looked at through the engine, as clients do: the model knows nothing of them.
+    fn judge_routes(&mut self, life: &mut Life, done: &Done) -> Checked {
+        let Some(request) = &done.request else { return Ok(()) };
+        self.checks.routes.changed(&mut life.core, done.ticket, request, done.result())
+    }
+
     fn judge_answer(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
         if let (Some(request), Some(result)) = (step.request, step.result) {
             one_holder::check_settled(&self.book, step, request, result)?;
@@ -167,6 +182,9 @@ impl World {
             self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
             self.checks.vhosts.answered(life.core.broker(), done.ticket, request, result)?;
             self.checks.policies.answered(life.core.broker(), done.ticket, step)?;
+            self.checks.routes.check_shown(step)?;
+            self.checks.routes.check_published(life.core.broker(), step)?;
+            routes::check_endpoints(life.core.broker(), step)?;
             if let Ok(answer) = result {
                 self.checks.kept.answered(life.core.broker(), done.ticket, step, request, answer);
                 self.checks.gone.answered(&self.book, done.ticket, request, answer);
@@ -181,6 +199,7 @@ impl World {
         });
         cap::check_length(&self.book, step, &lent.collect())?;
         cap::check_ruled(&self.book, step)?;
+        self.book.endpoints_made(life.core.broker(), step);
         if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
             if let Some(change) = Change::of(step) {
@@ -205,17 +224,14 @@ impl World {
         let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else {
             return Ok(());
         };
-        if messages.len() > 1 && messages.iter().any(|message| !matches!(message.to, Target::Queue(_))) {
-            return Ok(());
-        }
         if let [message] = &**messages {
             route::check(life.core.broker(), step.vhost, message, copies)?;
         }
-        for (at, copy) in copies.iter().enumerate().filter(|(_, copy)| !copy.duplicate) {
-            let asked = &messages[if messages.len() == 1 { 0 } else { at }];
+        for copy in copies.iter().filter(|copy| !copy.duplicate) {
+            let asked = &messages[copy.publish];
             let Ok(queue) = life.core.broker().id_of(step.vhost, &copy.queue) else { continue };
             let Some(message) = step.after.find(queue, copy.seq) else { continue };
-            self.judge_expiry(step, queue, message, asked)?;
+            self.judge_stamp(step, queue, message, asked)?;
             if messages.len() == 1 {
                 order::check_position(&self.book, step, queue, copy)?;
             }
@@ -225,14 +241,17 @@ impl World {
 
     /// What was published without asking what became of it stands as it was asked for, too.
     fn judge_untold(&self, life: &Life, step: &check::Step<'_>, asked: &NewMessage, copies: u64) -> Checked {
-        route::check_count(life.core.broker(), step.vhost, asked, copies)?;
+        if !is_routed(asked) {
+            route::check_count(life.core.broker(), step.vhost, asked, copies)?;
+        }
         for (queue, message) in step.arrivals() {
-            self.judge_expiry(step, queue, message, asked)?;
+            self.judge_stamp(step, queue, message, asked)?;
         }
         Ok(())
     }
 
-    fn judge_expiry(
+    /// A message stands in its queue as urgent, and until, as was asked for, or as its route says.
+    fn judge_stamp(
         &self,
         step: &check::Step<'_>,
         queue: QueueId,
@@ -240,7 +259,14 @@ impl World {
         asked: &NewMessage,
     ) -> Checked {
         let settings = &self.book.settings[&queue];
-        let expected = expiry::expected(step.now, settings, self.options.default_ttl_ms, asked);
+        let name = &step.after.queues[&queue].name;
+        let copy = self.checks.routes.copy_for(step.vhost, name, asked)?;
+        if let Some(copy) = &copy {
+            routes::check_urgency(copy, settings, asked, message)?;
+        }
+        let default_ttl_ms = self.options.default_ttl_ms;
+        let route_ttl_ms = copy.and_then(|copy| copy.ttl_ms);
+        let expected = expiry::expected(step.now, settings, default_ttl_ms, asked, route_ttl_ms);
         hold(message.expires == expected, Promise::Expiry, || {
             let (seq, expires) = (message.seq.0, message.expires.0);
             format!("message {seq} of {} expires at {expires}, not at {}", queue.0, expected.0)
@@ -470,6 +496,9 @@ impl World {
             && let Request::Do(Command::SetPolicy { policy, .. }) = asked
         {
             policy.priority += 1;
+        }
+        if let (Some(sabotage), Request::SetRoutes(set)) = (self.config.sabotage, asked) {
+            *set = sabotage.of_routes(set);
         }
         request
     }

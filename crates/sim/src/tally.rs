@@ -80,6 +80,8 @@ pub struct Tally {
     pub requests: BTreeMap<&'static str, u64>,
     /// What was refused, by why.
     pub refusals: BTreeMap<&'static str, u64>,
+    /// What was seen of routes.
+    pub routes: BTreeMap<&'static str, u64>,
     /// Flipped bytes by what came of them.
     pub flips: BTreeMap<&'static str, u64>,
 }
@@ -127,6 +129,7 @@ impl Tally {
         add(&mut self.requests, &other.requests);
         add(&mut self.refusals, &other.refusals);
         add(&mut self.flips, &other.flips);
+        add(&mut self.routes, &other.routes);
     }
 
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
@@ -184,6 +187,7 @@ impl fmt::Display for Tally {
             self.resends,
             self.blocked
         )?;
+        writeln!(f, "  routes: {}", named(&self.routes))?;
         writeln!(f, "  flipped bytes: {}", named(&self.flips))?;
         writeln!(f, "  done: {}", named(&self.requests))?;
         write!(f, "  refused: {}", named(&self.refusals))

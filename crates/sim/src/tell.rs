@@ -3,6 +3,7 @@
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{LeasedMessage, NewMessage, Refused, Target};
 use overtake_lane::{Command, MetadataEntry};
+use overtake_routes::NamedRoute;
 
 use crate::rng::mix;
 
@@ -68,6 +69,16 @@ pub(crate) fn request(request: &Request) -> String {
             let entries: Vec<String> = entries.iter().map(entry).collect();
             format!("set {}", entries.join(", "))
         }
+        Request::SetRoutes(set) => {
+            let manifest = set.manifest();
+            let routes = manifest.routes.iter().map(|route| {
+                let text: String = route.route.to_string().chars().take(160).collect();
+                let NamedRoute { name, priority, ttl_secs, is_fallback, .. } = route;
+                format!("{name}: {text} (at {priority:?}, {ttl_secs:?} s, fallback {is_fallback})")
+            });
+            let routes: Vec<String> = routes.collect();
+            format!("set the routes {routes:#?} and {:?} s for all", manifest.ttl_secs)
+        }
         other => format!("{other:?}"),
     }
 }
@@ -127,7 +138,8 @@ pub(crate) fn result(result: &Result<Answer, Refused>) -> String {
             | Answer::Exchange(_)
             | Answer::Bindings(_)
             | Answer::Metadata(_)
-            | Answer::Policies(_),
+            | Answer::Policies(_)
+            | Answer::Routes(_),
         ) => "shown".to_owned(),
         other => format!("{other:?}"),
     }

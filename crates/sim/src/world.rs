@@ -171,6 +171,7 @@ pub(crate) struct Chance {
     pub(crate) metadata: Rng,
     pub(crate) vhosts: Rng,
     pub(crate) policies: Rng,
+    pub(crate) routes: Rng,
     pub(crate) work: Rng,
     pub(crate) keys: Rng,
 }
@@ -191,6 +192,7 @@ pub fn run(seed: u64, config: Config) -> Outcome {
     }
     let mut tally = world.tally;
     tally.seeds = 1;
+    tally.routes = world.checks.routes.counts;
     let (hash, events) = world.trace.close();
     tally.events = events;
     Outcome { hash, tally, failure: result.err() }
@@ -238,6 +240,7 @@ impl World {
                 metadata: Rng::new(seed, "metadata"),
                 vhosts: Rng::new(seed, "vhosts"),
                 policies: Rng::new(seed, "policies"),
+                routes: Rng::new(seed, "routes"),
                 work: Rng::new(seed, "work"),
                 keys: Rng::new(seed, "keys"),
             },
@@ -430,6 +433,7 @@ impl World {
                 self.checks.metadata.told(ticket);
                 self.checks.vhosts.told(ticket);
                 self.checks.policies.told(ticket);
+                self.checks.routes.told(ticket);
             }
             Err(refused) => self.tally.refuse(refused.refusal),
         }

@@ -122,3 +122,18 @@ fn kept_sees_a_policy_that_is_not_as_it_was_set() {
 fn kept_sees_metadata_that_is_set_in_part() {
     check(Sabotage::SetsLess, Promise::Kept);
 }
+
+#[test]
+fn kept_sees_routes_that_are_set_in_part() {
+    check(Sabotage::SetsSomeRoutes, Promise::Kept);
+}
+
+#[test]
+fn routed_sees_a_copy_at_another_level() {
+    check(Sabotage::RoutesOtherwise, Promise::Routed);
+}
+
+#[test]
+fn expiry_sees_a_copy_that_lives_as_its_queue_says_and_not_its_route() {
+    check(Sabotage::ForgetsRouteTimes, Promise::Expiry);
+}

@@ -195,6 +195,7 @@ pub async fn routes_are_of_their_virtual_host<F: Fixture>(fixture: F) {
     assert_eq!(waiting(&*tenant, "theirs").await, "P0_Alerts default -");
     story.engine().delete_vhost("tenant").await.expect("deleted");
     assert_eq!(refused(tenant.routes().await.map(drop)), Refusal::NoSuchVhost);
+    assert_eq!(refused(tenant.set_routes(Arc::default()).await), Refusal::NoSuchVhost);
     let of_tenant = |key: &&Arc<str>| key.starts_with(&format!("routes/{}", vhost.0));
     assert_eq!(
         story.engine().metadata().await.expect("seen").iter().map(|(key, _)| key).filter(of_tenant).count(),

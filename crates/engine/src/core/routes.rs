@@ -101,7 +101,7 @@ impl Routes {
             table.route(&path_of(path), &letter, routing);
             routing.matched().iter().for_each(|route| view.counts[route.number()].matched += 1);
             routing.undefined().iter().for_each(|route| view.counts[route.number()].undefined += 1);
-            only_fallback &= routing.is_fallback();
+            only_fallback &= routing.is_fallback() || routing.matched().is_empty();
             for copy in routing.copies() {
                 let number = copy.route.number();
                 let urgency = match (table.sink(copy.route), copy.priority) {
@@ -130,6 +130,7 @@ impl<T> Core<T> {
     /// Sets the routes of the virtual host, all at once: first the queues of its endpoints are made, as far as they are not there.
     pub(super) fn set_routes(&mut self, now: Time, set: Arc<RouteSet>) -> Result<Answer, Refused> {
         let vhost = self.asking.vhost;
+        self.broker.vhost_name(vhost).ok_or(Refusal::NoSuchVhost)?;
         for sink in set.table().sinks().iter().filter(|sink| is_endpoint(sink)) {
             if self.broker.settings(vhost, sink.name()).is_err() {
                 let settings = Settings { scheme: Scheme::Route, ..Settings::default() };

@@ -168,6 +168,11 @@ impl World {
 
     fn new_amqp_message(&mut self) -> NewMessage {
         let body_max = self.plan.body_max;
+        if self.plan.has_routes && self.chance.routes.once_in(4) {
+            let rng = &mut self.chance.routes;
+            let path = crate::client::router::path(rng);
+            return letters::draw(rng, overtake_engine::ROUTES_EXCHANGE, &path, body_max);
+        }
         if !self.names.exchanges.is_empty() && self.chance.amqp.once_in(8) {
             let exchange = self.chance.amqp.one_of(&self.names.exchanges);
             let here = |life: &Life| {

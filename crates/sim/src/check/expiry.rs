@@ -51,9 +51,16 @@ pub(crate) fn check_standing(book: &Book, now: Time, audit: &Audit) -> Checked {
     Ok(())
 }
 
-/// When a message that is published now expires.
-pub(crate) fn expected(now: Time, settings: &Settings, default_ttl_ms: u64, message: &NewMessage) -> Time {
+/// When a message that is published now expires. What its route says stands in for its queue and the broker.
+pub(crate) fn expected(
+    now: Time,
+    settings: &Settings,
+    default_ttl_ms: u64,
+    message: &NewMessage,
+    route_ttl_ms: Option<u64>,
+) -> Time {
     let base = if settings.ttl_ms > 0 { settings.ttl_ms } else { default_ttl_ms };
+    let base = route_ttl_ms.unwrap_or(base);
     let set = [base, settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0);
     let set = set.chain(message.ttl_ms).chain(settings.expire_at_once.then_some(0));
     set.min().map_or(Time::NEVER, |ms| now.after(ms))

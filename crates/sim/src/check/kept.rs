@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{NewMessage, PublishedCopy, Target};
+use overtake_engine::{NewMessage, PublishedCopy};
 use overtake_lane::{
     Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, Overflow, QueueId, Receipt,
     Seq, Settings, State,
@@ -40,13 +40,10 @@ impl Kept {
             return;
         }
         let (Request::Publish { messages, .. }, Answer::Copies(copies)) = (request, answer) else { return };
-        let is_single = messages.len() == 1;
-        let is_direct = messages.iter().all(|message| matches!(message.to, Target::Queue(_)));
-        let named = copies.iter().enumerate().filter_map(|(at, copy): (usize, &PublishedCopy)| {
+        let named = copies.iter().filter_map(|copy: &PublishedCopy| {
             let queue = broker.id_of(step.vhost, &copy.queue).ok()?;
-            let of = if is_single { 0 } else { at };
-            let known = (is_single || is_direct) && !copy.duplicate;
-            let mark = if known { mark_of(messages[of].content.content_type()) } else { None };
+            let message = &messages[copy.publish];
+            let mark = if copy.duplicate { None } else { mark_of(message.content.content_type()) };
             Some(((queue, copy.seq), mark))
         });
         self.answered.insert(ticket, named.collect());

@@ -8,6 +8,7 @@ use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
 use overtake_lane::{Broker, Command, MetadataEntry};
 
+use crate::check::routes::is_of_routes;
 use crate::failure::{Checked, Promise, hold};
 
 type Values = BTreeMap<Arc<str>, Arc<[u8]>>;
@@ -36,7 +37,7 @@ impl Remembered {
         }
         let mut now = self.confirmed.clone();
         self.done.iter().for_each(|(_, entries)| apply(&mut now, entries));
-        hold(broker.metadata().eq(&now), Promise::Kept, || {
+        hold(there(broker) == now, Promise::Kept, || {
             format!("metadata was asked for and is not so: {}", difference(&now, broker))
         })
     }
@@ -53,7 +54,8 @@ impl Remembered {
     /// What is there after a crash is what was confirmed, and some that was done then, in order and each whole.
     pub(crate) fn recovered(&mut self, broker: &Broker) -> Checked {
         let confirmed = self.confirmed.clone();
-        let is_there = |values: &Values| broker.metadata().eq(values);
+        let there = there(broker);
+        let is_there = |values: &Values| there == *values;
         let mut done = self.done.drain(..);
         while !is_there(&self.confirmed)
             && let Some((_, entries)) = done.next()
@@ -75,9 +77,15 @@ fn apply(values: &mut Values, entries: &[MetadataEntry]) {
     }
 }
 
+/// What clients set. What lasts of routes is among the metadata, too, and the checker of routes sees to it.
+fn there(broker: &Broker) -> Values {
+    let of_clients = broker.metadata().filter(|(key, _)| !is_of_routes(key));
+    of_clients.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
+}
+
 /// The keys with other values than expected, for a reader.
 fn difference(expected: &Values, broker: &Broker) -> String {
-    let found: Values = broker.metadata().map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect();
+    let found = there(broker);
     let keys = expected.keys().chain(found.keys());
     let mut other: Vec<&Arc<str>> = keys.filter(|key| expected.get(*key) != found.get(*key)).collect();
     other.sort();

@@ -16,6 +16,8 @@ pub(crate) mod policies;
 pub(crate) mod rate;
 pub(crate) mod refold;
 pub(crate) mod route;
+pub(crate) mod route_counts;
+pub(crate) mod routes;
 pub(crate) mod vhosts;
 
 use std::collections::BTreeSet;
@@ -64,6 +66,7 @@ pub(crate) struct Checks {
     pub(crate) metadata: metadata::Remembered,
     pub(crate) vhosts: vhosts::Declared,
     pub(crate) policies: policies::Ruling,
+    pub(crate) routes: routes::Routes,
     pub(crate) denied: denied::Denied,
     pub(crate) pick: pick::Pick,
     pub(crate) rates: rate::Rates,

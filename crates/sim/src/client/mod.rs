@@ -3,6 +3,7 @@
 mod admin;
 mod connected;
 mod publisher;
+pub(crate) mod router;
 mod taker;
 mod vhosts;
 mod wirer;
@@ -121,6 +122,7 @@ impl Client {
             Request::Publish { messages, settlements } if settlements.is_empty() => {
                 self.doubts.extend(messages.clone())
             }
+            Request::PublishOne(message) => self.doubts.push(message.clone()),
             Request::Do(Command::Settle { receipts, .. }) => self.old.extend(receipts),
             Request::Do(Command::Finish { receipt, .. }) => self.old.push(*receipt),
             _ => {}
@@ -174,6 +176,7 @@ impl World {
             || self.wires(at)
             || self.remembers(at)
             || self.rules(at)
+            || self.sets_routes(at)
             || self.wants_back(at)
             || self.connected(at)
         {
@@ -258,6 +261,9 @@ impl World {
     }
 
     fn some_queue(&mut self) -> Arc<str> {
+        if let Some(endpoint) = self.some_endpoint() {
+            return endpoint;
+        }
         let names = &self.names.queues;
         self.chance.workload.one_of(names)
     }

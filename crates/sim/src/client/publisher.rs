@@ -20,11 +20,18 @@ impl World {
             self.asks(at, Request::Publish { messages, settlements: Vec::new() });
             return;
         }
-        let messages = self.new_messages();
-        self.asks(at, Request::Publish { messages, settlements: Vec::new() });
+        let mut messages = self.new_messages();
+        let request = match self.goes_untold(&messages) {
+            true => Request::PublishOne(messages.remove(0)),
+            false => Request::Publish { messages, settlements: Vec::new() },
+        };
+        self.asks(at, request);
     }
 
     pub(super) fn new_messages(&mut self) -> Vec<NewMessage> {
+        if let Some(messages) = self.routed_messages() {
+            return messages;
+        }
         let exchanges = self.names.exchanges.clone();
         if !exchanges.is_empty() && self.rng().once_in(5) {
             let name = self.rng().one_of(&exchanges);
