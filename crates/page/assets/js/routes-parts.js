@@ -3,6 +3,9 @@ import { duration } from './format.js';
 import { html } from './lib.js';
 import { colour } from './urgency.js';
 
+// Rows that are drawn; a manifest may have 10,000 routes.
+export const DRAWN_MAX = 200;
+
 // A level of routes with its colour: 0 is the most urgent; without one, after all that have one.
 export function Level({ of }) {
   const lane = { scheme: 'route', order: 'priority', lanes: [{ level: of === undefined ? 0 : 10 - of }] };

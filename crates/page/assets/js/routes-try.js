@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from './lib.js';
 import { isJson, parsed } from './manifest.js';
 import { headers } from './publish.js';
 import { href } from './route.js';
-import { Level, Lives, ManifestProblem, ticked } from './routes-parts.js';
+import { DRAWN_MAX, Level, Lives, ManifestProblem, ticked } from './routes-parts.js';
 
 export function TryRoutes({ vhost, routes, draft, trial, setTrial }) {
   const [result, setResult] = useState(null);
@@ -83,14 +83,15 @@ function Result({ vhost, result }) {
     <p class="hint">Of a message from <code>${result.path}</code>, by the ${result.edited ? 'edited manifest' : 'routes there are'}. Nothing was published.</p></div>
     ${result.copies.length === 0
       ? html`<p class="inside">${nobody()} <span class="muted">It would be dropped, or refused if it is mandatory. A fallback route catches such messages.</span></p>`
-      : html`<${Table} stack label="Copies" rows=${result.copies} id=${(row) => row.queue} columns=${[
+      : html`<${Table} stack label="Copies" rows=${result.copies.slice(0, DRAWN_MAX)} id=${(row) => row.queue} columns=${[
           { label: 'Queue', show: (row) => html`<a class="wrap" href=${href('queue', vhost, row.queue)}>${row.queue}</a>` },
           { label: 'Route', show: (row) => row.route },
           { label: 'Priority', show: (row) => html`<${Level} of=${row.priority} />` },
           { label: 'Lives', show: (row) => html`<${Lives} secs=${row.ttl_secs} />` },
         ]} />`}
     ${result.routes.length > 0 && html`<div class="result"><h3>What each route says</h3></div>
-      <ul class="verdicts">${rows.map((route) => html`<${Verdict} key=${route.name} route=${route} result=${result} />`)}</ul>`}
+      <ul class="verdicts">${rows.slice(0, DRAWN_MAX).map((route) => html`<${Verdict} key=${route.name} route=${route} result=${result} />`)}</ul>`}
+    ${(rows.length > DRAWN_MAX || result.copies.length > DRAWN_MAX) && html`<p class="below">The first ${DRAWN_MAX} are shown.</p>`}
     ${others > 0 && html`<p class="below"><span>${plural(others, 'route is', 'routes are')} for messages from elsewhere.</span><button class="small" onClick=${() => setAll(!all)}>${all ? 'Hide' : 'Show'}</button></p>`}`;
 }
 

@@ -8,12 +8,9 @@ import { html, useState } from './lib.js';
 import { EXAMPLE, useDraft } from './manifest.js';
 import { go, href, setQuery } from './route.js';
 import { EditRoutes } from './routes-edit.js';
-import { Level, Lives } from './routes-parts.js';
+import { DRAWN_MAX, Level, Lives } from './routes-parts.js';
 import { TryRoutes } from './routes-try.js';
 import { useAnswer } from './use.js';
-
-// Rows that are drawn; a manifest may have 10,000 routes.
-const DRAWN_MAX = 200;
 
 export function Routes({ who, parts, query }) {
   const vhost = query.vhost ?? '/';
