@@ -102,6 +102,9 @@ def test_routes_are_written_refused_set_watched_and_taken_back(api, open_page, p
     expect(page.get_by_role("dialog")).to_contain_text(f"+ alerts: {ALERTS}, priority 0")
     accessible(page)
     picture(page, "routes-asked")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Apply …")).to_be_focused()
+    page.keyboard.press("Enter")
     confirm(page, "Apply")
     expect(page.get_by_text("The routes are set: 3 changes.")).to_be_visible()
 
@@ -155,6 +158,7 @@ def test_a_message_is_tried_and_not_published(api, open_page, picture, plant):
     page.get_by_label("Path").fill(CAMERA)
     page.get_by_role("button", name="Try it").click()
     expect(done.get_by_role("heading", name="1 copy")).to_be_visible()
+    expect(page.get_by_role("button", name="Try it")).to_be_focused()
     expect(verdict(page, "alerts")).to_contain_text("undefined")
     expect(verdict(page, "alerts")).to_contain_text("property severity is not there")
     page.get_by_label("Headers").fill("severity: high")

@@ -3,7 +3,7 @@ import { api, query as queryOf } from './api.js';
 import { ProblemBox } from './common.js';
 import { ask } from './dialog.js';
 import { plural } from './format.js';
-import { html, useState } from './lib.js';
+import { html, useRef, useState } from './lib.js';
 import { EXAMPLE, isJson, mediaType, parsed, toml } from './manifest.js';
 import { ManifestProblem } from './routes-parts.js';
 import { toast } from './toast.js';
@@ -18,7 +18,8 @@ const check = (vhost, text) => put(vhost, text, { check: true });
 export function EditRoutes({ vhost, draft, setDraft, tryEdited, done }) {
   const answer = useAnswer(manifestPath(vhost), draft ? 0 : 5_000);
   const [found, setFound] = useState(null);
-  const [busy, setBusy] = useState(false);
+  // No button is disabled meanwhile: it would lose the keyboard, and the window could not give it back.
+  const busy = useRef(false);
   if (!answer.data && !draft) return answer.problem ? html`<${ProblemBox} problem=${answer.problem} retry=${answer.reload} />` : html`<p class="muted">Looking …</p>`;
   const now = answer.data ? inOneForm(answer.data) : '';
   const text = draft?.text ?? now;
@@ -30,9 +31,10 @@ export function EditRoutes({ vhost, draft, setDraft, tryEdited, done }) {
     return said.changes;
   };
   const working = (work) => async () => {
-    setBusy(true);
+    if (busy.current) return;
+    busy.current = true;
     await work().catch((problem) => setFound({ problem, text }));
-    setBusy(false);
+    busy.current = false;
   };
   const changed = (isSet) => {
     // JSON comes back in its one form; what somebody wrote in TOML stays as it is.
@@ -57,9 +59,9 @@ export function EditRoutes({ vhost, draft, setDraft, tryEdited, done }) {
       <textarea aria-label="Manifest" aria-describedby="manifest-hint" rows=${Math.max(14, Math.min(32, text.split('\n').length + 1))} spellcheck=${false} autocapitalize="off" value=${text} onInput=${(event) => write(event.target.value)}></textarea>
       <p class="hint" id="manifest-hint">All routes of the virtual host, as JSON or TOML. It holds whole or not at all; nothing is set before you say “Apply”.</p>
       ${found?.text === text && html`<${Found} ...${found} />`}
-      <div class="actions"><button onClick=${working(look)} disabled=${busy}>Check</button>
-        ${isJson(text) && html`<button onClick=${tryEdited} disabled=${busy}>Try a message</button>`}
-        <button class="primary" onClick=${working(apply)} disabled=${busy}>Apply …</button></div>
+      <div class="actions"><button onClick=${working(look)}>Check</button>
+        ${isJson(text) && html`<button onClick=${tryEdited}>Try a message</button>`}
+        <button class="primary" onClick=${working(apply)}>Apply …</button></div>
     </div></section>`;
 }
 

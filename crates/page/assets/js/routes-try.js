@@ -12,7 +12,8 @@ import { DRAWN_MAX, Level, Lives, ManifestProblem, ticked } from './routes-parts
 export function TryRoutes({ vhost, routes, draft, trial, setTrial }) {
   const [result, setResult] = useState(null);
   const [problem, setProblem] = useState(null);
-  const [busy, setBusy] = useState(false);
+  // The button is not disabled meanwhile: it would lose the keyboard.
+  const busy = useRef(false);
   const region = useRef(null);
   // On a phone it is below what one sees.
   useEffect(() => {
@@ -24,7 +25,8 @@ export function TryRoutes({ vhost, routes, draft, trial, setTrial }) {
 
   const submit = async (event) => {
     event.preventDefault();
-    setBusy(true);
+    if (busy.current) return;
+    busy.current = true;
     setProblem(null);
     try {
       const ask = { path: trial.path, message: { body: trial.body } };
@@ -38,7 +40,7 @@ export function TryRoutes({ vhost, routes, draft, trial, setTrial }) {
       setResult(null);
       setProblem(refused);
     }
-    setBusy(false);
+    busy.current = false;
   };
 
   return html`<div class="grid">
@@ -49,7 +51,7 @@ export function TryRoutes({ vhost, routes, draft, trial, setTrial }) {
         ${field('headers', 'Headers', { kind: 'area', rows: 3, optional: true, hint: 'One on each line: name: value. Conditions read them by name' })}
         ${field('body', 'Body', { kind: 'area', rows: 6, optional: true })}
         ${field('type', 'Content type', { optional: true, hint: 'Conditions read the body, as $body, if this is application/json' })}
-        <div class="actions"><button type="submit" class="primary" disabled=${busy}>Try it</button><span class="muted">Nothing is published.</span></div>
+        <div class="actions"><button type="submit" class="primary">Try it</button><span class="muted">Nothing is published.</span></div>
       </form></section>
     <section class="sheet" ref=${region} aria-label="What would be done"><header><h2>What would be done</h2></header>
       ${problem ? html`<div class="inside">${problem.code === 'manifest-invalid' ? html`<${ManifestProblem} problem=${problem} />` : html`<${ProblemBox} problem=${problem} />`}</div>` : result ? html`<${Result} vhost=${vhost} result=${result} />` : html`<p class="inside muted">Each route says whether it matches and why, and each copy where it would go. Nothing is published.</p>`}
