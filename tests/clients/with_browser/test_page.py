@@ -233,6 +233,17 @@ def test_the_overview_moves(api, open_page):
     expect(line.locator(".chips")).to_contain_text("high300")
 
 
+def test_levels_of_routes_have_their_colours(api, open_page):
+    queue = api.queue("hot-and-cold", scheme="route")
+    api.publish(queue, {"body": "x", "priority": 0}, {"body": "x", "priority": 9}, {"body": "x"})
+    page = open_page(f"#/?name={queue}")
+    dots = page.locator(".queue-row", has_text=queue).locator(".chips .dot")
+    expect(dots).to_have_count(3)
+    colours = dots.evaluate_all("dots => dots.map((dot) => dot.style.getPropertyValue('--lane'))")
+    assert colours[0] == "oklch(0.630 0.220 25.0)"
+    assert len(set(colours)) == 3, colours
+
+
 def test_who_may_not_is_offered_nothing(api, api_as, open_page, picture):
     queue = api.queue("open-to-ann", scheme="named", delivery_limit=1)
     api.queue("closed-to-ann")

@@ -16,6 +16,9 @@ VIEWS = {
     "schedules": "#/schedules",
     "clients": "#/clients",
     "topology": "#/topology",
+    "routes": "#/routes",
+    "routes-try": "#/routes/try",
+    "routes-edit": "#/routes/edit",
     "users": "#/admin/users",
     "tokens": "#/admin/tokens",
     "vhosts": "#/admin/vhosts",
@@ -27,7 +30,7 @@ VIEWS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def something_to_see(api):
-    """A queue with something in each state, an exchange bound to it, a schedule."""
+    """A queue with something in each state, an exchange bound to it, a schedule, routes, one of which leads nowhere."""
     api.queue("views.history", scheme="named", order="fifo")
     api.queue("views", scheme="named", history="views.history", max_active=5)
     body = '{"order": 7, "lines": [1, 2.5, null, true], "note": "hello"}'
@@ -44,6 +47,23 @@ def something_to_see(api):
     api("POST", "/v1/exchanges/orders/bindings", {"to_exchange": "audit", "routing_key": "#"})
     api("POST", "/v1/exchanges/audit/bindings", {"queue": "views.history"})
     api("PUT", "/v1/schedules/nightly", {"queue": "views", "cron": "0 3 * * *", "message": {"body": "x"}})
+    for name in ["views.orders", "views.gone"]:
+        api.queue(name, scheme="named")
+    alerts = "FROM /messages/modules/camera/outputs/* WHERE severity = 'high' AND as_number(temperature) > 30 INTO $upstream"
+    routes = {
+        "alerts": {"route": alerts, "priority": 0, "timeToLiveSecs": 86_400},
+        "archive": {"route": 'FROM /messages/* INTO BrokeredEndpoint("/modules/archive/inputs/all")', "priority": 7},
+        "audit": {"route": 'FROM /messages/* INTO Queue("views.gone")', "priority": 9},
+        "orders": {"route": 'FROM /orders WHERE $body.total > 1000 INTO Queue("views.orders")', "priority": 3},
+        "telemetry": "FROM /messages/* INTO $upstream",
+        "lost": {"route": 'FROM /* INTO Endpoint("lost")', "fallback": True},
+    }
+    api("PUT", "/v1/routes", {"routes": routes, "storeAndForwardConfiguration": {"timeToLiveSecs": 7_200}})
+    api("DELETE", "/v1/queues/views.gone")
+    for severity in ["high", "low", "low"]:
+        api("POST", "/v1/topics/messages/modules/camera/outputs/alerts", {"body": "x", "headers": {"severity": severity, "temperature": "31"}})
+    api("POST", "/v1/topics/orders", {"body": '{"total": 5000}', "content_type": "application/json"})
+    api("POST", "/v1/topics/elsewhere", {"body": "x"})
 
 
 def settled(page):

@@ -7,6 +7,8 @@ export class Problem extends Error {
     this.code = body.code || body.error || '';
     this.title = body.title || '';
     this.hint = body.hint || '';
+    // The field or the part that it is about.
+    this.key = body.key || '';
   }
 }
 
@@ -14,9 +16,10 @@ export class Problem extends Error {
 const hears = { loggedOut: () => {}, lost: () => {} };
 export const onTrouble = (given) => Object.assign(hears, given);
 
-async function send(path, { method = 'GET', body, signal, accept } = {}) {
+// A body is sent as JSON; with `type`, it is text of that media type already.
+async function send(path, { method = 'GET', body, type, signal, accept } = {}) {
   const headers = { 'Overtake-Page': '1' };
-  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (body !== undefined) headers['Content-Type'] = type ?? 'application/json';
   if (accept) headers.Accept = accept;
   let response;
   try {
@@ -24,7 +27,7 @@ async function send(path, { method = 'GET', body, signal, accept } = {}) {
       method,
       headers,
       signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || type ? body : JSON.stringify(body),
       credentials: 'same-origin',
     });
   } catch (error) {
@@ -50,7 +53,7 @@ async function json(path, options) {
 
 export const api = {
   get: (path, signal) => json(path, { signal }),
-  put: (path, body = {}) => json(path, { method: 'PUT', body }),
+  put: (path, body = {}, type) => json(path, { method: 'PUT', body, type }),
   post: (path, body = {}) => json(path, { method: 'POST', body }),
   delete: (path, body) => json(path, { method: 'DELETE', body }),
 };

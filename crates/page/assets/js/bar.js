@@ -25,7 +25,7 @@ export function Bar({ queue, most }) {
           key=${one.kind + one.name}
           class="bar-part ${one.kind}"
           style=${{ flexGrow: one.number, '--lane': one.colour }}
-          title=${`${one.name}: ${count(one.number)} ${say[one.kind]}${one.kind === 'ready' ? `, the oldest for ${duration(one.lane.oldest_age_ms)}` : ''}`}
+          title=${`${one.name}: ${count(one.number)} ${say[one.kind]}${one.kind === 'ready' && one.lane.oldest_age_ms !== undefined ? `, the oldest for ${duration(one.lane.oldest_age_ms)}` : ''}`}
         ></span>`,
       )}
     </div>
@@ -41,7 +41,7 @@ export function LaneChips({ queue }) {
     ${busy.slice(0, 6).map(
       ({ lane, colour: of }) => html`<li key=${lane.lane} title=${`${plural(lane.ready, 'message')} waiting, ${count(lane.leased)} running`}>
         <i class="dot" style=${{ '--lane': of }}></i>${lane.lane}${lane.ready > 0
-          ? html`<b>${count(lane.ready)}</b><span class=${lane.oldest_age_ms > 60_000 ? 'age old' : 'age'}>${duration(lane.oldest_age_ms)}</span>`
+          ? html`<b>${count(lane.ready)}</b>${lane.oldest_age_ms !== undefined && html`<span class=${lane.oldest_age_ms > 60_000 ? 'age old' : 'age'}>${duration(lane.oldest_age_ms)}</span>`}`
           : html`<span class="age">${lane.leased ? `${count(lane.leased)} running` : `${count(lane.delayed)} delayed`}</span>`}
       </li>`,
     )}

@@ -60,8 +60,8 @@ export const Facts = ({ of, rows }) => html`<dl class=${classes('facts', rows &&
   ${of.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
 </dl>`;
 
-// A table of few rows. Columns: `{ name, label, show, number }`.
-export const Table = ({ label, columns, rows, id, onRow }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table aria-label=${label}>
+// A table of few rows. Columns: `{ name, label, show, number }`. `stack`: on a phone its cells stand one below the other.
+export const Table = ({ label, columns, rows, id, onRow, stack }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table class=${classes(stack && 'stack')} aria-label=${label}>
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${classes(column.number && 'number')}>${column.label || html`<span class="unseen">What can be done</span>`}</th>`)}</tr></thead>
   <tbody>${rows.map((row) => html`<tr key=${id(row)} class=${classes(onRow && 'link')} onClick=${onRow && (() => onRow(row))}>
     ${columns.map((column) => html`<td class=${classes(column.number && 'number')} data-label=${column.label}>${column.show(row)}</td>`)}

@@ -17,7 +17,7 @@ export function Topology({ query }) {
   const vhosts = useAnswer('/v1/vhosts').data?.vhosts ?? [];
   const { data, problem, reload } = useAnswer(`/v1/exchanges${queryOf({ vhost })}`, 10_000);
   const used = (data?.exchanges ?? []).filter((one) => one.bindings > 0 && one.name !== '');
-  return html`<main id="main" tabindex="-1"><${Title} sub="Which exchange gives what to which queue" actions=${vhosts.length > 1 && html`<select aria-label="Virtual host" value=${vhost} onChange=${(event) => setQuery({ vhost: event.target.value })}>${vhosts.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select>`}>Routing</${Title}>
+  return html`<main id="main" tabindex="-1"><${Title} sub=${html`Which exchange gives what to which queue. Conditions that decide over messages by their path are under <a href=${href('routes') + queryOf({ vhost: query.vhost })}>Routes</a>.`} actions=${vhosts.length > 1 && html`<select aria-label="Virtual host" value=${vhost} onChange=${(event) => setQuery({ vhost: event.target.value })}>${vhosts.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select>`}>Routing</${Title}>
     ${problem && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
     ${data && html`<section class="sheet"><header><h2>Bindings</h2></header>${used.length === 0 ? html`<${Empty} title="Nothing is bound"><p>Messages published to a queue by its name need no binding. An exchange shares them out:</p><pre>overtake exchange declare orders --kind topic
 overtake exchange bind orders jobs --key 'order.*'</pre></${Empty}>` : html`<${Picture} key=${used.map((one) => one.name).join()} vhost=${vhost} exchanges=${used} all=${data.exchanges} />`}</section>

@@ -16,7 +16,8 @@ function place(queue, at) {
   if (order === 'priority') {
     if (scheme === 'named') return 1 - level / 4;
     if (scheme === 'ten-level') return 1 - level / 9;
-    if (scheme === 'route') return level < -9 ? 1 : -level / 9;
+    // 0 is level 10, 9 is level 1; without one it is level 0, after all of them.
+    if (scheme === 'route') return 1 - level / 10;
     if (scheme === 'signed') return (100 - Math.max(-100, Math.min(100, level))) / 200;
     if (scheme?.startsWith('max-')) return 1 - level / Number(scheme.slice(4));
   }
