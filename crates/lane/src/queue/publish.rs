@@ -47,7 +47,7 @@ impl Queue {
             return Err(Refusal::MessageTooLarge);
         }
         self.lanes.check(priority)?;
-        let at_once = publish.ttl_ms == Some(0) || self.settings.expire_at_once;
+        let at_once = publish.ttl_ms == Some(0) || self.ends_at_once(publish.base_ttl_ms);
         if !at_once {
             let replaced = self.replaced_by(publish.key.as_deref());
             self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
@@ -225,11 +225,16 @@ impl Queue {
         base_ms: Option<u64>,
         default_ms: u64,
     ) -> Time {
-        let Settings { ttl_ms, max_ttl_ms, expire_at_once, .. } = *self.settings;
+        let Settings { ttl_ms, max_ttl_ms, .. } = *self.settings;
         let base = base_ms.unwrap_or(if ttl_ms > 0 { ttl_ms } else { default_ms });
         let set = [base, max_ttl_ms].into_iter().filter(|ms| *ms > 0);
-        let least = set.chain(own_ms).chain(expire_at_once.then_some(0)).min();
+        let least = set.chain(own_ms).chain(self.ends_at_once(base_ms).then_some(0)).min();
         least.map_or(Time::NEVER, |ms| now.after(ms))
+    }
+
+    /// Whether the queue lets nothing wait that says no more: its time to live is 0, unless another stands in for it.
+    fn ends_at_once(&self, base_ms: Option<u64>) -> bool {
+        self.settings.expire_at_once && base_ms.is_none()
     }
 
     /// Puts in a message that is new here, its fact said, and lets the least urgent pay for it. `None`: that was itself.

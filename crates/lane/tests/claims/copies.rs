@@ -46,6 +46,15 @@ fn a_routes_time_to_live_replaces_the_queues_even_when_longer() {
 }
 
 #[test]
+fn the_time_to_live_of_a_route_stands_in_for_one_of_zero_too() {
+    check(
+        r#""expire_at_once":true"#,
+        "publish route,copies=q:1:50 plain,copies=q:1 own,copies=q:1:50,ttl=0 · left · +60ms · left",
+        expect!["ready route · empty"],
+    );
+}
+
+#[test]
 fn the_messages_own_time_to_live_and_the_queues_longest_still_hold() {
     check(
         r#""max_ttl_ms":200"#,
