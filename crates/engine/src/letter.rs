@@ -7,6 +7,7 @@
 //! | `$messageId`, `$correlationId` | `message_id`, `correlation_id` |
 //! | `$userId`, `$appId`, `$type`, `$replyTo` | `user_id`, `app_id`, `type`, `reply_to` |
 //! | `$expiration` | `expiration`, as text |
+//! | `$connectionModuleId`, `$outputName`, `$inputName` | of the path: `/messages/modules/MODULE/outputs/OUTPUT`, `…/inputs/INPUT` |
 //! | `$body` | the body |
 //!
 //! All else is undefined.
@@ -18,6 +19,8 @@ use crate::api::Content;
 
 /// A message that is routed.
 pub struct Letter<'a> {
+    /// Where it comes from.
+    path: &'a str,
     content: &'a Content,
     properties: PropertiesRef<'a>,
     headers: Option<TableRef<'a>>,
@@ -26,14 +29,30 @@ pub struct Letter<'a> {
 }
 
 impl<'a> Letter<'a> {
-    /// This one.
+    /// This one, from this path.
     #[must_use]
-    pub fn new(content: &'a Content) -> Self {
+    pub fn new(path: &'a str, content: &'a Content) -> Self {
         let properties = content.properties.view();
         let headers = properties.headers();
         let all = headers.iter().flat_map(|headers| headers.iter());
         let written = all.filter_map(|(name, value)| Some((name, written(value)?)));
-        Self { content, properties, headers, written: written.collect() }
+        Self { path, content, properties, headers, written: written.collect() }
+    }
+
+    /// What the path says of who sent it.
+    fn sender(&self, name: &str) -> Option<&str> {
+        let mut segments = self.path.trim_start_matches('/').split('/').filter(|part| !part.is_empty());
+        let is_of_module = ["messages", "modules"]
+            .iter()
+            .all(|word| segments.next().is_some_and(|part| part.eq_ignore_ascii_case(word)));
+        let module = segments.next().filter(|_| is_of_module)?;
+        if name.eq_ignore_ascii_case("connectionModuleId") {
+            return Some(module);
+        }
+        let (kind, end) = segments.next().zip(segments.next())?;
+        let known = [("outputName", "outputs"), ("inputName", "inputs")];
+        let (_, wanted) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        kind.eq_ignore_ascii_case(wanted).then_some(end)
     }
 }
 
@@ -66,7 +85,10 @@ impl<'a> Subject for Letter<'a> {
             ("expiration", PropertiesRef::expiration),
         ];
         let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.and_then(|(_, read)| read(self.properties)?.text()).into()
+        match found {
+            Some((_, read)) => read(self.properties).and_then(Short::text).into(),
+            None => self.sender(name).into(),
+        }
     }
 
     fn body(&self) -> Body<'_> {
@@ -136,7 +158,7 @@ mod tests {
         };
         let content =
             Content { properties: fields.encode(), body: r#"{"x": {"y": 4}}"#.into(), ..Content::default() };
-        let letter = Letter::new(&content);
+        let letter = Letter::new("/messages/Modules/Cam/outputs/o1/more", &content);
         for (text, truth) in [
             ("severity = 'high'", Truth::True),
             ("as_number(count) < -6", Truth::True),
@@ -144,10 +166,29 @@ mod tests {
             ("is_null(empty) AND NOT is_defined(raw) AND NOT is_defined(nothing)", Truth::True),
             ("$messageId = 'm-1' AND $MESSAGEID = 'm-1' AND $contentType = 'application/json'", Truth::True),
             ("$body.x.y > 3", Truth::True),
+            ("$connectionModuleId = 'Cam' AND $OutputName = 'o1'", Truth::True),
+            ("is_defined($inputName) OR is_defined($connectionDeviceId)", Truth::False),
             ("$userId = 'ann'", Truth::Undefined),
             ("severity = 'low'", Truth::False),
         ] {
             assert_eq!(condition(text).evaluate(&letter), truth, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_says_who_sent_a_message() {
+        let content = Content::default();
+        for (path, said) in [
+            ("/messages/modules/m/inputs/i", "$connectionModuleId = 'm' AND $inputName = 'i'"),
+            ("/messages/modules/m", "$connectionModuleId = 'm' AND NOT is_defined($outputName)"),
+            ("/messages/modules/", "NOT is_defined($connectionModuleId)"),
+            (
+                "/messages/leaf/m/outputs/o",
+                "NOT (is_defined($connectionModuleId) OR is_defined($outputName))",
+            ),
+            ("/twinChangeNotifications", "NOT is_defined($connectionModuleId)"),
+        ] {
+            assert_eq!(condition(said).evaluate(&Letter::new(path, &content)), Truth::True, "{path}");
         }
     }
 }

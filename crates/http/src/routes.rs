@@ -369,7 +369,7 @@ fn shown(view: &RoutesView, endpoints: Vec<EndpointOut>) -> RoutesOut<'_> {
 }
 
 fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
-    let (manifest, table, letter) = (set.manifest(), set.table(), Letter::new(&message.content));
+    let (manifest, table, letter) = (set.manifest(), set.table(), Letter::new(path, &message.content));
     let say = |id: RouteId| {
         let route = named(manifest, table, id);
         let name = route.name.clone();

@@ -93,12 +93,13 @@ impl Routes {
     ) -> Vec<RouteCopy> {
         let Self { by, routing } = self;
         let Some(Held { view, queues }) = by.get_mut(&vhost) else { return Vec::new() };
-        let (table, letter) = (view.set.table(), Letter::new(content));
+        let table = view.set.table();
         view.published += 1;
         let mut chosen: Vec<(u8, RouteCopy)> = Vec::new();
         let mut only_fallback = true;
         for path in paths {
-            table.route(&path_of(path), &letter, routing);
+            let path = path_of(path);
+            table.route(&path, &Letter::new(&path, content), routing);
             routing.matched().iter().for_each(|route| view.counts[route.number()].matched += 1);
             routing.undefined().iter().for_each(|route| view.counts[route.number()].undefined += 1);
             only_fallback &= routing.is_fallback() || routing.matched().is_empty();
