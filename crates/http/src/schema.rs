@@ -180,6 +180,10 @@ pub(crate) struct SettingsSchema {
     /// Whether a message expires that no consumer takes at once.
     #[schema(required = false)]
     expire_at_once: bool,
+    /// Whether what waits on disk only is looked through again and again for what expires, which takes less memory where times to live
+    /// differ, or once, which reads less.
+    #[schema(required = false, default = true)]
+    check_entire_queue_on_cleanup: bool,
     /// How long a lease lasts, ms; 0: it does not end by itself.
     #[schema(required = false, default = 30000)]
     visibility_timeout_ms: u64,

@@ -69,8 +69,8 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.check(&["queue", "declare", "jobs", "max_activ=1"], expect![[r#"
         exit 1
-        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
-         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
+        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
+         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
     "#]]);
     story.check(&["queue", "declare", "jobs", "scheme=five"], expect![[r#"
         exit 1
@@ -100,6 +100,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
             a/b c
               consumers: 0, waiting: 0
               backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
+              check_entire_queue_on_cleanup = true
               consumer_timeout_ms = 0
               dead_letter = "keep"
               dead_letter_evicted = false

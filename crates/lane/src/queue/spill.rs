@@ -357,7 +357,11 @@ impl Queue {
             let run = &self.runs[&id];
             let expiries = || Reader::new(&*backlog, run, 0).map(|(_, message)| message.expires);
             let last = expiries().filter(|when| *when != Time::NEVER).max().unwrap_or(now);
-            let soon = now.after((last.since(now) / LOOKS).max(LOOKS_APART_MS));
+            let apart = match self.settings.check_entire_queue_on_cleanup {
+                true => (last.since(now) / LOOKS).max(LOOKS_APART_MS),
+                false => last.since(now),
+            };
+            let soon = now.after(apart);
             let mut next = Time::NEVER;
             let mut due = Vec::new();
             for (ordinal, message) in Reader::new(&*backlog, run, 0) {

@@ -41,19 +41,7 @@ impl Stage {
 
     fn publish(&mut self, priorities: &[i64]) {
         for priority in priorities {
-            let (to, priority) = (Address::Queue("q".into()), Given::from(*priority));
-            let (id, key, ttl_ms, delay_ms, bytes, place) = (None, None, None, 0, 10, Place(7));
-            self.ask(Command::Publish(Publish {
-                to,
-                priority,
-                id,
-                key,
-                ttl_ms,
-                base_ttl_ms: None,
-                delay_ms,
-                bytes,
-                place,
-            }));
+            self.ask(Command::Publish(plain(*priority)));
         }
     }
 
@@ -101,6 +89,20 @@ impl Stage {
     }
 }
 
+fn plain(priority: i64) -> Publish {
+    Publish {
+        to: Address::Queue("q".into()),
+        priority: Given::from(priority),
+        id: None,
+        key: None,
+        ttl_ms: None,
+        base_ttl_ms: None,
+        delay_ms: 0,
+        bytes: 10,
+        place: Place(7),
+    }
+}
+
 fn fifo() -> Settings {
     Settings { order: Order::Fifo, ..Settings::default() }
 }
@@ -112,6 +114,25 @@ fn seqs(broker: &Broker) -> Vec<u64> {
 /// Run, waiting, count.
 fn runs(broker: &Broker) -> Vec<(u64, u64, u32)> {
     broker.runs().map(|run| (run.run.0, run.waiting, run.count)).collect()
+}
+
+/// What is left in a run of four when its first message has expired, of which another one expires later and the third never does.
+fn left_on_disk(check_entire_queue_on_cleanup: bool) -> (Vec<(u64, u64, u32)>, Vec<u64>) {
+    let mut stage = Stage::new(Settings { check_entire_queue_on_cleanup, ..fifo() });
+    for ttl_ms in [Some(1_000), Some(2_500), Some(60_000), None] {
+        let base = Publish { ttl_ms, ..plain(4) };
+        stage.ask(Command::Publish(base));
+    }
+    stage.spill(1, 4);
+    let mut step = Step::default();
+    stage.broker.wake(NOW.after(1_000), &mut step);
+    (runs(&stage.broker), seqs(&stage.broker))
+}
+
+#[test]
+fn a_run_is_looked_through_again_and_again_or_once() {
+    assert_eq!(left_on_disk(true), (vec![(1, 2, 4)], vec![2, 3, 4]), "what expires soon was brought in");
+    assert_eq!(left_on_disk(false), (vec![(1, 1, 4)], vec![2, 3, 4]), "all that expires was brought in");
 }
 
 /// In the order of dispatch.

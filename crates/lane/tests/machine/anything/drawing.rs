@@ -329,6 +329,7 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
                 dead_letter_expired,
                 dead_letter_evicted,
                 expire_at_once,
+                check_entire_queue_on_cleanup: !dead_letter_expired,
                 last_value,
                 max_unacked: 3,
                 expires_ms,
