@@ -2,15 +2,18 @@
 import { api, events } from './api.js';
 import { useCallback, useEffect, useRef, useState } from './lib.js';
 
-// What a path answers: `{ data, problem, reload }`, asked again every so many ms, if so. `null`: nothing is asked.
+// What a path answers: `{ data, problem, reload }`, asked again every so many ms while the page is seen, if so. `null`: nothing is asked.
 export function useAnswer(path, every = 0) {
   const [answer, set] = useState({});
   const [turn, setTurn] = useState(0);
+  const goesOn = useSeen() && every > 0;
   useEffect(() => {
     if (!path) {
       set({});
       return undefined;
     }
+    // Out of sight what is there will do.
+    if (every && !goesOn && answer.path === path) return undefined;
     const abort = new AbortController();
     let timer;
     const ask = async () => {
@@ -23,14 +26,14 @@ export function useAnswer(path, every = 0) {
         // What is gone does not come back by asking.
         if (problem.status === 404 || problem.status === 403) return;
       }
-      if (every && !abort.signal.aborted) timer = setTimeout(ask, every);
+      if (goesOn && !abort.signal.aborted) timer = setTimeout(ask, every);
     };
     ask();
     return () => {
       abort.abort();
       clearTimeout(timer);
     };
-  }, [path, every, turn]);
+  }, [path, every, turn, goesOn]);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const current = answer.path === path ? answer : {};
   return { data: current.data, problem: current.problem, reload };
