@@ -29,16 +29,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// The virtual host that is meant where none is said.
 const DEFAULT_VHOST: &str = "/";
-/// What is asked for a virtual host.
-const PLACED: [&str; 7] = [
-    "/v1/queues",
-    "/v1/exchanges",
-    "/v1/routes",
-    "/v1/topics",
-    "/v1/transactions",
-    "/v1/schedules",
-    "/api/v1/admin/executions",
-];
 
 /// A client of one broker. Clones share its connections.
 #[derive(Clone)]
@@ -175,7 +165,7 @@ impl Client {
 
     /// By whoever asks, in the virtual host that is meant.
     fn request(&self, method: Method, path: &str) -> request::Builder {
-        let is_placed = self.vhost != DEFAULT_VHOST && PLACED.iter().any(|placed| path.starts_with(placed));
+        let is_placed = self.vhost != DEFAULT_VHOST && overtake_http::is_placed(path);
         let place =
             if is_placed { query(&[("vhost".to_owned(), self.vhost.clone())]) } else { String::new() };
         let place = if path.contains('?') { place.replacen('?', "&", 1) } else { place };

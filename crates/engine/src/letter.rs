@@ -41,7 +41,7 @@ impl<'a> Letter<'a> {
 
     /// What the path says of who sent it.
     fn sender(&self, name: &str) -> Option<&str> {
-        let mut segments = self.path.trim_start_matches('/').split('/').filter(|part| !part.is_empty());
+        let mut segments = self.path.split('/').filter(|part| !part.is_empty());
         let is_of_module = ["messages", "modules"]
             .iter()
             .all(|word| segments.next().is_some_and(|part| part.eq_ignore_ascii_case(word)));

@@ -59,6 +59,7 @@ use overtake_schedules::Schedules;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use drain::{Drain, Drained};
+pub use login::is_placed;
 pub use options::{HttpOptions, Readiness};
 
 use app::App;

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 
 /// What machines ask before they know anybody, what says how to ask, and where one logs in.
 const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
-/// Where requests are for a virtual host: they may say which, as `vhost=NAME`.
+/// Where requests are for a virtual host.
 const PLACED: [&str; 7] = [
     "/v1/queues",
     "/v1/exchanges",
@@ -44,8 +44,9 @@ pub(crate) fn is_open(path: &str) -> bool {
     OPEN.contains(&path)
 }
 
-/// Whether what is done under this path is done in a virtual host.
-pub(crate) fn is_placed(path: &str) -> bool {
+/// Whether what is done under this path is done in a virtual host: it may say in which, as `vhost=NAME`.
+#[must_use]
+pub fn is_placed(path: &str) -> bool {
     PLACED.iter().any(|placed| path.starts_with(placed))
 }
 

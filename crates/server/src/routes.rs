@@ -70,27 +70,22 @@ impl RoutesFile {
                 () = asked.notified() => self.seen = None,
             }
             let why = self.look().await.err().unwrap_or_default();
-            if why.is_empty() {
-                told.clear();
-            } else {
-                // The engine may take it the next time, or a queue be there.
-                self.seen = None;
-                if told != why {
-                    tracing::error!("{}: {why}\nthe routes stay as they are", self.path.display());
-                    told = why;
-                }
+            if !why.is_empty() && told != why {
+                tracing::error!("{}: {why}\nthe routes stay as they are", self.path.display());
             }
+            told = why;
         }
     }
 
     /// Sets what the file says, if it is another one than before.
     async fn look(&mut self) -> Result<(), String> {
-        let stamp = std::fs::metadata(&self.path).map_err(|error| error.to_string())?;
-        let stamp = Stamp::of(&stamp);
-        if self.seen.replace(stamp) == Some(stamp) {
+        let stamp = Stamp::of(&std::fs::metadata(&self.path).map_err(|error| error.to_string())?);
+        if self.seen == Some(stamp) {
             return Ok(());
         }
-        let manifest = read(&self.path)?;
+        // Until it holds it is looked at again: the engine may take it then, or a queue be there.
+        self.seen = None;
+        let manifest = read(&self.path, stamp.len)?;
         let fail = |failure: Failure| failure.to_string();
         if let Some(route) = leads_nowhere(&*self.engine, &manifest).await.map_err(fail)? {
             let queue = route.route.sink.name();
@@ -101,19 +96,18 @@ impl RoutesFile {
         }
         let before = self.engine.routes().await.map_err(fail)?;
         let changes = diff(before.set.manifest(), &manifest);
-        if changes.is_empty() {
-            return Ok(());
+        if !changes.is_empty() {
+            self.engine.set_routes(Arc::new(RouteSet::new(manifest))).await.map_err(fail)?;
         }
-        self.engine.set_routes(Arc::new(RouteSet::new(manifest))).await.map_err(fail)?;
         for change in &changes {
             tracing::info!("{}: {change}", self.path.display());
         }
+        self.seen = Some(stamp);
         Ok(())
     }
 }
 
-fn read(path: &Path) -> Result<Manifest, String> {
-    let len = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+fn read(path: &Path, len: u64) -> Result<Manifest, String> {
     if len > MANIFEST_LEN_MAX as u64 {
         return Err(format!("it has {len} bytes, {MANIFEST_LEN_MAX} are the most"));
     }

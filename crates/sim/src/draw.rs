@@ -104,6 +104,7 @@ pub(crate) fn dying(rng: &mut Rng, settings: &mut Settings, exchanges: &[Arc<str
     }
     settings.dead_letter_evicted = rng.once_in(2);
     settings.expire_at_once = rng.once_in(10);
+    // By what is drawn already, so that the kept seeds stay what they were.
     settings.check_entire_queue_on_cleanup = !settings.dead_letter_evicted;
     if !exchanges.is_empty() && rng.once_in(3) {
         settings.dead_letter =

@@ -283,6 +283,7 @@ macro_rules! conformance_tests {
                 an_endpoint_gets_one_copy_by_its_most_urgent_route,
                 a_message_that_no_route_matches_is_unrouted,
                 a_fallback_route_takes_what_is_left,
+                a_level_that_no_route_names_is_cleaned,
                 a_queue_that_is_there_gets_copies_too,
                 other_routes_change_nothing_that_is_stored,
                 routes_survive,

@@ -6,9 +6,10 @@ use overtake_lane::{BrowseOrder, Refusal, Scheme, Settings, VhostSettings};
 use overtake_routes::Manifest;
 
 use super::{ENDS, Fixture, Story, refused, settings};
-use crate::api::{Browse, Engine, NewMessage, Target};
+use crate::api::{Browse, Engine, LeaseRequest, NewMessage, Target};
 use crate::routes::{ROUTES_EXCHANGE, RouteCounts, RouteSet};
 
+const SHORT_MS: u64 = 1_000;
 /// The deployment of the design that routes come from.
 const DEPLOYMENT: &str = r#"{"$edgeHub": {"properties.desired": {"schemaVersion": "1.1.0", "routes": {
     "secCamAlerts": {
@@ -150,7 +151,7 @@ pub async fn a_queue_that_is_there_gets_copies_too<F: Fixture>(fixture: F) {
     assert_eq!(refused(story.engine().queue("nowhere").await.map(drop)), Refusal::NoSuchQueue);
 }
 
-/// Levels that no route names any more are served like all others.
+/// Levels that no route names any more are served and cleaned like all others.
 pub async fn other_routes_change_nothing_that_is_stored<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     set(&story, DEPLOYMENT).await;
@@ -165,6 +166,22 @@ pub async fn other_routes_change_nothing_that_is_stored<F: Fixture>(fixture: F) 
     set(&story, r#"{"routes": {}}"#).await;
     assert_eq!(publish(&story, ALERTS).await, 0);
     assert_eq!(waiting(&*story.engine(), "$upstream").await, "P1_Data 1 1800 · P0_Alerts 5 10");
+    let leased = story.engine().lease(LeaseRequest::new("$upstream".into(), 9)).await.expect("leased");
+    let levels: Vec<String> = leased.iter().map(|one| one.message.priority.to_string()).collect();
+    assert_eq!(levels, ["1", "5"]);
+}
+
+/// What expires goes from a level that no route names any more, too.
+pub async fn a_level_that_no_route_names_is_cleaned<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    set(&story, DEPLOYMENT).await;
+    let short = NewMessage { ttl_ms: Some(SHORT_MS), ..message(DATA, false) };
+    story.engine().publish(vec![short]).await.expect("taken");
+    set(&story, r#"{"routes": {}}"#).await;
+    story.advance(SHORT_MS).await;
+    assert_eq!(waiting(&*story.engine(), "$upstream").await, "");
+    let lanes = story.engine().queue("$upstream").await.expect("there").lanes;
+    assert_eq!(lanes.iter().map(|lane| (&*lane.lane, lane.expired)).collect::<Vec<_>>(), [("1", 1)]);
 }
 
 /// With every end; what they did is counted anew.

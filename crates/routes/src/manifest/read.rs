@@ -17,10 +17,11 @@ const ROUTE_KEYS: [&str; 4] = ["route", "priority", "timeToLiveSecs", "fallback"
 const STORE_KEYS: [&str; 1] = ["timeToLiveSecs"];
 
 pub(super) fn from_json(text: &str) -> Result<Manifest, ManifestError> {
-    let braced = is_inside_of_object(text).then(|| format!("{{{text}}}"));
-    let text = braced.as_deref().unwrap_or(text);
-    let document =
-        too_long(text).map_or_else(|| serde_json::from_str(text).map_err(|error| error.to_string()), Err);
+    let parse = || {
+        let braced = is_inside_of_object(text).then(|| format!("{{{text}}}"));
+        serde_json::from_str(braced.as_deref().unwrap_or(text)).map_err(|error| error.to_string())
+    };
+    let document = too_long(text).map_or_else(parse, Err);
     read(document.map_err(|why| format!("this is no JSON: {why}")))
 }
 
