@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_lane::{
-    Address, Broker, Command, Consume, ConsumerId, Effect, Options, Outcome, PickerKind, Place, Publish,
-    Pull, Receipt, Scheme, Settings, Step, Time,
+    Address, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Outcome,
+    PickerKind, Place, Publish, Pull, Receipt, Scheme, Settings, Step, Time,
 };
 
 use crate::Plan;
@@ -164,7 +164,8 @@ impl Bench {
                     queue: Arc::clone(&self.queue),
                     max,
                     max_bytes: 0,
-                    visibility_ms: None,
+                    term: LeaseTerm::OfQueue,
+                    lanes: LaneChoice::default(),
                     until: Time(self.now),
                 }));
                 self.ack();

@@ -81,13 +81,6 @@ pub(crate) async fn fill(engine: &LocalEngine, queues: usize) {
         let message =
             |priority: i64| NewMessage { to: to(), priority: priority.into(), ..NewMessage::default() };
         engine.publish((0..LANES).map(message).collect()).await.expect("there is room");
-        let lease = LeaseRequest {
-            queue: name.as_str().into(),
-            max: 1,
-            wait_ms: 0,
-            visibility_ms: None,
-            holder: None,
-        };
-        engine.lease(lease).await.expect("a lease");
+        engine.lease(LeaseRequest::new(name.as_str().into(), 1)).await.expect("a lease");
     }
 }

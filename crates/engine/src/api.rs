@@ -8,8 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, Ending, ExchangeSettings, ExchangeView, Existing, Given, Identity,
-    MessageView, MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal,
-    Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings, VhostView,
+    LaneChoice, LeaseTerm, MessageView, MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView,
+    Receipt, Refusal, Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings,
+    VhostView,
 };
 use overtake_properties::Properties;
 
@@ -371,8 +372,12 @@ pub struct LeaseRequest {
     pub max: u32,
     /// Wait so long for the first, ms.
     pub wait_ms: u64,
-    /// How long the leases last, ms; `None`: as the queue says; 0: no end by itself.
-    pub visibility_ms: Option<u64>,
+    /// Most bytes of content, but one message at least.
+    pub max_bytes: u64,
+    /// How long the leases last.
+    pub term: LeaseTerm,
+    /// Which lanes they are from.
+    pub lanes: LaneChoice,
     /// Who asks, for people to see.
     pub holder: Option<Arc<Holder>>,
 }
@@ -381,7 +386,8 @@ impl LeaseRequest {
     /// At most so many messages of a queue, now, for as long as the queue says.
     #[must_use]
     pub fn new(queue: Arc<str>, max: u32) -> Self {
-        Self { queue, max, wait_ms: 0, visibility_ms: None, holder: None }
+        let (term, lanes) = (LeaseTerm::OfQueue, LaneChoice::default());
+        Self { queue, max, max_bytes: ANSWER_BYTES_MAX, wait_ms: 0, term, lanes, holder: None }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use overtake_engine::LeaseRequest;
-use overtake_lane::Refusal;
+use overtake_lane::{LeaseTerm, Refusal};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -51,12 +51,11 @@ async fn lease(
         return Err(draining());
     }
     let worker = held::worker(ask.worker)?;
+    let max = ask.max.map_or(1, |max| u32::try_from(max.0).unwrap_or(u32::MAX));
     let request = LeaseRequest {
-        queue: Arc::clone(&queue),
-        max: ask.max.map_or(1, |max| u32::try_from(max.0).unwrap_or(u32::MAX)),
         wait_ms: ask.wait_ms.map_or(0, |ms| ms.0),
-        visibility_ms: ask.visibility_timeout_ms.map(|ms| ms.0),
-        holder: None,
+        term: ask.visibility_timeout_ms.map_or(LeaseTerm::OfQueue, |ms| LeaseTerm::Ms(ms.0)),
+        ..LeaseRequest::new(Arc::clone(&queue), max)
     };
     // Biased: what is leased already goes out also when the drain begins in the same moment.
     let leased = tokio::select! {

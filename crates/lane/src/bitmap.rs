@@ -18,7 +18,6 @@ impl Bitmap {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn has(&self, at: usize) -> bool {
         self.0[at / 64] & (1 << (at % 64)) != 0
     }
@@ -43,6 +42,22 @@ impl Bitmap {
     /// The least member above `at`, else the least of all: a ring.
     pub(crate) fn next_in_ring(&self, at: usize) -> Option<usize> {
         self.without(&self.below(at + 1)).first().or_else(|| self.first())
+    }
+
+    /// The members of both, together.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+        self
+    }
+
+    /// The members that `other` has too.
+    pub(crate) fn within(mut self, other: &Self) -> Self {
+        for (word, out) in self.0.iter_mut().zip(&other.0) {
+            *word &= out;
+        }
+        self
     }
 
     /// The members that are not in `other`.

@@ -331,7 +331,9 @@ impl Broker {
         queue.roster.give_place();
         if queue.dispatch(self.now, self.held, &mut self.leases, step) {
             for effect in &step.effects[before..] {
-                if let Effect::Served { consumer } = effect {
+                if let Effect::Served { consumer } = effect
+                    && queue.roster.get(*consumer).is_none()
+                {
                     gone.push(*consumer);
                 }
             }

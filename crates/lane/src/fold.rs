@@ -411,7 +411,8 @@ mod tests {
             queue: "q".into(),
             max: 1,
             max_bytes: 0,
-            visibility_ms: None,
+            term: crate::LeaseTerm::OfQueue,
+            lanes: crate::LaneChoice::default(),
             until: Time(1),
         };
         apply(Command::Pull(pull));

@@ -32,6 +32,7 @@ mod policy;
 mod position;
 mod priority;
 mod publishing;
+mod pulling;
 mod queue;
 mod rate;
 mod record;
@@ -48,8 +49,8 @@ mod windows;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish, Published,
-    Pull, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
+    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, LaneChoice, LeaseTerm, Outcome,
+    Part, Publish, Published, Pull, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
 };
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;

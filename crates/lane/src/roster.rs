@@ -1,7 +1,7 @@
 //! Who takes messages from a queue, how many each may hold, and whose turn it is.
 //!
-//! Consumers that stay have a window, and those without acknowledgements a bound on what they have not read; pulls take once;
-//! and some take nothing more and hold something still: gets, and consumers that left. Among those that have room, a consumer
+//! Consumers that stay have a window, and those without acknowledgements a bound on what they have not read; pulls take once,
+//! maybe from some lanes only; and some take nothing more and hold something still: gets, pulls, and consumers that left. Among those that have room, a consumer
 //! of a higher priority goes first; among equals, whoever has waited longest since its last message.
 //!
 //! Invariant: everybody stands in the order that its room says, and whoever waits for the place of a single active consumer
@@ -10,9 +10,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::bitmap::Bitmap;
 use crate::command::{Consume, Effect, Pull, UrgentCredit};
 use crate::entries::List;
 use crate::ids::{ConsumerId, Time, WindowId};
+use crate::lane::Lanes;
+use crate::priority::Priority;
+use crate::pulling::Pulling;
 use crate::windows::Share;
 
 /// Everybody who takes from one queue.
@@ -23,6 +27,8 @@ pub(crate) struct Roster {
     open: Order,
     /// Those with room for urgent messages only.
     urgent: Order,
+    /// Pulls that take from some lanes only.
+    choosy: Order,
     /// When pulls give up.
     waits: BTreeSet<(Time, ConsumerId)>,
     turn: u64,
@@ -90,8 +96,8 @@ pub(crate) enum Kind {
     /// A consumer whose messages are settled as they are given; so many it has not read.
     Keeps { window: u32, unread: u32 },
     /// A pull.
-    Pulls { left: u32, left_bytes: u64, taken: u32, visibility_ms: Option<u64>, until: Time },
-    /// A get, or a consumer that left, with what it holds.
+    Pulls(Pulling),
+    /// A get, a pull that is over, or a consumer that left, with what it holds.
     Holds { held: List },
 }
 
@@ -99,8 +105,16 @@ impl Kind {
     /// Messages that are leased to it, in the order of their leases.
     pub(crate) fn held(&self) -> List {
         match self {
-            Self::Stays { held, .. } | Self::Holds { held } => *held,
-            Self::Keeps { .. } | Self::Pulls { .. } => List::default(),
+            Self::Stays { held, .. } | Self::Holds { held } | Self::Pulls(Pulling { held, .. }) => *held,
+            Self::Keeps { .. } => List::default(),
+        }
+    }
+
+    /// Where messages stand that are leased to it until it is gone.
+    pub(crate) fn held_mut(&mut self) -> &mut List {
+        match self {
+            Self::Stays { held, .. } | Self::Holds { held } | Self::Pulls(Pulling { held, .. }) => held,
+            Self::Keeps { .. } => unreachable!("what these are given has no holder"),
         }
     }
 
@@ -114,6 +128,7 @@ impl Kind {
 enum Room {
     Any,
     Urgent,
+    Choosy,
     None,
 }
 
@@ -133,8 +148,10 @@ impl Taker {
                 }
             }
             Kind::Keeps { window, unread } if unread < window => Room::Any,
-            Kind::Pulls { left, .. } if *left > 0 => Room::Any,
-            Kind::Keeps { .. } | Kind::Pulls { .. } | Kind::Holds { .. } => Room::None,
+            Kind::Pulls(pull) if pull.is_done() => Room::None,
+            Kind::Pulls(pull) if pull.is_choosy() => Room::Choosy,
+            Kind::Pulls(_) => Room::Any,
+            Kind::Keeps { .. } | Kind::Holds { .. } => Room::None,
         }
     }
 
@@ -147,6 +164,11 @@ impl Taker {
             Kind::Stays { urgent: Some(urgent), .. } => urgent.at.0,
             _ => i32::MAX,
         }
+    }
+
+    /// The lanes with ready messages that it takes from, by rank, if it takes from some only.
+    fn choice(&self, lanes: &Lanes) -> Bitmap {
+        if let Kind::Pulls(pull) = &self.kind { pull.choice(lanes) } else { Bitmap::default() }
     }
 }
 
@@ -179,7 +201,7 @@ impl Roster {
     pub(crate) fn farewell(&self, consumer: ConsumerId) -> Option<Effect> {
         match self.takers.get(&consumer)?.kind {
             Kind::Stays { .. } | Kind::Keeps { .. } => Some(Effect::Cancelled { consumer }),
-            Kind::Pulls { .. } => Some(Effect::Served { consumer }),
+            Kind::Pulls(_) => Some(Effect::Served { consumer }),
             Kind::Holds { .. } => None,
         }
     }
@@ -204,11 +226,8 @@ impl Roster {
     }
 
     pub(crate) fn pull(&mut self, pull: &Pull) {
-        let Pull { max, max_bytes, visibility_ms, until, .. } = *pull;
-        let left_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
-        let kind = Kind::Pulls { left: max, left_bytes, taken: 0, visibility_ms, until };
         self.waits.insert((pull.until, pull.consumer));
-        let taker = self.newcomer(0, kind);
+        let taker = self.newcomer(0, Kind::Pulls(Pulling::new(pull)));
         self.insert(pull.consumer, taker);
     }
 
@@ -241,10 +260,13 @@ impl Roster {
         self.relist(consumer);
     }
 
-    /// A consumer takes nothing more and keeps what it holds. False: it holds nothing.
+    /// Somebody takes nothing more and keeps what it holds. False: it holds nothing.
     pub(crate) fn leave(&mut self, consumer: ConsumerId) -> bool {
         let Some(taker) = self.takers.get_mut(&consumer) else { return false };
         let held = taker.kind.held();
+        if let Kind::Pulls(Pulling { until, .. }) = taker.kind {
+            self.waits.remove(&(until, consumer));
+        }
         taker.kind = Kind::Holds { held };
         self.relist(consumer);
         self.elect();
@@ -263,7 +285,7 @@ impl Roster {
     pub(crate) fn remove(&mut self, consumer: ConsumerId) -> Option<Taker> {
         let taker = self.takers.remove(&consumer)?;
         self.delist(taker.stands);
-        if let Kind::Pulls { until, .. } = taker.kind {
+        if let Kind::Pulls(Pulling { until, .. }) = taker.kind {
             self.waits.remove(&(until, consumer));
         }
         if let Some(window) = taker.shared {
@@ -303,6 +325,7 @@ impl Roster {
         match room {
             Room::Any => self.open.insert(place, consumer),
             Room::Urgent => self.urgent.insert(place, consumer),
+            Room::Choosy => self.choosy.insert(place, consumer),
             Room::None => {}
         }
     }
@@ -311,6 +334,7 @@ impl Roster {
         match room {
             Room::Any => self.open.remove(place),
             Room::Urgent => self.urgent.remove(place),
+            Room::Choosy => self.choosy.remove(place),
             Room::None => {}
         }
     }
@@ -326,30 +350,51 @@ impl Roster {
         }
     }
 
-    /// The least urgent priority anybody has room for: `None` if nobody has any, `i32::MIN` if somebody takes all.
-    pub(crate) fn floor(&self) -> Option<i32> {
-        if !self.open.0.is_empty() {
-            return Some(i32::MIN);
+    /// Of the lanes with ready messages those that somebody has room for, by rank.
+    pub(crate) fn wanted(&self, lanes: &Lanes) -> Bitmap {
+        let ready = lanes.ready();
+        if !self.open.0.is_empty() || ready.first().is_none() {
+            return ready;
         }
-        self.urgent.0.iter().map(|(_, consumer)| self.takers[consumer].urgent_floor()).min()
+        let floors = self.urgent.0.iter().map(|(_, consumer)| self.takers[consumer].urgent_floor());
+        let urgent = floors.min().map(|floor| ready.below(lanes.rank_below(Priority(floor))));
+        let choosy = self.choosy.0.iter().map(|(_, consumer)| self.takers[consumer].choice(lanes));
+        choosy.fold(urgent.unwrap_or_default(), Bitmap::with)
     }
 
-    /// Who takes the next message of a lane that takes no priority below `floor`.
-    pub(crate) fn next(&self, floor: i32) -> Option<ConsumerId> {
+    /// Who takes the next message of the lane of this rank, which has some.
+    pub(crate) fn next(&self, lanes: &Lanes, rank: usize) -> Option<ConsumerId> {
+        let choosy = self.choosy.0.iter().find(|(_, id)| self.takers[id].choice(lanes).has(rank));
+        let open = match (self.open.0.front(), choosy) {
+            (Some(open), Some(choosy)) => Some(open.min(choosy)),
+            (open, choosy) => open.or(choosy),
+        };
+        let floor = lanes.at_rank(rank).floor;
         let urgent = || self.urgent.0.iter().find(|(_, id)| self.takers[id].urgent_floor() <= floor);
-        self.open.0.front().or_else(urgent).map(|(_, consumer)| *consumer)
+        open.or_else(urgent).map(|(_, consumer)| *consumer)
     }
 
-    /// Whether a message of so many bytes is too much for a taker that has some already. Then it takes no more.
-    pub(crate) fn has_enough(&mut self, consumer: ConsumerId, bytes: u32) -> bool {
-        let has_enough = matches!(
-            self.takers[&consumer].kind,
-            Kind::Pulls { left_bytes, taken, .. } if taken > 0 && u64::from(bytes) > left_bytes
-        );
+    /// Somebody got a message of so many bytes from this lane. Whether it is a pull.
+    pub(crate) fn pulled(&mut self, consumer: ConsumerId, lane: u16, bytes: u32) -> bool {
+        let pulls = matches!(self.takers[&consumer].kind, Kind::Pulls(_));
+        if pulls {
+            self.change(consumer, true, |kind| {
+                if let Kind::Pulls(pull) = kind {
+                    pull.take(lane, bytes);
+                }
+            });
+        }
+        pulls
+    }
+
+    /// Whether a message of so many bytes from this lane is no more for a taker that has some already. Then it takes nothing more.
+    pub(crate) fn has_enough(&mut self, consumer: ConsumerId, lane: u16, bytes: u32) -> bool {
+        let Kind::Pulls(pull) = &self.takers[&consumer].kind else { return false };
+        let has_enough = pull.has_enough(lane, bytes);
         if has_enough {
             self.change(consumer, false, |kind| {
-                if let Kind::Pulls { left, .. } = kind {
-                    *left = 0;
+                if let Kind::Pulls(pull) = kind {
+                    pull.stop();
                 }
             });
         }

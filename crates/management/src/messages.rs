@@ -8,7 +8,7 @@ use bytes::Bytes;
 use overtake_amqp::connection::Publish;
 use overtake_amqp_session::message_of;
 use overtake_engine::{LeaseRequest, LeasedMessage};
-use overtake_lane::Outcome;
+use overtake_lane::{LeaseTerm, Outcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         return Err(Problem::bad(format_args!("count must be 1 to {COUNT_MAX}")));
     }
     let max = u32::try_from(fetch.count).expect("it is in the range");
-    let lease = LeaseRequest { visibility_ms: Some(HELD_MS), ..LeaseRequest::new(name.into(), max) };
+    let lease = LeaseRequest { term: LeaseTerm::Ms(HELD_MS), ..LeaseRequest::new(name.into(), max) };
     let leased = desk.lease(lease, None).await?;
     let left = crate::rates::Counts::of(&desk.queue(name).await?).ready;
     let receipts = leased.iter().map(|message| message.receipt).collect();

@@ -20,7 +20,7 @@ async fn publish(engine: &dyn Engine, queue: &str, count: usize) {
 }
 
 async fn lease(engine: &dyn Engine, queue: &str, max: u32) -> usize {
-    let lease = LeaseRequest { queue: queue.into(), max, wait_ms: 0, visibility_ms: None, holder: None };
+    let lease = LeaseRequest::new(queue.into(), max);
     engine.lease(lease).await.expect("leased").len()
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
-    Asker, Broker, Command, ConsumerId, Identity, LeaseId, Order, Priority, QueueId, Receipt, Route, Seq,
-    SessionId, Settings, State, Time, UrgentCredit, VhostId, WindowId,
+    Asker, Broker, Command, ConsumerId, Identity, LaneChoice, LeaseId, Order, Priority, QueueId, Receipt,
+    Route, Seq, SessionId, Settings, State, Time, UrgentCredit, VhostId, WindowId,
 };
 
 use crate::audit::Audit;
@@ -62,6 +62,8 @@ pub(crate) struct Taker {
     pub(crate) window: Option<Window>,
     /// When a pull gives up.
     pub(crate) until: Time,
+    /// Which lanes a pull takes from.
+    pub(crate) lanes: LaneChoice,
     /// Who it is of.
     pub(crate) session: Option<SessionId>,
     /// It holds what it got, and takes no more.
@@ -83,6 +85,7 @@ impl Taker {
             queue,
             window,
             until: Time::NEVER,
+            lanes: LaneChoice::default(),
             session,
             only_holds: false,
             no_ack: false,
@@ -173,8 +176,9 @@ impl Book {
     }
 
     /// Whether somebody may be given a message of a lane that takes no priority below `floor`.
-    pub(crate) fn has_room(&self, consumer: ConsumerId, taker: &Taker, floor: i64) -> bool {
-        let Some(window) = taker.window else { return true };
+    pub(crate) fn has_room(&self, consumer: ConsumerId, taker: &Taker, lane: &(Arc<str>, i64)) -> bool {
+        let Some(window) = taker.window else { return takes(&taker.lanes, lane) };
+        let floor = lane.1;
         if taker.only_holds || taker.is_stopped || !self.singles.serves(taker.queue, consumer) {
             return false;
         }
@@ -235,6 +239,14 @@ impl Book {
         self.elect(queue);
     }
 
+    /// A pull is over: it is gone, or it holds what it got.
+    pub(crate) fn pulled(&mut self, consumer: ConsumerId, holds: bool) {
+        let Some(taker) = self.takers.remove(&consumer).filter(|_| holds) else { return };
+        let window = Some(Window { len: u32::MAX, urgent: None, held: 0 });
+        let Taker { queue, session, .. } = taker;
+        self.takers.insert(consumer, Taker { only_holds: true, ..Taker::new(queue, session, window) });
+    }
+
     /// A consumer held something for too long.
     pub(crate) fn timed_out(&mut self, consumer: ConsumerId, receipt: &Receipt) {
         self.end(receipt.queue, receipt.seq);
@@ -246,7 +258,7 @@ impl Book {
 
     /// Now, so that it is known until when.
     pub(crate) fn begin(&mut self, now: Time, lent: &Lent) {
-        let Lent { consumer, message, is_given } = lent;
+        let Lent { consumer, message, is_given, .. } = lent;
         let receipt = message.receipt;
         self.leases.insert(receipt.lease);
         let window = self.takers.get_mut(consumer).and_then(|taker| taker.window.as_mut());
@@ -273,7 +285,8 @@ impl Book {
             && let Ok(queue) = broker.id_of(vhost, &lease.queue)
         {
             let until = now.after(lease.wait_ms);
-            self.takers.insert(*consumer, Taker { until, ..Taker::new(queue, session, None) });
+            let lanes = lease.lanes.clone();
+            self.takers.insert(*consumer, Taker { until, lanes, ..Taker::new(queue, session, None) });
         }
         if let Request::Get { get, .. } = request
             && let Ok(queue) = broker.id_of(vhost, &get.queue)
@@ -491,6 +504,11 @@ pub(crate) fn lane_name(settings: &Settings, lane: i64) -> (Arc<str>, i64) {
             (Arc::from(band.name.as_str()), from.map_or(i64::from(i32::MIN), |from| i64::from(from.0)))
         }
     }
+}
+
+/// Whether somebody who takes from these lanes takes from the one of this name and floor.
+pub(crate) fn takes(choice: &LaneChoice, (name, floor): &(Arc<str>, i64)) -> bool {
+    *floor >= i64::from(choice.at_least.0) && !choice.except.contains(name)
 }
 
 /// The cap of a lane, 0 for none.

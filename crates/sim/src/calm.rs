@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{LeaseRequest, Select};
-use overtake_lane::{Asker, Command, Outcome, Settings, State, Status, VhostId};
+use overtake_lane::{Asker, Command, LeaseTerm, Outcome, Settings, State, Status, VhostId};
 
 use crate::check::bounded;
 use crate::failure::{Checked, Promise, broken, hold};
@@ -107,18 +107,18 @@ impl World {
     }
 
     fn let_consumers_go(&mut self) -> Checked {
-        let stay: Vec<_> =
-            self.book.takers.iter().filter(|(_, taker)| taker.window.is_some()).map(|(id, _)| *id).collect();
+        let waits: Vec<_> =
+            self.book.takers.iter().filter(|(_, taker)| taker.window.is_none()).map(|(id, _)| *id).collect();
+        for consumer in waits {
+            self.do_now(Request::GiveUp { consumer })?;
+        }
+        let stay: Vec<_> = self.book.takers.keys().copied().collect();
         for consumer in stay {
             self.do_now(Request::Do(Command::Cancel { consumer }))?;
         }
         let owners: Vec<_> = self.book.identities.values().filter_map(|(_, owner)| *owner).collect();
         for session in owners {
             self.do_now(Request::Do(Command::EndSession { session }))?;
-        }
-        let wait: Vec<_> = self.book.takers.keys().copied().collect();
-        for consumer in wait {
-            self.do_now(Request::GiveUp { consumer })?;
         }
         for client in &mut self.clients {
             client.disconnected();
@@ -153,13 +153,8 @@ impl World {
             self.forgo_history(vhost, &queue)?;
         }
         let consumer = overtake_lane::ConsumerId(u64::MAX - u64::from(round) * 1_000 - self.next_ticket);
-        let lease = LeaseRequest {
-            queue: Arc::clone(&queue),
-            max: 1_000,
-            wait_ms: 0,
-            visibility_ms: Some(3_600_000),
-            holder: None,
-        };
+        let term = LeaseTerm::Ms(3_600_000);
+        let lease = LeaseRequest { term, ..LeaseRequest::new(Arc::clone(&queue), 1_000) };
         self.do_at(vhost, Request::Lease { consumer, lease })?;
         let receipts = std::mem::take(&mut self.clients[0].holds);
         if !receipts.is_empty() {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    ApplyTo, Backoff, Band, Command, DeadLetterTo, Definition, Given, LaneSettings, LastValue,
+    ApplyTo, Backoff, Band, Command, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue,
     METADATA_VALUE_LEN_MAX, MetadataEntry, Order, Overflow, Pattern, PickerKind, Policy, PolicyKind,
-    PolicyValue, RateLimit, RejectBelow, Report, Scheme, Settings,
+    PolicyValue, Priority, RateLimit, RejectBelow, Report, Scheme, Settings,
 };
 
+use crate::book::{lane_name, lane_of};
 use crate::rng::Rng;
 
 /// Durations in ms, short enough to matter within a run.
@@ -314,4 +315,13 @@ fn metadata_value(rng: &mut Rng) -> Option<Arc<[u8]>> {
     };
     let byte = rng.below(256) as u8;
     Some(vec![byte; len as usize].into())
+}
+
+/// Which lanes of a queue somebody takes from.
+pub(crate) fn lanes(rng: &mut Rng, settings: &Settings) -> LaneChoice {
+    let priority = |rng: &mut Rng| rng.below(10) as i32;
+    let at_least = if rng.once_in(3) { Priority(priority(rng)) } else { LaneChoice::default().at_least };
+    let count = rng.below(3);
+    let except = (0..count).map(|_| lane_name(settings, lane_of(settings, Priority(priority(rng)))).0);
+    LaneChoice { at_least, except: except.collect(), one: rng.once_in(2) }
 }

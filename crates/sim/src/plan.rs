@@ -99,6 +99,8 @@ pub(crate) struct Plan {
     pub(crate) has_keys: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
+    /// Those who are connected also pull, from some lanes, and hold what they get.
+    pub(crate) has_choosers: bool,
 }
 
 impl Plan {
@@ -149,6 +151,7 @@ impl Plan {
             has_keys: Rng::new(seed, "keys of a world").once_in(3),
             has_work: Rng::new(seed, "work of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
+            has_choosers: Rng::new(seed, "choosers").once_in(2),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
         if memory.once_in(6) { plan.deep(memory) } else { plan }

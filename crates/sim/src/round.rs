@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_engine::{Delivered, LeasedMessage};
-use overtake_lane::{ConsumerId, Given, MessageView, Place, QueueId, Seq, Settings, State, Status, Time};
+use overtake_lane::{
+    ConsumerId, Given, LaneChoice, MessageView, Place, QueueId, Seq, Settings, State, Status, Time,
+};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
@@ -24,6 +26,8 @@ pub(crate) struct Candidate {
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
     pub(crate) consumer: ConsumerId,
+    /// Which lanes it takes from.
+    pub(crate) lanes: LaneChoice,
     pub(crate) message: LeasedMessage,
     /// It was settled as it was given.
     pub(crate) is_given: bool,
@@ -54,7 +58,7 @@ impl Lent {
         };
         let content = Arc::clone(&message.content);
         let message = LeasedMessage { receipt, deadline: None, message: view, content };
-        Self { consumer, message, is_given }
+        Self { consumer, lanes: LaneChoice::default(), message, is_given }
     }
 }
 

@@ -52,6 +52,8 @@ pub enum Sabotage {
     RoutesOtherwise,
     /// Routes are set without their times to live.
     ForgetsRouteTimes,
+    /// A lease is asked for without the lanes it is from.
+    TakesAnyLane,
 }
 
 impl Sabotage {

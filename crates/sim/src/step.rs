@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{Event, LeasedMessage, NewMessage, Refused};
-use overtake_lane::{Command, ConsumerId, Message, Outcome, QueueId, Receipt, Refusal, Seq, VhostId};
+use overtake_lane::{
+    Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal, Seq, VhostId,
+};
 use overtake_store::FileReady;
 
 use crate::audit::Audit;
@@ -339,7 +341,9 @@ impl World {
                         match result {
                             Ok(Answer::Got(Some(got))) => {
                                 let message = got.message.clone();
-                                lent.push(Lent { consumer: get.consumer, message, is_given: get.no_ack });
+                                let (consumer, is_given) = (get.consumer, get.no_ack);
+                                let lanes = LaneChoice::default();
+                                lent.push(Lent { consumer, lanes, message, is_given });
                                 if get.no_ack {
                                     self.book.takers.remove(&get.consumer);
                                 }
@@ -348,16 +352,19 @@ impl World {
                         }
                         continue;
                     }
-                    let Some(Request::Lease { consumer, .. }) = asked else { continue };
-                    self.book.takers.remove(consumer);
-                    if let Ok(Answer::Leased(messages)) = result {
-                        let consumer = *consumer;
-                        lent.extend(messages.iter().map(|message| Lent {
-                            consumer,
-                            message: message.clone(),
-                            is_given: false,
-                        }));
-                    }
+                    let Some(Request::Lease { consumer, lease }) = asked else { continue };
+                    let messages = match result {
+                        Ok(Answer::Leased(messages)) => &messages[..],
+                        _ => &[],
+                    };
+                    let holds = lease.term == LeaseTerm::Session && !messages.is_empty();
+                    self.book.pulled(*consumer, holds);
+                    lent.extend(messages.iter().map(|message| Lent {
+                        consumer: *consumer,
+                        lanes: lease.lanes.clone(),
+                        message: message.clone(),
+                        is_given: false,
+                    }));
                 }
             }
         }
@@ -496,6 +503,11 @@ impl World {
             && let Request::Do(Command::SetPolicy { policy, .. }) = asked
         {
             policy.priority += 1;
+        }
+        if self.config.sabotage == Some(Sabotage::TakesAnyLane)
+            && let Request::Lease { lease, .. } = asked
+        {
+            lease.lanes = LaneChoice::default();
         }
         if let (Some(sabotage), Request::SetRoutes(set)) = (self.config.sabotage, asked) {
             *set = sabotage.of_routes(set);

@@ -174,6 +174,7 @@ pub(crate) struct Chance {
     pub(crate) routes: Rng,
     pub(crate) work: Rng,
     pub(crate) keys: Rng,
+    pub(crate) lanes: Rng,
 }
 
 /// What things are called in this world.
@@ -243,6 +244,7 @@ impl World {
                 routes: Rng::new(seed, "routes"),
                 work: Rng::new(seed, "work"),
                 keys: Rng::new(seed, "keys"),
+                lanes: Rng::new(seed, "lanes"),
             },
             now_us: 0,
             offset_ms: 0,

@@ -137,3 +137,8 @@ fn routed_sees_a_copy_at_another_level() {
 fn expiry_sees_a_copy_that_lives_as_its_queue_says_and_not_its_route() {
     check(Sabotage::ForgetsRouteTimes, Promise::Expiry);
 }
+
+#[test]
+fn pick_sees_a_lease_of_a_lane_that_was_not_chosen() {
+    check(Sabotage::TakesAnyLane, Promise::Pick);
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use overtake_lane::{LaneSettings, Outcome, Priority, RateLimit, Settings, UrgentCredit};
+use overtake_lane::{LaneSettings, LeaseTerm, Outcome, Priority, RateLimit, Settings, UrgentCredit};
 use tokio::task::JoinSet;
 
 use super::{ENDS, Fixture, Story, settings};
@@ -99,7 +99,7 @@ pub async fn many_consumers_never_hold_more_than_the_cap<F: Fixture>(fixture: F)
         let (engine, held, done) = (story.engine(), held.clone(), done.clone());
         workers.spawn(async move {
             let request =
-                LeaseRequest { wait_ms: 600_000, visibility_ms: Some(0), ..LeaseRequest::new("q".into(), 2) };
+                LeaseRequest { wait_ms: 600_000, term: LeaseTerm::Ms(0), ..LeaseRequest::new("q".into(), 2) };
             while done.load(Ordering::SeqCst) < 60 {
                 let leased = tokio::select! {
                     leased = engine.lease(request.clone()) => leased.expect("leased"),

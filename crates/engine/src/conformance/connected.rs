@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Command, ExchangeKind, Existing, Identity, Outcome, Refusal, Settings};
+use overtake_lane::{Command, ExchangeKind, Existing, Identity, LeaseTerm, Outcome, Refusal, Settings};
 
 use super::talk::Talk;
 use super::{ENDS, Fixture, Story, answered, binding, refused, settings};
 use crate::Coming;
-use crate::api::{ConsumeRequest, DeclareQueue, DeleteOnly, Engine};
+use crate::api::{ConsumeRequest, DeclareQueue, DeleteOnly, Engine, LeaseRequest};
 use crate::core::Request;
 
 fn queue(identity: Identity) -> DeclareQueue {
@@ -92,6 +92,28 @@ pub async fn what_a_session_holds_is_put_back_when_it_ends<F: Fixture>(fixture: 
     assert_eq!(story.left().await, "a b c");
     assert!(consumer.next().await.is_none(), "its consumers are gone with it");
     assert_eq!(story.settle("a", Outcome::Ack).await, Err(Refusal::StaleReceipt));
+}
+
+/// Neither in time, nor over a crash.
+pub async fn what_is_leased_for_a_session_never_outlives_it<F: Fixture>(fixture: F) {
+    let mut story = Story::of(fixture, settings(|s| s.visibility_timeout_ms = 1_000)).await;
+    story.publish("a:5 b:5 c:9").await;
+    for end in ENDS {
+        let session = story.engine().connect();
+        let lease = LeaseRequest { term: LeaseTerm::Session, ..LeaseRequest::new("q".into(), 2) };
+        let leased = session.lease(lease.clone()).await.expect("leased");
+        assert!(story.take(&leased).starts_with("c"), "{end:?}");
+        story.advance(10_000).await;
+        assert_eq!(story.left().await, "b · leased c a");
+        drop(session);
+        story.until_leased(0).await;
+        let session = story.engine().connect();
+        let leased = session.lease(lease).await.expect("leased");
+        assert_eq!(leased.len(), 2);
+        story.again(end).await;
+        assert_eq!(story.left().await, "c a b", "{end:?}");
+        drop(session);
+    }
 }
 
 /// At once, or not at all.

@@ -1,6 +1,6 @@
 //! What a message tells of how it was published and of its deaths, and by which way it goes on.
 
-use overtake_lane::{DeadLetterTo, DeathReason, ExchangeKind, Overflow, Refusal, Settings};
+use overtake_lane::{DeadLetterTo, DeathReason, ExchangeKind, LeaseTerm, Overflow, Refusal, Settings};
 
 use super::{ENDS, Fixture, Story, settings};
 use crate::api::LeasedMessage;
@@ -10,9 +10,8 @@ fn by_exchange(name: &str, routing_key: Option<&str>) -> DeadLetterTo {
 }
 
 async fn leased_in(story: &Story<impl Fixture>, queue: &str) -> LeasedMessage {
-    let (queue, max, wait_ms, visibility_ms) = (queue.into(), 1, 0, Some(0));
-    let lease =
-        crate::api::LeaseRequest { wait_ms, visibility_ms, ..crate::api::LeaseRequest::new(queue, max) };
+    let (queue, max, wait_ms, term) = (queue.into(), 1, 0, LeaseTerm::Ms(0));
+    let lease = crate::api::LeaseRequest { wait_ms, term, ..crate::api::LeaseRequest::new(queue, max) };
     let mut leased = story.engine().lease(lease).await.expect("a lease is answered");
     leased.pop().expect("there is a message")
 }

@@ -1,8 +1,9 @@
 //! Which messages share a lane.
 
-use overtake_lane::{Band, Given, Order, Refusal, Scheme, Settings};
+use overtake_lane::{Band, Given, LaneChoice, Order, Priority, Refusal, Scheme, Settings};
 
 use super::{Fixture, Story, refused, settings};
+use crate::api::LeaseRequest;
 
 fn bands(scheme: Scheme, bands: &[(&str, Option<i64>)]) -> Settings {
     let bands =
@@ -91,4 +92,37 @@ pub async fn each_lane_tells_what_is_in_it<F: Fixture>(fixture: F) {
     assert_eq!((five.published, five.delivered, five.dead_lettered, five.bytes), (4, 2, 1, 3));
     let nine = story.lane("9").await;
     assert_eq!((nine.ready, nine.leased, nine.settled, nine.wait.count), (0, 0, 1, 1));
+}
+
+fn of_lanes(max: u32, lanes: LaneChoice) -> LeaseRequest {
+    LeaseRequest { lanes, ..LeaseRequest::new("q".into(), max) }
+}
+
+/// One, or all but some, or those at or above a priority.
+pub async fn a_lease_is_of_the_lanes_it_chooses<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5 b:9 c:5 d:1 e:7").await;
+    let one = LaneChoice { one: true, ..LaneChoice::default() };
+    let but = LaneChoice { except: ["9".into(), "7".into()].into(), ..one.clone() };
+    let least = LaneChoice { at_least: Priority(6), ..LaneChoice::default() };
+    let mut told = Vec::new();
+    for lanes in [but, one, least, LaneChoice::default()] {
+        told.push(story.take(&story.engine().lease(of_lanes(9, lanes)).await.expect("leased")));
+    }
+    assert_eq!(told, ["a c", "b", "e", "d"]);
+}
+
+/// What goes to nobody meanwhile waits for others.
+pub async fn a_lease_waits_for_the_lanes_it_chooses<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let lanes = LaneChoice { at_least: Priority(6), ..LaneChoice::default() };
+    let waits = LeaseRequest { wait_ms: 600_000, ..of_lanes(9, lanes) };
+    let (leased, ()) = tokio::join!(story.engine().lease(waits), async {
+        story.until_waiting(1).await;
+        story.publish("a:5").await;
+        assert_eq!(story.left().await, "a");
+        story.publish("b:6").await;
+    });
+    assert_eq!(story.take(&leased.expect("leased")), "b");
+    assert_eq!(story.lease(9).await, "a");
 }

@@ -45,6 +45,8 @@ macro_rules! conformance_tests {
                 the_scheme_is_fixed_while_messages_are_there,
                 a_queue_has_so_many_lanes_and_no_more,
                 each_lane_tells_what_is_in_it,
+                a_lease_is_of_the_lanes_it_chooses,
+                a_lease_waits_for_the_lanes_it_chooses,
             ;
             pickers:
                 strict_never_lets_age_win,
@@ -358,6 +360,7 @@ macro_rules! conformance_tests {
                 a_queue_is_as_it_was_declared_or_the_declaration_is_refused,
                 an_exclusive_queue_is_one_sessions_own,
                 what_a_session_holds_is_put_back_when_it_ends,
+                what_is_leased_for_a_session_never_outlives_it,
                 a_get_takes_what_goes_next_and_never_waits,
                 a_consumer_without_acknowledgements_holds_nothing,
                 a_consumer_that_leaves_keeps_what_it_holds,

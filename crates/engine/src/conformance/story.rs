@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use overtake_lane::{
-    Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, Outcome,
-    QueueView, Receipt, Refusal, Report, Settings, Status, UrgentCredit, VhostId,
+    Binding, BrowseOrder, Destination, ExchangeKind, ExchangeSettings, HeadersMatch, LaneView, LeaseTerm,
+    Outcome, QueueView, Receipt, Refusal, Report, Settings, Status, UrgentCredit, VhostId,
 };
 
 use super::fixture::Fixture;
@@ -136,7 +136,8 @@ impl<F: Fixture> Story<F> {
 
     /// As [`Story::lease`], for so long.
     pub async fn lease_for(&self, max: u32, visibility_ms: Option<u64>) -> String {
-        let request = LeaseRequest { visibility_ms, ..LeaseRequest::new(self.queue.clone(), max) };
+        let term = visibility_ms.map_or(LeaseTerm::OfQueue, LeaseTerm::Ms);
+        let request = LeaseRequest { term, ..LeaseRequest::new(self.queue.clone(), max) };
         self.take(&self.engine().lease(request).await.expect("a lease is answered"))
     }
 

@@ -223,11 +223,11 @@ impl<T> Core<T> {
     }
 
     fn lease(&mut self, now: Time, consumer: ConsumerId, lease: LeaseRequest, ticket: T) {
-        let LeaseRequest { queue, max, wait_ms, visibility_ms, holder } = lease;
+        let LeaseRequest { queue, max, max_bytes, wait_ms, term, lanes, holder } = lease;
         self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new(), holder });
         let until = now.max(self.broker.now()).after(wait_ms);
-        let (max, max_bytes) = (max.max(1), ANSWER_BYTES_MAX);
-        let pull = Pull { consumer, queue, max, max_bytes, visibility_ms, until };
+        let (max, max_bytes) = (max.max(1), max_bytes.min(ANSWER_BYTES_MAX));
+        let pull = Pull { consumer, queue, max, max_bytes, term, lanes, until };
         if let Err(refusal) = self.apply(now, Command::Pull(pull)) {
             let pull = self.pulls.remove(&consumer).expect("it was just inserted");
             self.outs.push(Out::Answer { ticket: pull.ticket, result: Err(refusal.into()), durable: false });

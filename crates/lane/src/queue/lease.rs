@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Queue;
 use crate::bitmap::Bitmap;
-use crate::command::{Delivery, Effect, Get, Gone, Step};
+use crate::command::{Delivery, Effect, Get, Gone, LeaseTerm, Step};
 use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::{Entry, Slot};
@@ -13,7 +13,6 @@ use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
-use crate::priority::Priority;
 use crate::rate::Bucket;
 use crate::record::Work;
 use crate::refusal::Refusal;
@@ -62,23 +61,18 @@ impl Queue {
 
     /// The rank to take from, if a message may be leased and somebody has room for it.
     fn pick(&mut self) -> Option<usize> {
-        let floor = self.roster.floor()?;
-        self.pick_from(floor)
+        self.pick_from(|queue| queue.roster.wanted(&queue.lanes))
     }
 
-    /// The rank to take from for somebody who takes nothing below `floor`.
-    fn pick_from(&mut self, floor: i32) -> Option<usize> {
+    /// The rank to take from, of those that are `wanted`.
+    fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<usize> {
         let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
         let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
         if is_full || is_early || self.settings.paused {
             return None;
         }
         loop {
-            let eligible = self.eligible();
-            let eligible: Bitmap = match floor {
-                i32::MIN => eligible,
-                floor => eligible.below(self.lanes.rank_below(Priority(floor))),
-            };
+            let eligible = self.eligible().within(&wanted(self));
             let compares_heads = matches!(self.picker, Picker::Aging { .. }) && !self.runs.is_empty();
             if compares_heads && !self.load_heads(eligible)? {
                 continue;
@@ -114,11 +108,12 @@ impl Queue {
         self.fill(now);
         let mut served: Vec<ConsumerId> = Vec::new();
         while !held && let Some(rank) = self.pick() {
-            let lane = self.lanes.at_rank(rank);
-            let (floor, weight) = (lane.floor, lane.weight);
+            let weight = self.lanes.at_rank(rank).weight;
             let slot = self.head(rank).expect("a picked lane has a head");
-            let consumer = self.roster.next(floor).expect("somebody has room for what was picked");
-            if self.roster.has_enough(consumer, self.entries[slot].message.bytes) {
+            let consumer =
+                self.roster.next(&self.lanes, rank).expect("somebody has room for what was picked");
+            let (lane, bytes) = (self.entries[slot].lane, self.entries[slot].message.bytes);
+            if self.roster.has_enough(consumer, lane, bytes) {
                 continue;
             }
             *leases = leases.next();
@@ -126,7 +121,8 @@ impl Queue {
             self.lease(now, slot, consumer, terms, *leases, step);
             // Charged after the lease: a pick may come to nothing.
             self.picker.charge(rank, weight);
-            if matches!(terms, Terms::Pulled(_)) && !served.contains(&consumer) {
+            let pulls = self.roster.pulled(consumer, lane, bytes);
+            if pulls && !served.contains(&consumer) {
                 served.push(consumer);
             }
         }
@@ -134,7 +130,9 @@ impl Queue {
             return false;
         }
         for consumer in self.roster.ended(now, &served) {
-            self.roster.remove(consumer);
+            if !self.roster.leave(consumer) {
+                self.roster.remove(consumer);
+            }
             self.used = now;
             step.effects.push(Effect::Served { consumer });
         }
@@ -144,7 +142,7 @@ impl Queue {
     /// Leases what goes next to a get. False if there is nothing to lease.
     pub(crate) fn get(&mut self, now: Time, get: &Get, leases: &mut LeaseId, step: &mut Step) -> bool {
         self.fill(now);
-        let Some(rank) = self.pick_from(i32::MIN) else { return false };
+        let Some(rank) = self.pick_from(|queue| queue.lanes.ready()) else { return false };
         let weight = self.lanes.at_rank(rank).weight;
         let slot = self.head(rank).expect("a picked lane has a head");
         *leases = leases.next();
@@ -166,9 +164,11 @@ impl Queue {
                 Terms::Held(deadline(now, self.settings.consumer_timeout_ms))
             }
             Kind::Keeps { .. } => Terms::Settled,
-            Kind::Pulls { visibility_ms, .. } => {
-                Terms::Pulled(deadline(now, visibility_ms.unwrap_or(self.settings.visibility_timeout_ms)))
-            }
+            Kind::Pulls(pull) => match pull.term {
+                LeaseTerm::OfQueue => Terms::Pulled(deadline(now, self.settings.visibility_timeout_ms)),
+                LeaseTerm::Ms(ms) => Terms::Pulled(deadline(now, ms)),
+                LeaseTerm::Session => Terms::Held(deadline(now, self.settings.consumer_timeout_ms)),
+            },
         }
     }
 
@@ -199,7 +199,7 @@ impl Queue {
         entry.message.state = State::Leased { lease, deadline: until };
         entry.message.set_work(work);
         entry.take(now, consumer, !pulls);
-        let Message { seq, place, priority, count, bytes, .. } = entry.message;
+        let Message { seq, place, priority, count, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
         self.lanes.count_delivered(lane, waited, count);
         self.attach(slot);
@@ -208,12 +208,6 @@ impl Queue {
         step.effects.push(Effect::Deliver(delivery));
         if pulls {
             step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline: until, count, work });
-            self.roster.change(consumer, true, |kind| {
-                if let Kind::Pulls { left, left_bytes, taken, .. } = kind {
-                    (*left, *taken) = (*left - 1, *taken + 1);
-                    *left_bytes = left_bytes.saturating_sub(u64::from(bytes));
-                }
-            });
         }
     }
 

@@ -28,7 +28,7 @@ use crate::policy::{Policies, Ruled};
 use crate::priority::Priority;
 use crate::rate::Bucket;
 use crate::refusal::Refusal;
-use crate::roster::{Kind, Roster};
+use crate::roster::Roster;
 use crate::run::{Backlog, Run, RunId};
 use crate::settings::{LastValue, Settings};
 
@@ -245,7 +245,7 @@ impl Queue {
                 match holder {
                     None => self.pulled.push_back(entries, slot),
                     Some(consumer) => {
-                        self.roster.change(consumer, true, |kind| held(kind).push_back(entries, slot));
+                        self.roster.change(consumer, true, |kind| kind.held_mut().push_back(entries, slot));
                     }
                 }
             }
@@ -295,7 +295,7 @@ impl Queue {
                 match holder {
                     None => self.pulled.remove(entries, slot),
                     Some(consumer) => {
-                        self.roster.change(consumer, false, |kind| held(kind).remove(entries, slot));
+                        self.roster.change(consumer, false, |kind| kind.held_mut().remove(entries, slot));
                     }
                 }
             }
@@ -447,12 +447,5 @@ fn key_index(settings: &Settings, seed: u64) -> TextIndex {
     match settings.last_value {
         Some(LastValue::One) => TextIndex::new(seed, |_, _| ""),
         _ => TextIndex::new(seed, |entries, slot| entries[slot].message.key().unwrap_or("")),
-    }
-}
-
-fn held(kind: &mut Kind) -> &mut List {
-    match kind {
-        Kind::Stays { held, .. } | Kind::Holds { held } => held,
-        Kind::Keeps { .. } | Kind::Pulls { .. } => unreachable!("what these are given has no holder"),
     }
 }

@@ -261,3 +261,68 @@ fn a_consumer_that_holds_a_message_too_long_is_told_and_the_message_is_put_back(
         expect!["a · 0 after · a get timed out · dead a"],
     );
 }
+
+// ---- from some lanes ----
+
+#[test]
+fn a_pull_of_one_lane_has_enough_where_another_lane_goes_next() {
+    check(
+        "",
+        "publish a:5 b:9 c:5 d:9 e:1 · lease 9 one= · lease 9 one= · lease 9 one= · left",
+        expect!["b d · a c · e · leased b d a c e"],
+    );
+}
+
+#[test]
+fn a_pull_takes_nothing_of_lanes_it_leaves_out() {
+    check(
+        "",
+        "publish a:5 b:9 c:7 · lease 9 except=9/5 · lease 9 except=9 least=6 · lease 9 least=6 · lease 9",
+        expect!["c · nothing · b · a"],
+    );
+}
+
+#[test]
+fn a_pull_that_waits_for_some_lanes_lets_others_go_to_others() {
+    check(
+        "",
+        "lease 9 least=7 wait=900 as=urgent · publish a:5 b:6 · lease · publish c:7 · left",
+        expect!["b · urgent:c · ready a, leased b c"],
+    );
+}
+
+#[test]
+fn who_waits_for_some_lanes_keeps_its_turn_there() {
+    check(
+        "",
+        "lease least=7 wait=900 as=first · lease wait=900 as=second · publish a:8 b:8",
+        expect!["first:a · second:b"],
+    );
+}
+
+#[test]
+fn bands_are_chosen_by_their_names_and_by_the_least_they_take() {
+    check(
+        r#""order":{"lanes":[{"name":"hot","from":7},{"name":"warm","from":4},{"name":"cold"}]}"#,
+        "publish a:1 b:5 c:9 d:7 · lease 9 except=hot one= · lease 9 least=5 · lease 9",
+        expect!["b · c d · a"],
+    );
+}
+
+#[test]
+fn what_a_pull_holds_for_its_session_comes_back_with_its_end() {
+    check(
+        "",
+        "publish a:9 b:5 c:5 · by s lease 9 for=session one= · by s lease 1 for=session · ack b · left · end s · left · lease",
+        expect!["a · b · ready c, leased a · ready a c · a(2)"],
+    );
+}
+
+#[test]
+fn what_a_pull_holds_for_its_session_is_ready_after_a_restart() {
+    check(
+        "",
+        "publish a:9 b:5 · by s lease for=session · lease · left · restart · left · order",
+        expect!["a · b · leased b a · ready a, leased b · b a"],
+    );
+}

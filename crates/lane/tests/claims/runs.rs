@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Definition, Effect, Fact,
-    Given, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind, Priority, Publish, Pull, QueueId,
-    RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings, Status, Step, Time, VhostId,
-    Which,
+    Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind, Priority,
+    Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings, Status,
+    Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -448,7 +448,8 @@ fn ask_of_everything(broker: &mut Broker, asks: u16) {
         queue: "q".into(),
         max: 9,
         max_bytes: 0,
-        visibility_ms: None,
+        term: LeaseTerm::OfQueue,
+        lanes: LaneChoice::default(),
         until: NOW,
     };
     let commands = [

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use overtake_lane::{Backoff, Outcome, RateLimit, Time};
 use proptest::prelude::*;
 
-use crate::model::{Rules, Stand};
+use crate::model::{Choice, Rules, Stand};
 use crate::twin::Twin;
 
 /// One thing to do; indices choose among what is there.
@@ -14,7 +14,7 @@ enum Op {
     Publish { priority: i32, key: Option<u8>, ttl_ms: Option<u64>, delay_ms: u64 },
     Consume { id: u64, window: usize, urgent: Option<(i32, usize)>, first: i32 },
     Cancel { id: u64 },
-    Pull { max: usize, visibility_ms: u64, wait_ms: u64 },
+    Pull { max: usize, choice: Choice, wait_ms: u64 },
     Settle { index: usize, outcome: Outcome },
     Stale { outcome: Outcome },
     Extend { index: usize, visibility_ms: u64 },
@@ -48,6 +48,13 @@ fn urgent() -> impl Strategy<Value = Option<(i32, usize)>> {
     prop::option::of((0..10, 0..3_usize))
 }
 
+fn choice() -> impl Strategy<Value = Choice> {
+    let (at_least, except) =
+        (prop_oneof![3 => Just(i32::MIN), 1 => 0..11_i32], prop::collection::vec(0..10_i32, 0..3));
+    (at_least, except, any::<bool>(), prop::option::weighted(0.7, ms()))
+        .prop_map(|(at_least, except, one, visibility_ms)| Choice { at_least, except, one, visibility_ms })
+}
+
 fn key() -> impl Strategy<Value = Option<u8>> {
     prop::option::weighted(0.7, 0..4_u8)
 }
@@ -75,7 +82,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(priority, key)| Op::Publish { priority, key, ttl_ms: None, delay_ms: 0 }),
         2 => (0..4_u64, 1..5_usize, urgent(), 0..2).prop_map(|(id, window, urgent, first)| Op::Consume { id, window, urgent, first }),
         1 => (0..4_u64).prop_map(|id| Op::Cancel { id }),
-        6 => (1..4_usize, ms(), ms()).prop_map(|(max, visibility_ms, wait_ms)| Op::Pull { max, visibility_ms, wait_ms }),
+        6 => (1..4_usize, choice(), ms()).prop_map(|(max, choice, wait_ms)| Op::Pull { max, choice, wait_ms }),
         12 => (index.clone(), outcome()).prop_map(|(index, outcome)| Op::Settle { index, outcome }),
         1 => outcome().prop_map(|outcome| Op::Stale { outcome }),
         1 => (index.clone(), ms()).prop_map(|(index, visibility_ms)| Op::Extend { index, visibility_ms }),
@@ -133,7 +140,7 @@ fn act(twin: &mut Twin, op: &Op, nth: u64) {
             twin.consume(id, window, urgent, first);
         }
         Op::Cancel { id } => twin.cancel(id),
-        Op::Pull { max, visibility_ms, wait_ms } => twin.pull(1_000 + nth, max, visibility_ms, wait_ms),
+        Op::Pull { max, ref choice, wait_ms } => twin.pull(1_000 + nth, max, choice.clone(), wait_ms),
         Op::Settle { index, outcome } => leased(index).into_iter().for_each(|seq| twin.settle(seq, outcome)),
         Op::Stale { outcome } => twin.try_stale(outcome),
         Op::Extend { index, visibility_ms } => {

@@ -2,7 +2,7 @@
 //! Every question is answered by walking all of it. It is slow, and obviously right.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_lane::{Backoff, ConsumerId, RateLimit, Settings, Time};
 
@@ -85,14 +85,36 @@ pub(crate) enum Stand {
 #[derive(Clone, Debug)]
 struct Taker {
     id: ConsumerId,
+    choice: Choice,
+    /// The priority it took last.
+    taken: Option<i32>,
     first: i32,
     /// When it was last served, or came.
     turn: u64,
     stays: bool,
     window: usize,
     urgent: Option<(i32, usize)>,
-    visibility_ms: u64,
     until: Time,
+}
+
+/// What a pull takes, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) at_least: i32,
+    pub(crate) except: Vec<i32>,
+    pub(crate) one: bool,
+    /// `None`: it holds them.
+    pub(crate) visibility_ms: Option<u64>,
+}
+
+impl Choice {
+    pub(crate) fn all(visibility_ms: u64) -> Self {
+        Self { at_least: i32::MIN, except: Vec::new(), one: false, visibility_ms: Some(visibility_ms) }
+    }
+
+    fn takes(&self, priority: i32) -> bool {
+        priority >= self.at_least && !self.except.contains(&priority)
+    }
 }
 
 /// Why a lease ended without settling.
@@ -125,6 +147,8 @@ pub(crate) struct Model {
     pub(crate) messages: Vec<Message>,
     pub(crate) tallies: BTreeMap<i32, Tally>,
     takers: Vec<Taker>,
+    /// Pulls that hold what they got.
+    holders: BTreeSet<ConsumerId>,
     next_seq: u64,
     turn: u64,
     leases: u64,
@@ -228,20 +252,25 @@ impl Model {
     ) {
         self.turn += 1;
         let (turn, until) = (self.turn, Time::NEVER);
-        self.takers.push(Taker { id, first, turn, stays: true, window, urgent, visibility_ms: 0, until });
+        let (choice, taken) = (Choice::all(0), None);
+        self.takers.push(Taker { id, choice, taken, first, turn, stays: true, window, urgent, until });
         self.dispatch();
     }
 
-    pub(crate) fn pull(&mut self, id: ConsumerId, max: usize, visibility_ms: u64, until: Time) {
+    pub(crate) fn pull(&mut self, id: ConsumerId, max: usize, choice: Choice, until: Time) {
         self.turn += 1;
+        if choice.visibility_ms.is_none() {
+            self.holders.insert(id);
+        }
         let taker = Taker {
             id,
+            choice,
+            taken: None,
             first: 0,
             turn: self.turn,
             stays: false,
             window: max,
             urgent: None,
-            visibility_ms,
             until,
         };
         self.takers.push(taker);
@@ -283,6 +312,7 @@ impl Model {
         let until = if ms == 0 { Time::NEVER } else { self.now.after(ms) };
         let at = self.at(seq).expect("leased");
         if let Stand::Leased(to, _, lease) = self.messages[at].stand
+            && !self.holders.contains(&to)
             && !self.takers.iter().any(|taker| taker.id == to && taker.stays)
         {
             self.messages[at].stand = Stand::Leased(to, until, lease);
@@ -409,14 +439,18 @@ impl Model {
     fn dispatch(&mut self) {
         let mut served = Vec::new();
         while let Some((at, taker)) = self.pick() {
+            let priority = self.messages[at].priority;
+            let taker = &mut self.takers[taker];
+            if taker.choice.one && taker.taken.replace(priority).is_some_and(|last| last != priority) {
+                taker.window = 0;
+                continue;
+            }
             self.turn += 1;
             self.leases += 1;
             let (turn, lease, now) = (self.turn, self.leases, self.now);
-            let taker = &mut self.takers[taker];
-            let deadline = match taker.stays {
-                true => Time::NEVER,
-                false if taker.visibility_ms == 0 => Time::NEVER,
-                false => now.after(taker.visibility_ms),
+            let deadline = match taker.choice.visibility_ms {
+                None | Some(0) => Time::NEVER,
+                Some(ms) => now.after(ms),
             };
             if taker.stays {
                 taker.turn = turn;
@@ -425,7 +459,6 @@ impl Model {
                 served.push(taker.id);
             }
             let id = taker.id;
-            let priority = self.messages[at].priority;
             let is_passed_over = |m: &Message| m.stand == Stand::Ready && m.priority > priority;
             if self.messages.iter().any(is_passed_over) {
                 self.tally(priority).inversions += 1;
@@ -501,7 +534,10 @@ impl Model {
         order.sort_by_key(|at| (Reverse(self.takers[*at].first), self.takers[*at].turn));
         let held =
             |taker: &Taker| self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
-        let open = |at: &&usize| held(&self.takers[**at]) < self.takers[**at].window;
+        let open = |at: &&usize| {
+            let taker = &self.takers[**at];
+            taker.choice.takes(priority) && held(taker) < taker.window
+        };
         let urgent = |at: &&usize| {
             let taker = &self.takers[**at];
             taker.urgent.is_some_and(|(least, extra)| priority >= least && held(taker) < taker.window + extra)

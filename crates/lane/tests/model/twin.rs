@@ -1,13 +1,15 @@
 //! A broker and the model side by side: each is asked the same, and both must do the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, LeaseId, Options, Outcome, Place,
-    Priority, Publish, Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time, UrgentCredit, VhostId, Which,
+    Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseId, LeaseTerm,
+    Options, Outcome, Place, Priority, Publish, Pull, QueueId, Receipt, Reply, Seq, Status, Step, Time,
+    UrgentCredit, VhostId, Which,
 };
 
-use crate::model::{Back, Model, Rules, Stand, Tally};
+use crate::model::{Back, Choice, Model, Rules, Stand, Tally};
 
 #[derive(Clone)]
 pub(crate) struct Twin {
@@ -145,15 +147,19 @@ impl Twin {
         }
     }
 
-    pub(crate) fn pull(&mut self, id: u64, max: usize, visibility_ms: u64, wait_ms: u64) {
+    pub(crate) fn pull(&mut self, id: u64, max: usize, choice: Choice, wait_ms: u64) {
         let (consumer, until) = (ConsumerId(id), self.model.now.after(wait_ms));
-        self.model.pull(consumer, max, visibility_ms, until);
+        self.model.pull(consumer, max, choice.clone(), until);
+        let names = choice.except.iter().map(|priority| Arc::from(priority.to_string().as_str()));
+        let at_least = Priority(choice.at_least);
+        let lanes = LaneChoice { at_least, except: names.collect(), one: choice.one };
         let pull = Pull {
             consumer,
             queue: "q".into(),
             max: max as u32,
             max_bytes: 0,
-            visibility_ms: Some(visibility_ms),
+            term: choice.visibility_ms.map_or(LeaseTerm::Session, LeaseTerm::Ms),
+            lanes,
             until,
         };
         assert!(self.ask(Command::Pull(pull)));

@@ -12,7 +12,7 @@
 //! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
 //! | `publish a,copies=q:0:500+r:-+s:own` | as routes would have it: queue, level, time to live |
 //! | `publish? a:5` | the same, and says `a@position/position in priority` |
-//! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p` | pulls; says what it got, later when it waits |
+//! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p least=5 except=9/7 one=` | pulls; says what it got, later when it waits |
 //! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a`; also `shared=1`, `exclusive`, `no-ack` |
 //! | `get`, `get no-ack` | gets one message, and says how many are ready after it |
 //! | `leave w` · `took w 2` · `window 1 size=3` | a consumer goes without its leases; has read; a shared window |
@@ -40,10 +40,10 @@ use std::sync::Arc;
 use expect_test::Expect;
 use overtake_lane::{
     Address, ApplyTo, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect,
-    ExchangeKind, ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, MessageView,
-    MetadataEntry, Options, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish, Published, Pull,
-    QueueId, Receipt, Refusal, Reply, Route, RouteCopy, Seq, SessionId, Settings, Status, Step, Time,
-    Urgency, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
+    ExchangeKind, ExchangeSettings, Existing, Get, Given, HeaderValue, Headers, Identity, LaneChoice,
+    LeaseTerm, MessageView, MetadataEntry, Options, Outcome, Pattern, Place, Policy, PolicyKind, Priority,
+    Publish, Published, Pull, QueueId, Receipt, Refusal, Reply, Route, RouteCopy, Seq, SessionId, Settings,
+    Status, Step, Time, Urgency, UrgentCredit, VhostId, VhostSettings, Which, WindowId,
 };
 
 use crate::watch::{Watch, browse};
@@ -500,7 +500,8 @@ impl Stage {
             queue: Arc::clone(&self.queue),
             max: words.plain.first().map_or(1, |max| max.parse().expect("how many to lease")),
             max_bytes: words.number("bytes").unwrap_or(0),
-            visibility_ms: words.number("for"),
+            term: lease_term(words),
+            lanes: lane_choice(words),
             until: self.watch.now.after(words.number("wait").unwrap_or(0)),
         };
         self.run(Command::Pull(pull));
@@ -833,5 +834,24 @@ fn entry(word: &str) -> MetadataEntry {
         (Some(key), _) => MetadataEntry::remove(&text(key)),
         (None, Some((key, value))) => MetadataEntry::set(&text(key), text(value).as_bytes()),
         (None, None) => panic!("`{word}` neither sets nor removes"),
+    }
+}
+
+/// `for=session`, or so many ms.
+fn lease_term(words: &Words<'_>) -> LeaseTerm {
+    match words.keys.get("for") {
+        Some(&"session") => LeaseTerm::Session,
+        _ => words.number("for").map_or(LeaseTerm::OfQueue, LeaseTerm::Ms),
+    }
+}
+
+fn lane_choice(words: &Words<'_>) -> LaneChoice {
+    let at_least = words.keys.get("least").map(|least| Priority(least.parse().expect("a priority")));
+    let except = words.keys.get("except").into_iter().flat_map(|names| names.split('/')).map(Arc::from);
+    let default = LaneChoice::default();
+    LaneChoice {
+        at_least: at_least.unwrap_or(default.at_least),
+        except: except.collect(),
+        one: words.keys.contains_key("one"),
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use overtake_lane::{Backoff, Outcome, RateLimit, Time};
 
-use crate::model::{Rules, Stand};
+use crate::model::{Choice, Rules, Stand};
 use crate::twin::Twin;
 
 /// Walks every sequence of `alphabet`: each letter changes a copy of the world, or says that it means nothing there.
@@ -106,7 +106,7 @@ fn pulling(twin: &mut Twin, letter: usize) -> bool {
                 100 + twin.model.tallies.len() as u64 + twin.model.now.0 * 100 + twin.leased().len() as u64;
             let fresh = !twin.model.knows(overtake_lane::ConsumerId(id));
             if fresh {
-                twin.pull(id, 1, 10, if letter == 4 { 0 } else { 15 });
+                twin.pull(id, 1, Choice::all(10), if letter == 4 { 0 } else { 15 });
             }
             fresh
         }

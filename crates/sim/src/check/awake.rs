@@ -52,8 +52,8 @@ pub(crate) fn check_idle(book: &Book, audit: &Audit) -> Checked {
             if cap > 0 && lanes.get(&one.lane).is_some_and(|leased| *leased >= cap) {
                 continue;
             }
-            let floor = lane_name(settings, one.lane).1;
-            let waits = takers.iter().find(|(id, taker)| book.has_room(**id, taker, floor));
+            let lane = lane_name(settings, one.lane);
+            let waits = takers.iter().find(|(id, taker)| book.has_room(**id, taker, &lane));
             hold(waits.is_none(), Promise::Awake, || {
                 format!(
                     "{:?} waits while {} of lane {} of queue {} is ready",

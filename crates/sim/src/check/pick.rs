@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::{PickerKind, QueueId, Settings};
+use overtake_lane::{ConsumerId, PickerKind, QueueId, Settings};
 
-use crate::book::{Book, lane_cap, lane_name};
+use crate::book::{Book, lane_cap, lane_name, takes};
 use crate::failure::{Checked, Promise, hold};
 use crate::keys::{rivals, speaks_of_keys};
 use crate::round::{Candidate, Round};
@@ -33,6 +33,7 @@ impl Pick {
             self.passed.remove(&round.queue);
             return Ok(());
         }
+        check_choice(round)?;
         for (pick, eligible) in eligible(book, round) {
             match &round.settings.picker {
                 PickerKind::Strict => best(round, pick, &eligible, |head| (-i128::from(head.lane), 0))?,
@@ -85,13 +86,30 @@ fn eligible(book: &Book, round: &Round<'_>) -> Vec<(Candidate, Vec<Candidate>)> 
         let can = heads.values().filter(|head| {
             let cap = lane_cap(round.settings, head.lane);
             let is_capped = cap > 0 && leased.get(&head.lane).is_some_and(|leased| *leased >= cap);
-            let is_urgent = floor.is_none_or(|floor| lane_name(round.settings, head.lane).1 >= floor);
-            !is_capped && is_urgent
+            let lane = lane_name(round.settings, head.lane);
+            let is_urgent = floor.is_none_or(|floor| lane.1 >= floor);
+            !is_capped && is_urgent && takes(&lent.lanes, &lane)
         });
         all.push((*pick, can.copied().collect()));
     }
     all.reverse();
     all
+}
+
+/// Whoever takes from some lanes got nothing of others, and whoever takes from one got all from one.
+fn check_choice(round: &Round<'_>) -> Checked {
+    let mut taken: BTreeMap<ConsumerId, i64> = BTreeMap::new();
+    for (pick, lent) in &round.picks {
+        let is_chosen = takes(&lent.lanes, &lane_name(round.settings, pick.lane));
+        let is_same = *taken.entry(lent.consumer).or_insert(pick.lane) == pick.lane;
+        hold(is_chosen && (is_same || !lent.lanes.one), Promise::Pick, || {
+            format!(
+                "queue {} leased {} of lane {} for {:?}",
+                round.queue.0, pick.seq.0, pick.lane, lent.lanes
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// The least urgent priority that whoever got this lease had room for, if not for any.

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use overtake_engine::LeaseRequest;
 use overtake_engine::core::Request;
-use overtake_lane::{Asker, Command, Existing, Get, Identity, SessionId};
+use overtake_lane::{Asker, Command, Existing, Get, Identity, LeaseTerm, SessionId};
 
 use crate::draw;
 use crate::world::World;
@@ -23,6 +24,7 @@ impl World {
                 let request = self.as_connected(at, Request::Do(Command::CheckQueue { name }));
                 self.asks(at, request);
             }
+            _ if self.plan.has_choosers && self.chance.lanes.once_in(2) => self.pulls_and_holds(at),
             _ => {
                 let queue = self.chance.sessions.one_of(&self.names.queues);
                 let get = Get { consumer: self.new_consumer(), queue, no_ack: false };
@@ -42,6 +44,21 @@ impl World {
         let session = *self.clients[at].session.get_or_insert(SessionId(next));
         self.next_session = self.next_session.max(session.0);
         Request::By { asker: Asker { session: Some(session), vhost: self.here }, request: Box::new(request) }
+    }
+
+    /// Leases from some lanes for as long as it is connected.
+    fn pulls_and_holds(&mut self, at: usize) {
+        let consumer = self.new_consumer();
+        let settings = |name: &Arc<str>| self.settings_of(name).cloned();
+        let all: Vec<_> = self.names.queues.iter().map(|name| (name.clone(), settings(name))).collect();
+        let rng = &mut self.chance.lanes;
+        let (queue, settings) = rng.one_of(&all);
+        let (max, wait_ms) = (rng.one_of(&[1, 2, 5, 65_535]), rng.one_of(&[0, 0, 20, 300]));
+        let lanes = draw::lanes(rng, &settings.unwrap_or_default());
+        let term = LeaseTerm::Session;
+        let lease = LeaseRequest { wait_ms, term, lanes, ..LeaseRequest::new(queue, max) };
+        let request = self.as_connected(at, Request::Lease { consumer, lease });
+        self.asks(at, request);
     }
 
     fn ends_session(&mut self, at: usize) {

@@ -2,7 +2,7 @@
 
 use overtake_engine::core::Request;
 use overtake_engine::{ConsumeRequest, LeaseRequest};
-use overtake_lane::{Command, ConsumerId, Outcome, Priority, Receipt, UrgentCredit};
+use overtake_lane::{Command, ConsumerId, LeaseTerm, Outcome, Priority, Receipt, UrgentCredit};
 
 use super::Manners;
 use crate::draw;
@@ -24,13 +24,11 @@ impl World {
         let consumer = self.new_consumer();
         let queue = self.some_queue();
         let rng = self.rng();
-        let lease = LeaseRequest {
-            queue,
-            max: rng.one_of(&[1, 1, 1, 3, 10, 65_535]),
-            wait_ms: rng.one_of(&[0, 0, 20, 300, 5_000]),
-            visibility_ms: rng.one_of(&[None, None, Some(30), Some(200), Some(2_000), Some(0)]),
-            holder: None,
-        };
+        let max = rng.one_of(&[1, 1, 1, 3, 10, 65_535]);
+        let wait_ms = rng.one_of(&[0, 0, 20, 300, 5_000]);
+        let ms = rng.one_of(&[None, None, Some(30), Some(200), Some(2_000), Some(0)]);
+        let term = ms.map_or(LeaseTerm::OfQueue, LeaseTerm::Ms);
+        let lease = LeaseRequest { wait_ms, term, ..LeaseRequest::new(queue, max) };
         let ticket = self.asks(at, Request::Lease { consumer, lease });
         if self.asked.contains_key(&ticket) {
             self.clients[at].waits = Some((ticket, consumer));

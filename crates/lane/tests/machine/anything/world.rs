@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, Asker, Binding, BrowseOrder, Command, Consume, ConsumerId, Delivery, Destination, Existing, Get,
-    Headers, Identity, MessageView, Options, Outcome, Overflow, Place, Publish, Pull, QueueId, Receipt,
-    Refusal, Reply, RouteCopy, Seq, SessionId, Status, Time, Urgency, UrgentCredit, VhostId, VhostSettings,
-    Which, WindowId,
+    Headers, Identity, LaneChoice, LeaseTerm, MessageView, Options, Outcome, Overflow, Place, Publish, Pull,
+    QueueId, Receipt, Refusal, Reply, RouteCopy, Seq, SessionId, Status, Time, Urgency, UrgentCredit,
+    VhostId, VhostSettings, Which, WindowId,
 };
 use proptest::sample::Index;
 
@@ -318,7 +318,8 @@ impl World {
                     queue,
                     max: *max,
                     max_bytes: u64::from(*max & 1) * 9,
-                    visibility_ms: *visibility_ms,
+                    term: visibility_ms.map_or(LeaseTerm::OfQueue, LeaseTerm::Ms),
+                    lanes: LaneChoice::default(),
                     until: self.watch.now.after(*wait_ms),
                 };
                 self.take(consumer, taker, Command::Pull(pull));

@@ -1,0 +1,66 @@
+//! A pull that goes on: how much it still takes, and from which lanes.
+
+use crate::bitmap::Bitmap;
+use crate::command::{LaneChoice, LeaseTerm, Pull};
+use crate::entries::List;
+use crate::ids::Time;
+use crate::lane::Lanes;
+
+/// What a pull has still to take.
+#[derive(Clone, Debug)]
+pub(crate) struct Pulling {
+    left: u32,
+    left_bytes: u64,
+    /// The lane it took from last.
+    taken: Option<u16>,
+    lanes: LaneChoice,
+    pub(crate) term: LeaseTerm,
+    pub(crate) until: Time,
+    /// What it holds, if its leases end with its session.
+    pub(crate) held: List,
+}
+
+impl Pulling {
+    pub(crate) fn new(pull: &Pull) -> Self {
+        let Pull { max, max_bytes, term, until, ref lanes, .. } = *pull;
+        let left_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
+        Self { left: max, left_bytes, taken: None, lanes: lanes.clone(), term, until, held: List::default() }
+    }
+
+    /// It got a message of so many bytes from this lane.
+    pub(crate) fn take(&mut self, lane: u16, bytes: u32) {
+        self.left -= 1;
+        self.left_bytes = self.left_bytes.saturating_sub(u64::from(bytes));
+        self.taken = Some(lane);
+    }
+
+    /// Whether a message of so many bytes from this lane is too much, since it has something already.
+    pub(crate) fn has_enough(&self, lane: u16, bytes: u32) -> bool {
+        self.taken.is_some_and(|last| u64::from(bytes) > self.left_bytes || (self.lanes.one && last != lane))
+    }
+
+    /// It takes nothing more.
+    pub(crate) fn stop(&mut self) {
+        self.left = 0;
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether there are lanes it takes nothing from, however it goes on.
+    pub(crate) fn is_choosy(&self) -> bool {
+        self.lanes.at_least != LaneChoice::default().at_least || !self.lanes.except.is_empty()
+    }
+
+    /// The lanes with ready messages that it takes from, by rank.
+    pub(crate) fn choice(&self, lanes: &Lanes) -> Bitmap {
+        let mut choice = lanes.ready().below(lanes.rank_below(self.lanes.at_least));
+        for rank in choice.iter() {
+            if self.lanes.except.contains(&lanes.at_rank(rank).name) {
+                choice.set(rank, false);
+            }
+        }
+        choice
+    }
+}
