@@ -1,0 +1,484 @@
+//! The state machine of one endpoint.
+//!
+//! Whoever drives it asks [`Forwarder::poll`] for what to do until there is nothing, carries it out in whatever time that takes, and says
+//! what came of it; at [`Forwarder::wakes_at`] it asks again. What comes of a line that was disconnected must not be told any more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use overtake_lane::{LaneChoice, Outcome, Priority, Receipt, Time};
+
+use crate::allowance::{Allowance, Leave, Limits};
+use crate::breaker::Breakers;
+use crate::item::{Answer, End, Item};
+use crate::line::{Batch, Line, Link};
+use crate::settle::{Jitter, Suspects, outcome};
+use crate::terms::Terms;
+use crate::view::{BreakerView, BudgetView, Counts, ForwarderView, State};
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Connect a line. Answered by [`Forwarder::connected`] or [`Forwarder::not_connected`].
+    Connect {
+        /// Which, from 0.
+        line: usize,
+    },
+    /// Close a line, or stop connecting it, whatever is under way there. Nothing answers.
+    Disconnect {
+        /// Which.
+        line: usize,
+    },
+    /// Lease messages, and wait until there are some. Answered by [`Forwarder::leased`] or [`Forwarder::not_leased`].
+    Lease {
+        /// For which line.
+        line: usize,
+        /// What.
+        ask: Ask,
+    },
+    /// Wait for a lease no longer. Nothing answers; what was on its way is to be released.
+    GiveUp {
+        /// Of which line.
+        line: usize,
+    },
+    /// Send these, in this order. Each is answered by [`Forwarder::answered`], the whole by [`Forwarder::finished`].
+    Send {
+        /// On which line.
+        line: usize,
+        /// Their leases.
+        batch: Vec<Receipt>,
+    },
+    /// Begin no other message of what is being sent: something more urgent is there, or the lane fails.
+    Halt {
+        /// On which line.
+        line: usize,
+    },
+    /// End a lease. Nothing answers.
+    Settle {
+        /// Which.
+        receipt: Receipt,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// What to lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Which lanes.
+    pub lanes: LaneChoice,
+    /// Most messages.
+    pub max: u32,
+    /// Most bytes of content, but one message at least.
+    pub max_bytes: u64,
+}
+
+/// Whether it sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Mode {
+    Runs,
+    Paused,
+    /// What is under way is finished, and nothing else begun.
+    Stops,
+}
+
+/// Decides what one endpoint does next.
+#[derive(Clone, Debug)]
+pub struct Forwarder {
+    terms: Terms,
+    mode: Mode,
+    lines: Vec<Line>,
+    breakers: Breakers,
+    allowance: Allowance,
+    suspects: Suspects,
+    counts: Counts,
+    last_error: Option<(Time, Arc<str>)>,
+    jitter: Jitter,
+    /// To be done before anything else.
+    out: VecDeque<Action>,
+}
+
+impl Forwarder {
+    /// One that begins by connecting. The terms must hold ([`Terms::check`]); the seed is for chance.
+    #[must_use]
+    pub fn new(terms: Terms, seed: u64) -> Self {
+        Self {
+            mode: Mode::Runs,
+            lines: vec![Line::new(); usize::from(terms.fan_out)],
+            breakers: Breakers::new(terms.breaker_failures, terms.breaker),
+            allowance: Allowance::new(Limits::of(&terms)),
+            suspects: Suspects::default(),
+            counts: Counts::default(),
+            last_error: None,
+            jitter: Jitter::new(seed),
+            out: VecDeque::new(),
+            terms,
+        }
+    }
+
+    // ---- what to do ----
+
+    /// What to do now, one thing after the other until there is nothing.
+    pub fn poll(&mut self, now: Time) -> Option<Action> {
+        for line in 0..self.lines.len() {
+            if self.out.is_empty()
+                && let Some(action) = self.look_at(now, line)
+            {
+                self.out.push_back(action);
+            }
+        }
+        self.out.pop_front()
+    }
+
+    /// When to ask again, if nothing happens before.
+    pub fn wakes_at(&mut self, now: Time) -> Time {
+        if !self.out.is_empty() {
+            return now;
+        }
+        let runs = self.mode == Mode::Runs;
+        let lines = self.lines.iter().filter(|line| runs || line.is_up()).map(Line::wakes_at);
+        let lanes = self.breakers.wakes_at(now).min(self.allowance.wakes_at(now));
+        lines.min().unwrap_or(Time::NEVER).min(if runs { lanes } else { Time::NEVER })
+    }
+
+    fn look_at(&mut self, now: Time, at: usize) -> Option<Action> {
+        let line = &mut self.lines[at];
+        match line.link {
+            Link::Down(when) if when <= now && self.mode == Mode::Runs => {
+                line.link = Link::Connecting(now.after(self.terms.connect_ms));
+                return Some(Action::Connect { line: at });
+            }
+            Link::Connecting(until) if until <= now => {
+                let why = format!("no connection within {} ms", self.terms.connect_ms);
+                self.not_connected(now, at, why.into());
+                return Some(Action::Disconnect { line: at });
+            }
+            Link::Down(_) | Link::Connecting(_) => return None,
+            Link::Up => {}
+        }
+        if line.batch.as_ref().is_some_and(|batch| batch.until <= now) {
+            return Some(self.give_up_batch(now, at));
+        }
+        if self.mode != Mode::Runs {
+            return self.wind_down(now, at);
+        }
+        let is_wanted = !line.next.is_empty();
+        match &mut line.batch {
+            None if is_wanted => self.send(now, at),
+            Some(batch) if !batch.is_halted && (is_wanted || self.breakers.is_open(now, &batch.lane)) => {
+                batch.is_halted = true;
+                Some(Action::Halt { line: at })
+            }
+            _ if is_wanted => None,
+            _ => self.look_ahead(now, at),
+        }
+    }
+
+    /// The receiver takes too long.
+    fn give_up_batch(&mut self, now: Time, at: usize) -> Action {
+        if let Some(lane) = self.lines[at].batch.as_ref().map(|batch| Arc::clone(&batch.lane)) {
+            self.breakers.failed(now, &lane);
+        }
+        let why = format!("no answer within {} ms", self.terms.batch_ms);
+        self.lose(now, at, why.into());
+        Action::Disconnect { line: at }
+    }
+
+    /// Nothing new is begun; when nothing is under way the line is closed.
+    fn wind_down(&mut self, now: Time, at: usize) -> Option<Action> {
+        let line = &mut self.lines[at];
+        if line.ask.take().is_some() {
+            return Some(Action::GiveUp { line: at });
+        }
+        for item in std::mem::take(&mut line.next) {
+            self.put_back(now, &item, Outcome::Release);
+        }
+        let line = &mut self.lines[at];
+        if line.batch.is_some() {
+            return None;
+        }
+        line.link = Link::Down(now);
+        Some(Action::Disconnect { line: at })
+    }
+
+    /// Asks for what goes next, unless that is asked for already.
+    fn look_ahead(&mut self, now: Time, at: usize) -> Option<Action> {
+        let wanted = self.wanted(now, at);
+        let line = &mut self.lines[at];
+        if line.ask == wanted {
+            return None;
+        }
+        if line.ask.take().is_some() {
+            return Some(Action::GiveUp { line: at });
+        }
+        line.ask.clone_from(&wanted);
+        wanted.map(|ask| Action::Lease { line: at, ask })
+    }
+
+    /// What may be sent now: something more urgent than what is under way, of lanes that work, within what is allowed.
+    fn wanted(&mut self, now: Time, at: usize) -> Option<Ask> {
+        let allowed = match self.allowance.leave(now) {
+            Leave::Everybody => Priority(i32::MIN),
+            Leave::AtLeast(least) => least,
+            Leave::From(_) => return None,
+        };
+        let above = match &self.lines[at].batch {
+            Some(batch) => Priority(batch.level.0.checked_add(1)?),
+            None => Priority(i32::MIN),
+        };
+        let except = self.breakers.shut(now).cloned().collect();
+        Some(Ask {
+            lanes: LaneChoice { at_least: allowed.max(above), except, one: true },
+            max: self.terms.batch().min(self.allowance.burst()),
+            max_bytes: self.terms.batch_bytes.min(self.allowance.burst_bytes()),
+        })
+    }
+
+    /// Sends what was leased, but for what is over.
+    fn send(&mut self, now: Time, at: usize) -> Option<Action> {
+        let mut items: VecDeque<Item> = std::mem::take(&mut self.lines[at].next).into();
+        let (live, over) = items.drain(..).partition(|item| item.expires > now);
+        items = live;
+        let over: VecDeque<Item> = over;
+        for item in &over {
+            self.counts.of(now, &item.lane).expired += 1;
+            self.settle(item.receipt, Outcome::Release);
+        }
+        let lane = Arc::clone(&items.front()?.lane);
+        if self.breakers.tries(&lane) {
+            for item in items.split_off(1) {
+                self.put_back(now, &item, Outcome::Release);
+            }
+        }
+        for item in &items {
+            self.allowance.charge(now, item.bytes);
+            self.counts.of(now, &item.lane).in_flight += 1;
+        }
+        let level = items.iter().map(|item| item.level).max().expect("there is one");
+        let batch = items.iter().map(|item| item.receipt).collect();
+        let until = now.after(self.terms.batch_ms);
+        self.lines[at].batch = Some(Batch { lane, level, items, until, is_halted: false });
+        Some(Action::Send { line: at, batch })
+    }
+
+    fn settle(&mut self, receipt: Receipt, outcome: Outcome) {
+        self.out.push_back(Action::Settle { receipt, outcome });
+    }
+
+    /// What was not sent, or of which nobody knows whether it was.
+    fn put_back(&mut self, now: Time, item: &Item, outcome: Outcome) {
+        let counts = self.counts.of(now, &item.lane);
+        match outcome {
+            Outcome::Release => counts.put_back += 1,
+            _ => counts.failed += 1,
+        }
+        self.settle(item.receipt, outcome);
+    }
+
+    // ---- what came of it ----
+
+    /// A line is connected.
+    pub fn connected(&mut self, at: usize) {
+        self.lines[at].link = Link::Up;
+    }
+
+    /// A line could not be connected.
+    pub fn not_connected(&mut self, now: Time, at: usize, why: Arc<str>) {
+        self.last_error = Some((now, why));
+        let line = &mut self.lines[at];
+        line.failures = line.failures.saturating_add(1);
+        line.link = Link::Down(self.jitter.after(now, self.terms.reconnect.wait_ms(line.failures)));
+    }
+
+    /// Messages of one lane are leased for a line; none: whoever was asked waits no longer.
+    pub fn leased(&mut self, now: Time, at: usize, items: Vec<Item>) {
+        let line = &mut self.lines[at];
+        let is_expected = line.ask.take().is_some() && line.is_up() && self.mode == Mode::Runs;
+        let is_shut =
+            items.first().is_some_and(|item| self.breakers.shut(now).any(|lane| *lane == item.lane));
+        if is_expected && !is_shut {
+            line.next = items;
+            return;
+        }
+        for item in items {
+            self.put_back(now, &item, Outcome::Release);
+        }
+    }
+
+    /// Nothing can be leased for a line: the endpoint is down for a while.
+    pub fn not_leased(&mut self, now: Time, at: usize, why: Arc<str>) {
+        self.lines[at].ask = None;
+        self.out.push_back(Action::Disconnect { line: at });
+        self.lose(now, at, why);
+    }
+
+    /// A message that is being sent was answered.
+    pub fn answered(&mut self, now: Time, at: usize, receipt: &Receipt, answer: &Answer) {
+        let line = &mut self.lines[at];
+        let Some(item) = line.batch.as_mut().and_then(|batch| batch.take(receipt)) else { return };
+        if !matches!(answer, Answer::Failed { .. }) {
+            line.failures = 0;
+        }
+        self.suspects.answered(&item);
+        let counts = self.counts.of(now, &item.lane);
+        counts.in_flight -= 1;
+        match answer {
+            Answer::Accepted { bytes } => {
+                (counts.sent, counts.sent_bytes) = (counts.sent + 1, counts.sent_bytes + bytes);
+                counts.last_sent = Some(now);
+                self.allowance.charge_more(bytes.saturating_sub(item.bytes));
+                self.breakers.accepted(&item.lane);
+            }
+            Answer::Failed { busy_ms, why } => {
+                match busy_ms {
+                    Some(ms) => {
+                        counts.put_back += 1;
+                        self.breakers.busy(now, &item.lane, *ms);
+                    }
+                    None => {
+                        counts.failed += 1;
+                        self.breakers.failed(now, &item.lane);
+                    }
+                }
+                self.last_error = Some((now, Arc::clone(why)));
+            }
+            Answer::Refused { why } => {
+                counts.refused += 1;
+                self.breakers.accepted(&item.lane);
+                self.last_error = Some((now, Arc::clone(why)));
+            }
+            Answer::Expired => {
+                counts.expired += 1;
+                self.allowance.give_back(item.bytes);
+            }
+        }
+        self.settle(item.receipt, outcome(answer, &item, &self.terms.retry));
+    }
+
+    /// What was being sent has come to its end; or, without a batch, the line has.
+    pub fn finished(&mut self, now: Time, at: usize, end: End) {
+        match end {
+            End::Done => {
+                let Some(batch) = self.lines[at].batch.take() else { return };
+                self.breakers.tried(&batch.lane);
+                for item in &batch.items {
+                    self.counts.of(now, &item.lane).in_flight -= 1;
+                    self.allowance.give_back(item.bytes);
+                    self.put_back(now, item, Outcome::Release);
+                }
+            }
+            End::Lost { why } => self.lose(now, at, why),
+            End::Gone { why } => {
+                self.lose(now, at, why);
+                self.pause();
+            }
+        }
+    }
+
+    /// A line is down. What was under way is put back; the first attempt to connect again is at once.
+    fn lose(&mut self, now: Time, at: usize, why: Arc<str>) {
+        self.last_error = Some((now, why));
+        let line = &mut self.lines[at];
+        let wait_ms = if line.failures == 0 { 0 } else { self.terms.reconnect.wait_ms(line.failures) };
+        line.failures = line.failures.saturating_add(1);
+        line.link = Link::Down(self.jitter.after(now, wait_ms));
+        if line.ask.take().is_some() {
+            self.out.push_back(Action::GiveUp { line: at });
+        }
+        let (batch, next) = (line.batch.take(), std::mem::take(&mut line.next));
+        if let Some(batch) = &batch {
+            self.breakers.tried(&batch.lane);
+        }
+        for (nth, item) in batch.into_iter().flat_map(|batch| batch.items).enumerate() {
+            self.counts.of(now, &item.lane).in_flight -= 1;
+            let outcome =
+                if nth == 0 { self.suspects.lost_at(&item, &self.terms.retry) } else { Outcome::Release };
+            self.put_back(now, &item, outcome);
+        }
+        for item in next {
+            self.put_back(now, &item, Outcome::Release);
+        }
+    }
+
+    // ---- what people do ----
+
+    /// Nothing new is sent until it is resumed.
+    pub fn pause(&mut self) {
+        self.mode = Mode::Paused;
+    }
+
+    /// It sends again, as if nothing had failed.
+    pub fn resume(&mut self, now: Time) {
+        self.mode = Mode::Runs;
+        self.breakers.reset();
+        for line in &mut self.lines {
+            line.failures = 0;
+            if let Link::Down(at) = &mut line.link {
+                *at = now;
+            }
+        }
+    }
+
+    /// What is under way is finished, and nothing else begun.
+    pub fn stop(&mut self) {
+        self.mode = Mode::Stops;
+    }
+
+    /// Whether everything is at rest after [`Forwarder::stop`] or [`Forwarder::pause`].
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let is_at_rest = |line: &Line| matches!(line.link, Link::Down(_)) && line.is_idle();
+        self.out.is_empty() && self.lines.iter().all(is_at_rest)
+    }
+
+    // ---- budgets, and what is seen ----
+
+    /// The day, since 1970 by UTC, and the bytes of it that went: what outlives a restart.
+    #[must_use]
+    pub fn budget(&self) -> (u64, u64) {
+        self.allowance.used()
+    }
+
+    /// So much of a day went before.
+    pub fn restore_budget(&mut self, day: u64, used: u64) {
+        self.allowance.restore(day, used);
+    }
+
+    /// It as it stands.
+    pub fn view(&mut self, now: Time) -> ForwarderView {
+        let breakers = self.counts.view().into_keys().filter_map(|lane| {
+            let breaker = self.breakers.get(&lane)?;
+            let open_until = breaker.until.filter(|until| *until > now);
+            Some((lane, BreakerView { failures: breaker.failures, open_until }))
+        });
+        let breakers = breakers.collect();
+        let state = self.state(now);
+        let waits = matches!(state, State::Down | State::Waiting);
+        let Limits { daily_bytes, reserve_bytes, .. } = *self.allowance.limits();
+        let used_bytes = self.budget().1;
+        ForwarderView {
+            state,
+            connections: self.lines.iter().filter(|line| line.is_up()).count(),
+            next_attempt: waits.then(|| self.wakes_at(now)).and_then(Time::some),
+            last_error: self.last_error.clone(),
+            lanes: self.counts.view(),
+            breakers,
+            budget: (daily_bytes > 0).then_some(BudgetView { used_bytes, daily_bytes, reserve_bytes }),
+        }
+    }
+
+    fn state(&mut self, now: Time) -> State {
+        let any = |is: fn(&Line) -> bool| self.lines.iter().any(is);
+        let is_sending = any(|line| line.batch.is_some());
+        match self.mode {
+            Mode::Paused | Mode::Stops => State::Paused,
+            Mode::Runs if is_sending => State::Sending,
+            Mode::Runs if any(Line::is_up) => match self.allowance.leave(now) {
+                Leave::From(_) => State::Waiting,
+                _ => State::Idle,
+            },
+            Mode::Runs if any(|line| matches!(line.link, Link::Connecting(_))) => State::Connecting,
+            Mode::Runs => State::Down,
+        }
+    }
+}
