@@ -1,0 +1,47 @@
+//! What a protocol has to do to bring messages in: connect, receive, and let go of what is safe here.
+
+use bytes::Bytes;
+use overtake_properties::Properties;
+
+use crate::sink::{LinkError, Work};
+
+/// Another system that messages can be taken from.
+pub(crate) trait Origin: Send + Sync {
+    /// A connection that receives: with names looked up, secrets shown, and the topic, stream or queue seen to be there where the protocol can
+    /// say so.
+    fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>>;
+}
+
+/// A connection that receives. Dropping it closes it; what was received and not settled comes again, there or at somebody else's.
+pub(crate) trait Inlet: Send {
+    /// Waits for messages, and hands over at most so many, in the order in which they came. Nothing is lost when the wait is given up.
+    fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>>;
+
+    /// What became of all that was handed over last, in its order: it is never asked for more before that.
+    fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>>;
+}
+
+/// What became of a message that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is durable here.
+    Taken,
+    /// It will never be taken here. Where the protocol can set it aside it does, else it is let go of: it was set aside here, or counted.
+    Refused,
+}
+
+/// A message that came in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Incoming {
+    /// The same whenever it comes again: its own id, else where it stood.
+    pub(crate) id: String,
+    /// Its key, where the protocol has one.
+    pub(crate) key: Option<String>,
+    /// Where it came from, in the words of the protocol: a topic, a stream, an exchange and a routing key.
+    pub(crate) path: String,
+    /// What it says about itself, headers among it. An expiration is in `ttl_ms`.
+    pub(crate) properties: Properties,
+    /// Its time to live from now, ms.
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) body: Bytes,
+}

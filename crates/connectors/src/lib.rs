@@ -1,0 +1,31 @@
+//! Endpoints send what waits in a queue to other systems; sources bring in what waits there.
+//!
+//! ```text
+//!   Endpoints ── one Runner each ── Forwarder: what goes next
+//!                     │  leases, settles           │ Send
+//!                     ▼                            ▼
+//!                  Engine                  a task for each line ── Sink::connect ──▶ Link::send(Outbox)
+//! ```
+//!
+//! What is sent next, and what is tried again when, is decided in `overtake-forward`; here it is carried out. A [`Sink`] knows one
+//! protocol: it connects, and its [`Link`] sends what its [`Outbox`] hands it, one message after the other, and says how each fared. The
+//! outbox is where times to live end and batches stop, so no protocol can forget to look.
+
+mod address;
+mod endpoint;
+mod endpoints;
+mod inlet;
+mod outbox;
+mod outgoing;
+mod runner;
+mod secret;
+mod sink;
+mod source;
+mod tls;
+
+pub use endpoint::{BadEndpoint, Endpoint, Receiver};
+pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+pub use secret::{Secret, Vault};
+pub use sink::queue::QueueReceiver;
+pub use sink::webhook::{Webhook, WebhookFormat};
+pub use source::{BadSource, Destination, PriorityFrom, Source, Upstream};

@@ -1,0 +1,57 @@
+//! A batch on its way: what is sent next, and how each message fared.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use overtake_engine::Clock;
+use overtake_forward::Answer;
+
+use crate::outgoing::Outgoing;
+
+/// Hands a link one message after the other. What is over is not handed out, and after a halt nothing more is.
+pub(crate) struct Outbox<'a> {
+    batch: Vec<Outgoing>,
+    next: usize,
+    halt: &'a AtomicBool,
+    clock: &'a Arc<dyn Clock>,
+    tell: &'a (dyn Fn(&Outgoing, Answer) + Send + Sync),
+}
+
+impl<'a> Outbox<'a> {
+    pub(crate) fn new(
+        batch: Vec<Outgoing>,
+        halt: &'a AtomicBool,
+        clock: &'a Arc<dyn Clock>,
+        tell: &'a (dyn Fn(&Outgoing, Answer) + Send + Sync),
+    ) -> Self {
+        Self { batch, next: 0, halt, clock, tell }
+    }
+
+    /// The number of the next message to send now, in the order of the batch; `None`: no more.
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        while self.next < self.batch.len() && !self.halt.load(Ordering::Acquire) {
+            let at = self.next;
+            self.next += 1;
+            // Here, and not before: what stands behind a slow message may be over by now.
+            if self.batch[at].expires() > self.clock.now() {
+                return Some(at);
+            }
+            self.answer(at, Answer::Expired);
+        }
+        None
+    }
+
+    /// A message that was handed out.
+    pub(crate) fn get(&self, at: usize) -> &Outgoing {
+        &self.batch[at]
+    }
+
+    /// How it fared.
+    pub(crate) fn answer(&self, at: usize, answer: Answer) {
+        (self.tell)(&self.batch[at], answer);
+    }
+
+    pub(crate) fn now(&self) -> overtake_lane::Time {
+        self.clock.now()
+    }
+}

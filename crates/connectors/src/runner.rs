@@ -1,0 +1,375 @@
+//! One endpoint at work: carries out what its forwarder decides.
+//!
+//! The runner is one task. Leases that wait, and lines, are tasks of their own that tell it what came of them; each says of which life of its line it
+//! is, so that what comes of a line that was given up is known for what it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
+use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
+use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::outbox::Outbox;
+use crate::outgoing::Outgoing;
+use crate::sink::{Link, LinkError, Sink};
+
+/// A lease that waits is asked for anew after so long, ms.
+const WAIT_MS: u64 = 3_600_000;
+/// What a day has used is written down so often at most.
+const REMEMBER: Duration = Duration::from_secs(60);
+
+/// What a runner is told from outside.
+pub(crate) enum Control {
+    Pause,
+    Resume,
+    View(oneshot::Sender<ForwarderView>),
+}
+
+/// What a runner is for.
+pub(crate) struct Post {
+    pub(crate) name: Arc<str>,
+    pub(crate) queue: Arc<str>,
+    pub(crate) terms: Terms,
+    pub(crate) sink: Arc<dyn Sink>,
+    /// Of a session of its own, in the virtual host.
+    pub(crate) engine: Connection,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Where its use of a day is remembered.
+    pub(crate) budget_key: String,
+    pub(crate) seed: u64,
+}
+
+/// What came of something.
+struct Told {
+    line: usize,
+    life: u64,
+    what: What,
+}
+
+enum What {
+    Connected,
+    NotConnected(String),
+    Leased(Result<Vec<LeasedMessage>, Failure>),
+    Answered(Receipt, Answer),
+    Finished(End),
+}
+
+/// A line as the runner has it.
+#[derive(Default)]
+struct Line {
+    /// Counts connections, so that late words of an earlier one are known.
+    life: u64,
+    task: Option<AbortHandle>,
+    batches: Option<mpsc::UnboundedSender<Vec<Outgoing>>>,
+    halt: Arc<AtomicBool>,
+    /// Counts leases that were asked for.
+    asked: u64,
+    lease: Option<AbortHandle>,
+}
+
+pub(crate) struct Runner {
+    post: Post,
+    forwarder: Forwarder,
+    lines: Vec<Line>,
+    /// What is leased and not settled.
+    held: HashMap<Receipt, LeasedMessage>,
+    tell: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedReceiver<Told>,
+    acks: mpsc::UnboundedSender<Receipt>,
+    acking: tokio::task::JoinHandle<()>,
+    remembered: (u64, u64),
+}
+
+impl Runner {
+    pub(crate) fn new(post: Post, budget: Option<(u64, u64)>) -> Self {
+        let mut forwarder = Forwarder::new(post.terms.clone(), post.seed);
+        if let Some((day, used)) = budget {
+            forwarder.restore_budget(day, used);
+        }
+        let (tell, told) = mpsc::unbounded_channel();
+        let (acks, to_ack) = mpsc::unbounded_channel();
+        let acking = tokio::spawn(acknowledge(post.engine.clone(), to_ack));
+        let lines = (0..post.terms.fan_out).map(|_| Line::default()).collect();
+        let remembered = budget.unwrap_or_default();
+        Self { post, forwarder, lines, held: HashMap::new(), tell, told, acks, acking, remembered }
+    }
+
+    /// Sends until whoever controls it is gone; then it finishes what is under way.
+    pub(crate) async fn run(mut self, mut control: mpsc::UnboundedReceiver<Control>) {
+        let mut remember = tokio::time::interval(REMEMBER);
+        remember.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut is_stopping = false;
+        while !(is_stopping && self.forwarder.is_at_rest()) {
+            self.act().await;
+            let wakes = self.forwarder.wakes_at(self.post.clock.now()).some();
+            let asleep = wakes.and_then(|at| self.post.clock.until(at));
+            tokio::select! {
+                told = self.told.recv() => self.hear(told.expect("the runner holds a sender itself")),
+                asked = control.recv(), if !is_stopping => match asked {
+                    Some(asked) => self.obey(asked),
+                    None => {
+                        self.forwarder.stop();
+                        is_stopping = true;
+                    }
+                },
+                _ = remember.tick() => self.remember().await,
+                () = sleep(asleep) => {}
+            }
+        }
+        self.remember().await;
+        let Self { acks, acking, .. } = self;
+        drop(acks);
+        // What was accepted is settled before this ends.
+        let _ = acking.await;
+    }
+
+    fn obey(&mut self, asked: Control) {
+        match asked {
+            Control::Pause => self.forwarder.pause(),
+            Control::Resume => self.forwarder.resume(self.post.clock.now()),
+            Control::View(caller) => {
+                let _ = caller.send(self.forwarder.view(self.post.clock.now()));
+            }
+        }
+    }
+
+    /// What is left of a day outlives a restart.
+    async fn remember(&mut self) {
+        let (day, used) = self.forwarder.budget();
+        if self.post.terms.daily_bytes == 0 || self.remembered == (day, used) {
+            return;
+        }
+        let entry = MetadataEntry::set(&self.post.budget_key, format!("{day} {used}").as_bytes());
+        if self.post.engine.set_metadata(vec![entry]).await.is_ok() {
+            self.remembered = (day, used);
+        }
+    }
+
+    // ---- what is to be done ----
+
+    async fn act(&mut self) {
+        while let Some(action) = self.forwarder.poll(self.post.clock.now()) {
+            match action {
+                Action::Connect { line } => self.connect(line),
+                Action::Disconnect { line } => self.disconnect(line),
+                Action::Lease { line, ask } => self.lease(line, ask),
+                Action::GiveUp { line } => self.give_up(line),
+                Action::Send { line, batch } => self.send(line, &batch),
+                Action::Halt { line } => self.lines[line].halt.store(true, Ordering::Release),
+                Action::Settle { receipt, outcome } => self.settle(receipt, outcome).await,
+            }
+        }
+    }
+
+    fn connect(&mut self, at: usize) {
+        self.disconnect(at);
+        let (batches, to_send) = mpsc::unbounded_channel();
+        let line = &mut self.lines[at];
+        line.halt = Arc::default();
+        let work = LineWork {
+            sink: Arc::clone(&self.post.sink),
+            clock: Arc::clone(&self.post.clock),
+            halt: Arc::clone(&line.halt),
+            tell: self.tell.clone(),
+            line: at,
+            life: line.life,
+        };
+        line.batches = Some(batches);
+        line.task = Some(tokio::spawn(work.run(to_send)).abort_handle());
+    }
+
+    fn disconnect(&mut self, at: usize) {
+        let line = &mut self.lines[at];
+        line.life += 1;
+        line.batches = None;
+        if let Some(task) = line.task.take() {
+            task.abort();
+        }
+    }
+
+    fn lease(&mut self, at: usize, ask: Ask) {
+        let line = &mut self.lines[at];
+        line.asked += 1;
+        let request = LeaseRequest {
+            max_bytes: ask.max_bytes,
+            wait_ms: WAIT_MS,
+            term: LeaseTerm::Session,
+            lanes: ask.lanes,
+            ..LeaseRequest::new(Arc::clone(&self.post.queue), ask.max)
+        };
+        let (leased, tell, life) = (self.post.engine.lease(request), self.tell.clone(), line.asked);
+        let waiting = tokio::spawn(async move {
+            let leased = leased.await;
+            let _ = tell.send(Told { line: at, life, what: What::Leased(leased) });
+        });
+        line.lease = Some(waiting.abort_handle());
+    }
+
+    /// Dropping the answer gives up the wait, and puts back what is on its way.
+    fn give_up(&mut self, at: usize) {
+        let line = &mut self.lines[at];
+        line.asked += 1;
+        if let Some(waiting) = line.lease.take() {
+            waiting.abort();
+        }
+    }
+
+    fn send(&mut self, at: usize, batch: &[Receipt]) {
+        let of = |receipt: &Receipt| {
+            let leased = self.held.get(receipt).expect("what is sent is held").clone();
+            Outgoing::new(leased, Arc::clone(&self.post.queue))
+        };
+        let batch: Vec<Outgoing> = batch.iter().map(of).collect();
+        let line = &self.lines[at];
+        line.halt.store(false, Ordering::Release);
+        if let Some(batches) = &line.batches {
+            // A line that has ended says so itself.
+            let _ = batches.send(batch);
+        }
+    }
+
+    async fn settle(&mut self, receipt: Receipt, outcome: Outcome) {
+        self.held.remove(&receipt);
+        if outcome == Outcome::Ack {
+            let _ = self.acks.send(receipt);
+            return;
+        }
+        // Waited for, since what is leased next depends on it; a lease that is gone already needs no end.
+        if let Err(failure) = self.post.engine.settle(vec![receipt], outcome).await {
+            tracing::debug!(endpoint = &*self.post.name, "not put back: {failure}");
+        }
+    }
+
+    // ---- what came of it ----
+
+    fn hear(&mut self, told: Told) {
+        let (now, Told { line: at, life, what }) = (self.post.clock.now(), told);
+        let line = &mut self.lines[at];
+        let is_late = match what {
+            What::Leased(_) => life != line.asked,
+            _ => life != line.life,
+        };
+        match what {
+            What::Leased(Ok(messages)) if is_late => {
+                for message in messages {
+                    let settled = self.post.engine.settle(vec![message.receipt], Outcome::Release);
+                    tokio::spawn(async move { drop(settled.await) });
+                }
+            }
+            _ if is_late => {}
+            What::Leased(Ok(messages)) => {
+                line.lease = None;
+                let queue = &self.post.queue;
+                let items =
+                    messages.iter().map(|one| Outgoing::new(one.clone(), Arc::clone(queue)).item()).collect();
+                self.held.extend(messages.into_iter().map(|one| (one.receipt, one)));
+                self.forwarder.leased(now, at, items);
+            }
+            What::Leased(Err(failure)) => {
+                line.lease = None;
+                let why = format!("the queue {}: {failure}", self.post.queue);
+                self.forwarder.not_leased(now, at, why.into());
+            }
+            What::Connected => self.forwarder.connected(at),
+            What::NotConnected(why) => {
+                tracing::debug!(endpoint = &*self.post.name, "not connected: {why}");
+                self.forwarder.not_connected(now, at, why.into());
+            }
+            What::Answered(receipt, answer) => self.forwarder.answered(now, at, &receipt, &answer),
+            What::Finished(end) => {
+                match &end {
+                    End::Gone { why } => {
+                        tracing::warn!(
+                            endpoint = &*self.post.name,
+                            "paused, until somebody resumes it: {why}"
+                        );
+                    }
+                    End::Lost { why } => {
+                        tracing::info!(endpoint = &*self.post.name, "the connection is lost: {why}")
+                    }
+                    End::Done => {}
+                }
+                self.forwarder.finished(now, at, end);
+            }
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        for task in [&self.task, &self.lease].into_iter().flatten() {
+            task.abort();
+        }
+    }
+}
+
+async fn sleep(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Settles what was accepted, as much at once as there is.
+async fn acknowledge(engine: Connection, mut acks: mpsc::UnboundedReceiver<Receipt>) {
+    let mut all = Vec::new();
+    while acks.recv_many(&mut all, 1_000).await > 0 {
+        if let Err(failure) = engine.settle(std::mem::take(&mut all), Outcome::Ack).await {
+            tracing::debug!("not settled, and sent once more after a restart: {failure}");
+        }
+    }
+}
+
+/// One life of a line.
+struct LineWork {
+    sink: Arc<dyn Sink>,
+    clock: Arc<dyn Clock>,
+    halt: Arc<AtomicBool>,
+    tell: mpsc::UnboundedSender<Told>,
+    line: usize,
+    life: u64,
+}
+
+impl LineWork {
+    fn tell(&self, what: What) {
+        let _ = self.tell.send(Told { line: self.line, life: self.life, what });
+    }
+
+    async fn run(self, mut batches: mpsc::UnboundedReceiver<Vec<Outgoing>>) {
+        let mut link = match self.sink.connect().await {
+            Ok(link) => link,
+            Err(error) => return self.tell(What::NotConnected(error.to_string())),
+        };
+        self.tell(What::Connected);
+        loop {
+            let batch = tokio::select! {
+                biased;
+                batch = batches.recv() => batch,
+                why = link.lost() => return self.tell(What::Finished(end_of(why))),
+            };
+            let Some(batch) = batch else { return };
+            match self.send(&mut *link, batch).await {
+                Ok(()) => self.tell(What::Finished(End::Done)),
+                Err(error) => return self.tell(What::Finished(end_of(error))),
+            }
+        }
+    }
+
+    async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), LinkError> {
+        let tell = |message: &Outgoing, answer| self.tell(What::Answered(message.receipt(), answer));
+        let mut outbox = Outbox::new(batch, &self.halt, &self.clock, &tell);
+        link.send(&mut outbox).await
+    }
+}
+
+fn end_of(error: LinkError) -> End {
+    match error {
+        LinkError::Lost(why) => End::Lost { why: why.into() },
+        LinkError::Gone(why) => End::Gone { why: why.into() },
+    }
+}

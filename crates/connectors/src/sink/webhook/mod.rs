@@ -1,0 +1,162 @@
+//! An HTTP webhook: one POST for each message, in order.
+//!
+//! | answer | means |
+//! |---|---|
+//! | 2xx | accepted |
+//! | 400, 413, 415, 422, or what [`Webhook::refused`] says | refused for good: dead-lettered |
+//! | 410 | the receiver is gone: the endpoint pauses (Standard Webhooks) |
+//! | 429, or 503, with `Retry-After` or without | busy: the lane is left alone for so long |
+//! | anything else | failed: tried again |
+//!
+//! Redirects are not followed: where a message goes is what the endpoint says.
+
+mod format;
+mod link;
+mod signature;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use rustls::ClientConfig;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use self::link::WebhookLink;
+use self::signature::SigningKey;
+use super::{Link, LinkError, Sink, Work};
+use crate::address::{Address, parse};
+use crate::secret::{Secret, Vault};
+use crate::tls::Tls;
+
+/// Statuses that mean that this message will never be taken, where nothing else is said.
+const REFUSED: [u16; 4] = [400, 413, 415, 422];
+
+/// An HTTP webhook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Webhook {
+    /// Where to: `http://` or `https://`.
+    pub url: String,
+    /// How a message looks.
+    pub format: WebhookFormat,
+    /// Signs each request as [Standard Webhooks](https://www.standardwebhooks.com) have it: HMAC-SHA256. `whsec_` and base64, or any text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_key: Option<Secret>,
+    /// Goes in `Authorization: Bearer …`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bearer_token: Option<Secret>,
+    /// Further headers of each request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The `source` of CloudEvents; by default `/vhosts/VHOST/queues/QUEUE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The `type` of CloudEvents for messages that have no property `type`.
+    pub event_type: String,
+    /// Statuses that mean that this message will never be taken; by default 400, 413, 415 and 422.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Vec<u16>>,
+    /// Under `https://`.
+    #[serde(skip_serializing_if = "Tls::is_plain")]
+    pub tls: Tls,
+}
+
+/// How a message looks in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookFormat {
+    /// Its body as it is; what is said of it in headers `overtake-…`.
+    #[default]
+    Raw,
+    /// CloudEvents 1.0, HTTP binary content mode: its body as it is, attributes in headers `ce-…`.
+    Cloudevents,
+    /// CloudEvents 1.0, structured content mode: JSON around it.
+    CloudeventsJson,
+}
+
+/// What a webhook is once its secrets are read.
+pub(crate) struct WebhookSink {
+    pub(super) url: Url,
+    pub(super) address: Address,
+    pub(super) format: WebhookFormat,
+    pub(super) source: String,
+    pub(super) event_type: String,
+    pub(super) headers: HeaderMap,
+    pub(super) refused: Vec<u16>,
+    signing_key: Option<Secret>,
+    bearer_token: Option<Secret>,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Webhook {
+    /// # Errors
+    /// What is wrong with it, as a phrase.
+    pub(crate) fn sink(&self, vault: Vault, vhost: &str, queue: &str) -> Result<Arc<WebhookSink>, String> {
+        let (url, address) = parse(&self.url, &[("http", 80, false), ("https", 443, true)])?;
+        for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
+            vault.check(secret)?;
+        }
+        if vault != Vault::Any && !self.tls.is_plain() {
+            return Err(
+                "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
+            );
+        }
+        let tls = if address.is_secure { Some(self.tls.config()?) } else { None };
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let header =
+                HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+            let value =
+                HeaderValue::try_from(value).map_err(|_| format!("the header `{name}` cannot say that"))?;
+            headers.insert(header, value);
+        }
+        let source = self.source.clone().unwrap_or_else(|| default_source(vhost, queue));
+        let event_type = if self.event_type.is_empty() { "overtake.message" } else { &self.event_type };
+        Ok(Arc::new(WebhookSink {
+            url,
+            address,
+            format: self.format,
+            source,
+            event_type: event_type.to_owned(),
+            headers,
+            refused: self.refused.clone().unwrap_or_else(|| REFUSED.to_vec()),
+            signing_key: self.signing_key.clone(),
+            bearer_token: self.bearer_token.clone(),
+            tls,
+        }))
+    }
+}
+
+/// What a URI may hold of a path, and no more.
+fn default_source(vhost: &str, queue: &str) -> String {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    format!("/vhosts/{}/queues/{}", encode(vhost), encode(queue))
+}
+
+/// Shares what connections have in common.
+#[derive(Clone)]
+pub(crate) struct SharedSink(pub(crate) Arc<WebhookSink>);
+
+impl Sink for SharedSink {
+    fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
+        Box::pin(async {
+            let sink = &self.0;
+            // Read for each connection: a secret may be changed without a restart.
+            let key =
+                sink.signing_key.as_ref().map(|secret| secret.read().map(|text| SigningKey::new(&text)));
+            let key = key.transpose()?;
+            let mut headers = sink.headers.clone();
+            if let Some(secret) = &sink.bearer_token {
+                let value = HeaderValue::try_from(format!("Bearer {}", secret.read()?));
+                let mut value =
+                    value.map_err(|_| "`bearer_token` has characters that no header may have".to_owned())?;
+                value.set_sensitive(true);
+                headers.insert(hyper::header::AUTHORIZATION, value);
+            }
+            let link = WebhookLink::connect(Arc::clone(sink), sink.tls.clone(), key, headers).await?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Whom to believe that they are the receiver, and how to show who asks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// TLS to another system. Without anything said the authorities of the machine are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// A PEM file with the certificates of those who may sign for the other side, instead of the machine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// A PEM file with the certificate to show, and those that signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert_file: Option<PathBuf>,
+    /// A PEM file with its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How to begin TLS.
+    ///
+    /// # Errors
+    /// Why it cannot be, as a phrase.
+    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, String> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider knows the versions that are safe")
+            .with_root_certificates(self.roots()?);
+        let config = match (&self.cert_file, &self.key_file) {
+            (Some(cert), Some(key)) => {
+                let certs = pem(cert)?;
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+                builder.with_client_auth_cert(certs, key).map_err(|error| wrong(cert, &error))?
+            }
+            (None, None) => builder.with_no_client_auth(),
+            _ => return Err("`cert_file` and `key_file` go together".to_owned()),
+        };
+        Ok(Arc::new(config))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, String> {
+        let mut roots = RootCertStore::empty();
+        match &self.ca_file {
+            Some(file) => {
+                for certificate in pem(file)? {
+                    roots.add(certificate).map_err(|error| wrong(file, &error))?;
+                }
+            }
+            None => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                if roots.is_empty() {
+                    return Err("this machine names no authorities that sign certificates: install its \
+                                ca-certificates, or name a PEM file as `tls.ca_file`"
+                        .to_owned());
+                }
+            }
+        }
+        Ok(roots)
+    }
+}
+
+fn pem(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let all = CertificateDer::pem_file_iter(file).map_err(|error| wrong(file, &error))?;
+    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| wrong(file, &error))?;
+    if all.is_empty() { Err(format!("{}: there is no certificate in it", file.display())) } else { Ok(all) }
+}
+
+fn wrong(file: &Path, error: &dyn std::error::Error) -> String {
+    format!("{}: {error}", file.display())
+}
+
+/// TLS over a connection that is there.
+///
+/// # Errors
+/// Why not, as a phrase.
+pub(crate) async fn begin(
+    config: Arc<ClientConfig>,
+    host: &str,
+    socket: TcpStream,
+) -> Result<TlsStream<TcpStream>, String> {
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("{host} is no name that a certificate has"))?;
+    TlsConnector::from(config)
+        .connect(name, socket)
+        .await
+        .map_err(|error| format!("TLS with {host}: {error}"))
+}
