@@ -12,20 +12,30 @@
 //! outbox is where times to live end and batches stop, so no protocol can forget to look.
 
 mod address;
+mod connector;
 mod endpoint;
-mod endpoints;
 mod inlet;
+mod intake;
 mod outbox;
 mod outgoing;
+mod registry;
 mod runner;
 mod secret;
 mod sink;
 mod source;
 mod tls;
 
-pub use endpoint::{BadEndpoint, Endpoint, Receiver};
-pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};
+pub use endpoint::{Endpoint, Receiver};
+pub use intake::{IntakeState, IntakeView};
+pub use registry::Registry;
 pub use secret::{Secret, Vault};
 pub use sink::queue::QueueReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
-pub use source::{BadSource, Destination, PriorityFrom, Source, Upstream};
+pub use source::{Destination, PriorityFrom, Source, Upstream};
+pub use tls::Tls;
+
+/// All endpoints of a broker.
+pub type Endpoints = Registry<Endpoint>;
+/// All sources of a broker.
+pub type Sources = Registry<Source>;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
 use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
 use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::connector::Control;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::sink::{Link, LinkError, Sink};
@@ -22,13 +23,6 @@ use crate::sink::{Link, LinkError, Sink};
 const WAIT_MS: u64 = 3_600_000;
 /// What a day has used is written down so often at most.
 const REMEMBER: Duration = Duration::from_secs(60);
-
-/// What a runner is told from outside.
-pub(crate) enum Control {
-    Pause,
-    Resume,
-    View(oneshot::Sender<ForwarderView>),
-}
 
 /// What a runner is for.
 pub(crate) struct Post {
@@ -100,7 +94,7 @@ impl Runner {
     }
 
     /// Sends until whoever controls it is gone; then it finishes what is under way.
-    pub(crate) async fn run(mut self, mut control: mpsc::UnboundedReceiver<Control>) {
+    pub(crate) async fn run(mut self, mut control: mpsc::UnboundedReceiver<Control<ForwarderView>>) {
         let mut remember = tokio::time::interval(REMEMBER);
         remember.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;
@@ -128,7 +122,7 @@ impl Runner {
         let _ = acking.await;
     }
 
-    fn obey(&mut self, asked: Control) {
+    fn obey(&mut self, asked: Control<ForwarderView>) {
         match asked {
             Control::Pause => self.forwarder.pause(),
             Control::Resume => self.forwarder.resume(self.post.clock.now()),

@@ -1,16 +1,17 @@
 //! What a source is: another system, where its messages go, and how urgent they are.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use overtake_access::Desk;
 use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Target};
 use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
+use crate::connector::{Connector, NotConfigured, Pending, Running, Site, Words};
 use crate::inlet::{Incoming, Origin};
-use crate::secret::Vault;
+use crate::intake::{CONNECT, Intake, IntakeView};
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -76,36 +77,36 @@ pub enum PriorityFrom {
     Value(Given),
 }
 
-/// Why a source cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadSource(pub String);
-
-impl fmt::Display for BadSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadSource {}
-
 impl Upstream {
     /// What kind it is: the key under `from`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match *self {}
     }
+
+    fn origin(&self, _site: &Site) -> Result<Arc<dyn Origin>, String> {
+        match *self {}
+    }
 }
 
 impl Source {
-    /// Whether it can be: everything but what only a connection shows.
+    /// What it takes from, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// [`BadSource`].
-    pub(crate) fn origin(&self, _vault: Vault, _name: &str) -> Result<Arc<dyn Origin>, BadSource> {
+    /// Why it cannot be, as a phrase.
+    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
-            return Err(BadSource(format!("`batch` must be 1 to {BATCH_MAX}")));
+            return Err(format!("`batch` must be 1 to {BATCH_MAX}"));
         }
-        match self.from {}
+        self.from.origin(site).map_err(|why| format!("from.{}: {why}", self.from.kind()))
+    }
+
+    /// The queue or exchange that messages go to.
+    fn destination(&self) -> &str {
+        match &self.to {
+            Destination::Queue(name) | Destination::Exchange { name, .. } => name,
+            Destination::Routes(_) => ROUTES_EXCHANGE,
+        }
     }
 
     /// What came in, as it is published here.
@@ -167,6 +168,46 @@ impl Source {
             content: Content { properties, body: refused.content.body.clone(), ..Content::default() },
             ..NewMessage::default()
         }
+    }
+}
+
+impl Connector for Source {
+    type View = IntakeView;
+    const WORDS: Words = Words {
+        noun: "source",
+        room: "sources",
+        deeds: ["source.put", "source.delete", "source.pause", "source.resume"],
+    };
+
+    fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
+        Box::pin(async move {
+            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let (control, controlled) = tokio::sync::mpsc::unbounded_channel();
+            let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
+            Ok(Running { control, task })
+        })
+    }
+
+    fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
+        Box::pin(async move {
+            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let there = match &self.to {
+                Destination::Queue(name) => site.engine.check_queue(name).await.map(drop),
+                Destination::Exchange { name, .. } => site.engine.exchange(name).await.map(drop),
+                Destination::Routes(_) => Ok(()),
+            };
+            if let Err(failure) = there {
+                return Ok(Err(format!("{}: {failure}", self.destination())));
+            }
+            Ok(match tokio::time::timeout(CONNECT, origin.connect()).await {
+                Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
+                Err(_) => Err(format!("no connection within {CONNECT:?}")),
+            })
+        })
+    }
+
+    fn is_seen_by(&self, by: &Desk, _name: &str) -> bool {
+        by.who().sees(by.vhost(), self.destination())
     }
 }
 
