@@ -7,14 +7,19 @@
 //!
 //! The sections that are cited are those of the AMQP 0-9-1 specification (13 November 2008).
 
+pub mod client;
 pub mod connection;
 mod content;
 mod error;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod incoming;
 pub mod method;
+mod pulse;
 mod reply;
+mod sasl;
+mod violation;
 mod writer;
 
 pub use content::ContentHeader;

@@ -1,0 +1,325 @@
+//! The other end of a connection: a client, as a state machine over bytes, without sockets and without a clock.
+//!
+//! ```text
+//!   receive(now, bytes) ─▶ Client ─▶ take_events() ─▶ whoever wanted something
+//!   output() ◀───────────────┘  ▲ ask, publish, settle, close ◀──┘
+//! ```
+//!
+//! It is driven as the server's [`Connection`](crate::connection::Connection) is: read bytes, take events, write what
+//! [`Client::output`] has gathered, call [`Client::tick`] at [`Client::next_deadline`]; and [`Client::hung_up`] when the socket
+//! ends. Invariants: whatever the server sends, the answer is bounded by it; each publish that is numbered is told to be
+//! confirmed once at most; [`Event::Closed`] comes once, and last; only whole frames are put out.
+
+mod channel;
+mod ending;
+mod event;
+mod handshake;
+mod messages;
+mod options;
+mod replies;
+mod requests;
+mod unconfirmed;
+
+use std::collections::BTreeMap;
+
+use bytes::{Buf, BytesMut};
+use overtake_lane::Time;
+use overtake_properties::{Limits, ShortText, Table};
+
+pub use crate::sasl::Credentials;
+pub use ending::{Ending, Moment};
+pub use event::{Answer, Event, Message, Terms};
+pub use options::ClientOptions;
+pub use requests::Unsent;
+
+use crate::frame::{FRAME_MIN_SIZE, Frame, FrameKind, PROTOCOL_HEADER};
+use crate::method::connection::{Close, CloseOk};
+use crate::method::{Method, channel as wire};
+use crate::pulse::{Beat, Pulse};
+use crate::reply::{ReplyCode, Scope};
+use crate::violation::Violation;
+use crate::writer::FrameWriter;
+use channel::{Channel, Closing};
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The protocol header is out.
+    Greeting,
+    /// The login is out.
+    LoggingIn,
+    /// The virtual host is asked for.
+    Opening,
+    Running,
+    /// It is to be closed, and the server has not agreed. What it says still counts.
+    Closing,
+    /// The server broke the protocol and has not agreed that it is over. What it says does not count.
+    Broken,
+    Over,
+}
+
+/// One connection, from the side that opens it.
+#[derive(Debug)]
+pub struct Client {
+    options: ClientOptions,
+    stage: Stage,
+    /// Until then it must be open, or over.
+    patience: Time,
+    server_properties: Table,
+    channel_max: u16,
+    frame_max: u32,
+    pulse: Pulse,
+    channels: BTreeMap<u16, Channel>,
+    is_blocked: bool,
+    out: Vec<u8>,
+    events: Vec<Event>,
+}
+
+impl Client {
+    /// A connection whose socket was just connected. There is something to be written.
+    #[must_use]
+    pub fn new(now: Time, options: ClientOptions) -> Self {
+        Self {
+            stage: Stage::Greeting,
+            patience: now.after(options.patience_ms),
+            server_properties: Table::default(),
+            channel_max: options.channel_max,
+            frame_max: options.frame_max.max(FRAME_MIN_SIZE),
+            pulse: Pulse::new(now),
+            channels: BTreeMap::new(),
+            is_blocked: false,
+            out: PROTOCOL_HEADER.to_vec(),
+            events: Vec::new(),
+            options,
+        }
+    }
+
+    // ---- bytes in ----
+
+    /// Takes all whole frames of these bytes; what is left belongs before what comes next.
+    pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
+        if !bytes.is_empty() {
+            self.pulse.hear(now);
+        }
+        if self.stage == Stage::Greeting && !self.check_protocol(bytes) {
+            return;
+        }
+        loop {
+            match Frame::parse(bytes, self.frame_max) {
+                _ if self.stage == Stage::Over => return bytes.clear(),
+                Ok(Some(frame)) => {
+                    let len = frame.len();
+                    if let Err(violation) = self.take_frame(now, &frame) {
+                        self.violated(now, frame.channel, violation);
+                    }
+                    bytes.advance(len);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    bytes.clear();
+                    return self.end(now, Violation::wire(error));
+                }
+            }
+        }
+    }
+
+    fn take_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), Violation> {
+        match frame.kind {
+            FrameKind::Heartbeat if frame.channel == 0 => Ok(()),
+            FrameKind::Heartbeat => {
+                Err(Violation::of(ReplyCode::FrameError, "a heartbeat belongs on channel 0"))
+            }
+            FrameKind::Method => {
+                let method = Method::decode(frame.payload, &Limits::default()).map_err(Violation::wire)?;
+                let taken = match frame.channel {
+                    0 => self.take_on_connection(now, &method),
+                    channel => self.take_on_channel(channel, &method),
+                };
+                taken.map_err(|violation| violation.by(method.id()))
+            }
+            FrameKind::Header | FrameKind::Body => self.take_content(frame),
+        }
+    }
+
+    fn take_on_connection(&mut self, now: Time, method: &Method<'_>) -> Result<(), Violation> {
+        match (self.stage, method) {
+            (Stage::Closing, Method::ConnectionCloseOk(_)) => self.finish(Ending::Asked),
+            (Stage::Broken, Method::ConnectionCloseOk(_)) => self.stage = Stage::Over,
+            (stage, Method::ConnectionClose(close)) => {
+                self.say(0, CloseOk {});
+                self.finish(closed_by_server(stage, close));
+            }
+            (Stage::Broken, _) => {}
+            (Stage::Running | Stage::Closing, Method::ConnectionBlocked(blocked)) => {
+                self.is_blocked = true;
+                self.events.push(Event::Blocked { reason: blocked.reason.as_str().to_owned() });
+            }
+            (Stage::Running | Stage::Closing, Method::ConnectionUnblocked(_)) => {
+                self.is_blocked = false;
+                self.events.push(Event::Unblocked);
+            }
+            _ => return self.begin(now, method),
+        }
+        Ok(())
+    }
+
+    // ---- the end ----
+
+    /// Ends what must end because of what the server did: the channel, or all of it.
+    fn violated(&mut self, now: Time, channel: u16, violation: Violation) {
+        let is_soft = violation.code.scope() == Scope::Channel && self.stage == Stage::Running;
+        match self.channels.contains_key(&channel) && is_soft {
+            true => self.end_channel(channel, &violation),
+            false => self.end(now, violation),
+        }
+    }
+
+    fn end_channel(&mut self, number: u16, violation: &Violation) {
+        let text = violation.code.text(&violation.text);
+        let close = wire::Close {
+            reply_code: violation.code.code(),
+            reply_text: ShortText::cut(&text),
+            class_id: violation.method.class,
+            method_id: violation.method.method,
+        };
+        let channel = self.channels.entry(number).or_default();
+        let was_open = channel.closing == Closing::Not;
+        *channel = Channel { closing: Closing::Broken, ..Channel::default() };
+        if was_open {
+            self.say(number, close);
+        }
+        self.events.push(Event::ChannelClosed { channel: number, code: violation.code.code(), text });
+    }
+
+    fn end(&mut self, now: Time, violation: Violation) {
+        let Violation { code, text, method } = violation;
+        let was = self.stage;
+        if matches!(was, Stage::Broken | Stage::Over) {
+            return;
+        }
+        self.patience = now.after(self.options.patience_ms);
+        if was != Stage::Closing {
+            let reply_text = code.text(&text);
+            let reply_text = ShortText::cut(&reply_text);
+            let (class_id, method_id) = (method.class, method.method);
+            self.say(0, Close { reply_code: code.code(), reply_text, class_id, method_id });
+        }
+        self.finish(Ending::Violation { code, text });
+        self.stage = Stage::Broken;
+    }
+
+    /// Asks the server to agree that it is over. What was asked before is still answered, but what is not confirmed then never
+    /// will be: close when it is.
+    pub fn close(&mut self, now: Time, why: &str) {
+        match self.stage {
+            Stage::Running => {
+                let reply_text = ShortText::cut(why);
+                self.say(0, Close { reply_code: 200, reply_text, class_id: 0, method_id: 0 });
+                self.patience = now.after(self.options.patience_ms);
+                self.stage = Stage::Closing;
+            }
+            Stage::Closing | Stage::Broken | Stage::Over => {}
+            _ => self.finish(Ending::Asked),
+        }
+    }
+
+    /// The socket has ended: the server closed it, or the network did.
+    pub fn hung_up(&mut self) {
+        match self.stage {
+            Stage::Over => {}
+            Stage::Greeting => self.finish(Ending::HungUp(Moment::Greeting)),
+            Stage::LoggingIn => self.finish(Ending::LoginRefused { text: String::new() }),
+            Stage::Opening => self.finish(Ending::HungUp(Moment::Opening)),
+            Stage::Running => self.finish(Ending::HungUp(Moment::Open)),
+            Stage::Closing => self.finish(Ending::Asked),
+            Stage::Broken => self.stage = Stage::Over,
+        }
+    }
+
+    /// It is over, which is told once.
+    fn finish(&mut self, ending: Ending) {
+        if !matches!(self.stage, Stage::Broken | Stage::Over) {
+            self.events.push(Event::Closed(ending));
+        }
+        self.channels.clear();
+        self.stage = Stage::Over;
+    }
+
+    /// Whether it is over: the socket is to be closed once everything is written.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    /// Whether it is open, and was not asked to close.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.stage == Stage::Running
+    }
+
+    /// Whether the server has said that it takes no messages for now.
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    // ---- time ----
+
+    /// When [`Client::tick`] has something to do at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Over => None,
+            Stage::Running => self.pulse.next(),
+            _ => Some(self.patience),
+        }
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Time) {
+        match self.stage {
+            Stage::Over => {}
+            Stage::Running => match self.pulse.beat(now) {
+                Beat::Nothing => {}
+                Beat::Send => {
+                    FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
+                    self.pulse.say(now);
+                }
+                Beat::Dead => self.finish(Ending::Silent),
+            },
+            _ if now < self.patience => {}
+            Stage::Closing => self.finish(Ending::Asked),
+            _ => self.finish(Ending::Late),
+        }
+    }
+
+    // ---- what goes out ----
+
+    /// What has happened, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The bytes to be written, which whoever writes them takes out. Call [`Client::written`] then.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// All that was put out is on its way.
+    pub fn written(&mut self, now: Time) {
+        self.pulse.say(now);
+    }
+
+    fn say<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
+        FrameWriter::new(&mut self.out, self.frame_max).method(channel, method);
+    }
+}
+
+/// The server has closed it: at the login, because that is refused.
+fn closed_by_server(stage: Stage, close: &Close<'_>) -> Ending {
+    let text = close.reply_text.as_str().to_owned();
+    match (stage, close.reply_code) {
+        (Stage::LoggingIn, code) if code == ReplyCode::AccessRefused.code() => Ending::LoginRefused { text },
+        (_, code) => Ending::Server { code, text },
+    }
+}
