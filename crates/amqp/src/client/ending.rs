@@ -58,7 +58,8 @@ pub enum Moment {
 }
 
 impl Ending {
-    /// Whether the same will happen again until somebody changes something: user, virtual host, address.
+    /// Whether the same will happen again until somebody changes something: user, virtual host, address. A server that hangs up at
+    /// the login means that, as far as can be told.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         match self {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use overtake_properties::{Properties, Table};
+use overtake_properties::{Properties, Table, Value};
 
 use super::ending::Ending;
 use crate::incoming::Whole;
@@ -121,6 +121,19 @@ pub struct Terms {
     pub frame_max: u32,
     /// Seconds between signs of life; 0: none.
     pub heartbeat_s: u16,
+}
+
+impl Terms {
+    /// Whether the server says that it has a capability of RabbitMQ's: `publisher_confirms`, `basic.nack` and so on.
+    #[must_use]
+    pub fn has_capability(&self, name: &str) -> bool {
+        match self.server_properties.get("capabilities") {
+            Some(Value::Table(capabilities)) => {
+                capabilities.get(name).and_then(Value::bool).unwrap_or_default()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What came of a request.

@@ -9,8 +9,33 @@
 //! [`Client::output`] has gathered, call [`Client::tick`] at [`Client::next_deadline`]; and [`Client::hung_up`] when the socket
 //! ends. Invariants: whatever the server sends, the answer is bounded by it; each publish that is numbered is told to be
 //! confirmed once at most; [`Event::Closed`] comes once, and last; only whole frames are put out.
+//!
+//! ```
+//! use std::io::{Read, Result, Write};
+//!
+//! use bytes::BytesMut;
+//! use overtake_amqp::client::{Client, Event};
+//! use overtake_lane::Time;
+//!
+//! /// One turn of a loop around a socket whose reads end by `Client::next_deadline`.
+//! fn turn(now: Time, client: &mut Client, socket: &mut (impl Read + Write), input: &mut BytesMut) -> Result<Vec<Event>> {
+//!     socket.write_all(&std::mem::take(client.output()))?;
+//!     client.written(now);
+//!     let mut piece = [0; 65_536];
+//!     match socket.read(&mut piece)? {
+//!         0 => client.hung_up(),
+//!         len => {
+//!             input.extend_from_slice(&piece[..len]);
+//!             client.receive(now, input);
+//!         }
+//!     }
+//!     client.tick(now);
+//!     Ok(client.take_events())
+//! }
+//! ```
 
 mod channel;
+mod close;
 mod ending;
 mod event;
 mod handshake;
@@ -21,10 +46,11 @@ mod requests;
 mod unconfirmed;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::{Buf, BytesMut};
 use overtake_lane::Time;
-use overtake_properties::{Limits, ShortText, Table};
+use overtake_properties::{Limits, Table};
 
 pub use crate::sasl::Credentials;
 pub use ending::{Ending, Moment};
@@ -33,13 +59,12 @@ pub use options::ClientOptions;
 pub use requests::Unsent;
 
 use crate::frame::{FRAME_MIN_SIZE, Frame, FrameKind, PROTOCOL_HEADER};
-use crate::method::connection::{Close, CloseOk};
-use crate::method::{Method, channel as wire};
+use crate::method::Method;
 use crate::pulse::{Beat, Pulse};
-use crate::reply::{ReplyCode, Scope};
+use crate::reply::ReplyCode;
 use crate::violation::Violation;
 use crate::writer::FrameWriter;
-use channel::{Channel, Closing};
+use channel::Channel;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +84,6 @@ enum Stage {
 }
 
 /// One connection, from the side that opens it.
-#[derive(Debug)]
 pub struct Client {
     options: ClientOptions,
     stage: Stage,
@@ -145,10 +169,7 @@ impl Client {
         match (self.stage, method) {
             (Stage::Closing, Method::ConnectionCloseOk(_)) => self.finish(Ending::Asked),
             (Stage::Broken, Method::ConnectionCloseOk(_)) => self.stage = Stage::Over,
-            (stage, Method::ConnectionClose(close)) => {
-                self.say(0, CloseOk {});
-                self.finish(closed_by_server(stage, close));
-            }
+            (_, Method::ConnectionClose(close)) => self.closed_by_server(close),
             (Stage::Broken, _) => {}
             (Stage::Running | Stage::Closing, Method::ConnectionBlocked(blocked)) => {
                 self.is_blocked = true;
@@ -163,87 +184,7 @@ impl Client {
         Ok(())
     }
 
-    // ---- the end ----
-
-    /// Ends what must end because of what the server did: the channel, or all of it.
-    fn violated(&mut self, now: Time, channel: u16, violation: Violation) {
-        let is_soft = violation.code.scope() == Scope::Channel && self.stage == Stage::Running;
-        match self.channels.contains_key(&channel) && is_soft {
-            true => self.end_channel(channel, &violation),
-            false => self.end(now, violation),
-        }
-    }
-
-    fn end_channel(&mut self, number: u16, violation: &Violation) {
-        let text = violation.code.text(&violation.text);
-        let close = wire::Close {
-            reply_code: violation.code.code(),
-            reply_text: ShortText::cut(&text),
-            class_id: violation.method.class,
-            method_id: violation.method.method,
-        };
-        let channel = self.channels.entry(number).or_default();
-        let was_open = channel.closing == Closing::Not;
-        *channel = Channel { closing: Closing::Broken, ..Channel::default() };
-        if was_open {
-            self.say(number, close);
-        }
-        self.events.push(Event::ChannelClosed { channel: number, code: violation.code.code(), text });
-    }
-
-    fn end(&mut self, now: Time, violation: Violation) {
-        let Violation { code, text, method } = violation;
-        let was = self.stage;
-        if matches!(was, Stage::Broken | Stage::Over) {
-            return;
-        }
-        self.patience = now.after(self.options.patience_ms);
-        if was != Stage::Closing {
-            let reply_text = code.text(&text);
-            let reply_text = ShortText::cut(&reply_text);
-            let (class_id, method_id) = (method.class, method.method);
-            self.say(0, Close { reply_code: code.code(), reply_text, class_id, method_id });
-        }
-        self.finish(Ending::Violation { code, text });
-        self.stage = Stage::Broken;
-    }
-
-    /// Asks the server to agree that it is over. What was asked before is still answered, but what is not confirmed then never
-    /// will be: close when it is.
-    pub fn close(&mut self, now: Time, why: &str) {
-        match self.stage {
-            Stage::Running => {
-                let reply_text = ShortText::cut(why);
-                self.say(0, Close { reply_code: 200, reply_text, class_id: 0, method_id: 0 });
-                self.patience = now.after(self.options.patience_ms);
-                self.stage = Stage::Closing;
-            }
-            Stage::Closing | Stage::Broken | Stage::Over => {}
-            _ => self.finish(Ending::Asked),
-        }
-    }
-
-    /// The socket has ended: the server closed it, or the network did.
-    pub fn hung_up(&mut self) {
-        match self.stage {
-            Stage::Over => {}
-            Stage::Greeting => self.finish(Ending::HungUp(Moment::Greeting)),
-            Stage::LoggingIn => self.finish(Ending::LoginRefused { text: String::new() }),
-            Stage::Opening => self.finish(Ending::HungUp(Moment::Opening)),
-            Stage::Running => self.finish(Ending::HungUp(Moment::Open)),
-            Stage::Closing => self.finish(Ending::Asked),
-            Stage::Broken => self.stage = Stage::Over,
-        }
-    }
-
-    /// It is over, which is told once.
-    fn finish(&mut self, ending: Ending) {
-        if !matches!(self.stage, Stage::Broken | Stage::Over) {
-            self.events.push(Event::Closed(ending));
-        }
-        self.channels.clear();
-        self.stage = Stage::Over;
-    }
+    // ---- how it stands ----
 
     /// Whether it is over: the socket is to be closed once everything is written.
     #[must_use]
@@ -271,6 +212,7 @@ impl Client {
         match self.stage {
             Stage::Over => None,
             Stage::Running => self.pulse.next(),
+            Stage::Opening => self.pulse.next().into_iter().chain([self.patience]).min(),
             _ => Some(self.patience),
         }
     }
@@ -279,17 +221,23 @@ impl Client {
     pub fn tick(&mut self, now: Time) {
         match self.stage {
             Stage::Over => {}
-            Stage::Running => match self.pulse.beat(now) {
-                Beat::Nothing => {}
-                Beat::Send => {
-                    FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
-                    self.pulse.say(now);
-                }
-                Beat::Dead => self.finish(Ending::Silent),
-            },
-            _ if now < self.patience => {}
-            Stage::Closing => self.finish(Ending::Asked),
-            _ => self.finish(Ending::Late),
+            Stage::Running => self.beat(now),
+            Stage::Closing if now >= self.patience => self.finish(Ending::Asked),
+            _ if now >= self.patience => self.finish(Ending::Late),
+            // A server may take long to look for a virtual host, and wants signs of life already.
+            Stage::Opening => self.beat(now),
+            _ => {}
+        }
+    }
+
+    fn beat(&mut self, now: Time) {
+        match self.pulse.beat(now) {
+            Beat::Nothing => {}
+            Beat::Send => {
+                FrameWriter::new(&mut self.out, self.frame_max).heartbeat();
+                self.pulse.say(now);
+            }
+            Beat::Dead => self.finish(Ending::Silent),
         }
     }
 
@@ -315,11 +263,10 @@ impl Client {
     }
 }
 
-/// The server has closed it: at the login, because that is refused.
-fn closed_by_server(stage: Stage, close: &Close<'_>) -> Ending {
-    let text = close.reply_text.as_str().to_owned();
-    match (stage, close.reply_code) {
-        (Stage::LoggingIn, code) if code == ReplyCode::AccessRefused.code() => Ending::LoginRefused { text },
-        (_, code) => Ending::Server { code, text },
+impl fmt::Debug for Client {
+    /// Without what is to be written: the password may be there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut client = f.debug_struct("Client");
+        client.field("stage", &self.stage).field("options", &self.options).finish_non_exhaustive()
     }
 }

@@ -190,3 +190,21 @@ fn what_the_server_says_of_itself_is_handed_on() {
     let overtake_amqp::client::Event::Opened(terms) = &events[0] else { panic!("{events:?}") };
     assert_eq!(terms.server_properties.get("product").and_then(|value| value.text()), Some("Rabbit"));
 }
+
+#[test]
+fn signs_of_life_are_given_while_the_virtual_host_is_looked_for() {
+    let mut peer = told(&[start(b"PLAIN").into(), TUNE.into()]);
+    peer.hears();
+    assert_eq!(peer.client.next_deadline(), Some(Time(peer.now.0 + 10_000)));
+    peer.client.tick(Time(peer.now.0 + 10_000));
+    assert_eq!(peer.hears(), ["0 heartbeat"]);
+    peer.client.tick(Time(peer.now.0 + 30_000));
+    assert_eq!(peer.events(), ["closed: the server did not open the connection in time"]);
+}
+
+#[test]
+fn a_password_is_not_shown() {
+    let peer = told(&[start(b"PLAIN").into()]);
+    let shown = format!("{:?}", peer.client);
+    assert!(shown.contains("ann") && !shown.contains("secret") && !shown.contains("115, 101, 99"), "{shown}");
+}
