@@ -112,7 +112,9 @@ fn a_body_that_is_too_long_costs_its_channel() {
     assert_eq!(events[0], "1 c 1 123456789");
     assert!(events[1].contains("message size 10 is larger than max size 9"), "{events:?}");
     assert_eq!((events.len(), peer.client.is_open()), (2, true));
+    assert!(peer.hears()[0].starts_with("1 ChannelClose"));
     peer.say(1, channel::Close { reply_code: 404, ..Default::default() });
+    assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"], "both have closed it at once");
     peer.say(1, channel::CloseOk {});
     assert_eq!((peer.client.open_channel(), peer.events()), (Ok(1), vec![]));
 }

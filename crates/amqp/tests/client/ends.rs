@@ -56,12 +56,15 @@ fn both_may_close_a_channel_at_once() {
 
 #[test]
 fn the_server_may_close() {
-    let mut peer = Peer::open();
+    let mut peer = Peer::confirming();
+    peer.publish("q", false, b"hi");
+    peer.hears();
     let reply_text = text("CONNECTION_FORCED - broker forced connection closure");
     peer.say(0, connection::Close { reply_code: 320, reply_text, class_id: 0, method_id: 0 });
     assert_eq!(peer.hears(), ["0 ConnectionCloseOk(CloseOk)"]);
     assert!(peer.events()[0].starts_with("closed: the server closed the connection: 320 CONNECTION_FORCED"));
     assert!(peer.client.is_over());
+    assert_eq!(peer.client.unconfirmed(1), 0);
     peer.client.hung_up();
     peer.bytes(b"more");
     assert_eq!(peer.events(), [""; 0], "it is told once");
@@ -97,7 +100,35 @@ fn whoever_never_agrees_is_let_go() {
         assert!(!peer.client.is_over());
         peer.client.tick(deadline);
         assert!(peer.client.is_over());
-        assert_eq!(peer.events().len(), 1);
+        let events = peer.events();
+        let says =
+            if break_it { "closed: the server broke the protocol" } else { "closed: it was closed as asked" };
+        assert!(events.len() == 1 && events[0].starts_with(says), "{events:?}");
+    }
+}
+
+#[test]
+fn whoever_has_closed_says_nothing_more() {
+    let unknown = basic::Ack { delivery_tag: 7, multiple: false };
+    let mut peer = Peer::confirming();
+    peer.client.close_channel(1, "done").expect("it is open");
+    peer.hears();
+    peer.say(1, unknown);
+    assert_eq!(peer.hears(), [""; 0], "the channel was closed already");
+    assert!(peer.events()[0].starts_with("ChannelClosed { channel: 1, code: 406"));
+    for break_it in [false, true] {
+        let mut peer = Peer::confirming();
+        peer.client.close(peer.now, "bye");
+        peer.hears();
+        match break_it {
+            true => peer.bytes(b"garbage"),
+            false => peer.say(1, unknown),
+        }
+        assert_eq!(peer.hears(), [""; 0], "the connection was closed already");
+        let events = peer.events();
+        assert!(events.len() == 1 && events[0].starts_with("closed: the server broke"), "{events:?}");
+        peer.say(0, connection::CloseOk {});
+        assert!(peer.client.is_over());
     }
 }
 
@@ -110,6 +141,8 @@ fn garbage_is_answered_once_with_its_code() {
         let (events, hears) = (peer.events(), peer.hears());
         assert!(events.len() == 1 && events[0].contains(says), "{events:?}");
         assert!(hears.len() == 1 && hears[0].starts_with("0 ConnectionClose"), "{hears:?}");
+        peer.client.hung_up();
+        assert!(peer.client.is_over() && peer.events().is_empty());
     };
     check(b"\x09garbage", "501 FRAME_ERROR");
     check(b"\x01\0\0\xff\xff\xff\xff", "501 FRAME_ERROR - a frame of 4294967295 bytes");

@@ -40,7 +40,8 @@ fn publishes_are_numbered_since_confirms_were_asked_for() {
     peer.client.ask(1, confirm::Select { no_wait: false }).expect("the channel is open");
     assert_eq!(peer.publish("q", false, b"a"), Some(1), "the server counts from there");
     peer.say(1, confirm::SelectOk {});
-    assert_eq!(peer.publish("q", false, b"b"), Some(2));
+    peer.client.ask(1, confirm::Select { no_wait: true }).expect("the channel is open");
+    assert_eq!(peer.publish("q", false, b"b"), Some(2), "asking again changes nothing");
     assert_eq!(peer.client.unconfirmed(1), 2);
 }
 
