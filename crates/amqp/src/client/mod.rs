@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   receive(now, bytes) ─▶ Client ─▶ take_events() ─▶ whoever wanted something
-//!   output() ◀───────────────┘  ▲ ask, publish, settle, close ◀──┘
+//!   output() ◀───────────────┘  ▲ ask, publish, close ◀──┘
 //! ```
 //!
 //! It is driven as the server's [`Connection`](crate::connection::Connection) is: read bytes, take events, write what
@@ -19,8 +19,11 @@
 //!
 //! /// One turn of a loop around a socket whose reads end by `Client::next_deadline`.
 //! fn turn(now: Time, client: &mut Client, socket: &mut (impl Read + Write), input: &mut BytesMut) -> Result<Vec<Event>> {
-//!     socket.write_all(&std::mem::take(client.output()))?;
-//!     client.written(now);
+//!     let out = std::mem::take(client.output());
+//!     if !out.is_empty() {
+//!         socket.write_all(&out)?;
+//!         client.written(now);
+//!     }
 //!     let mut piece = [0; 65_536];
 //!     match socket.read(&mut piece)? {
 //!         0 => client.hung_up(),
@@ -253,7 +256,8 @@ impl Client {
         &mut self.out
     }
 
-    /// All that was put out is on its way.
+    /// All that was put out is on its way. Not to be called when that was nothing: it is what the server hears of us, and puts off
+    /// the next sign of life.
     pub fn written(&mut self, now: Time) {
         self.pulse.say(now);
     }

@@ -196,3 +196,27 @@ fn a_block_is_told_and_lifted() {
     let lines: Vec<String> = pair.take_events().iter().map(line).collect();
     assert_eq!(lines, ["Blocked { reason: \"low on disk\" }", "Unblocked"]);
 }
+
+#[test]
+fn wherever_the_network_breaks_the_end_is_told_once_and_last() {
+    let mut last = String::new();
+    for steps in 0..60 {
+        let mut pair = Pair::new(vec![16]);
+        for _ in 0..steps {
+            pair.step();
+            if pair.client.is_open() && pair.client.open_channel() == Ok(1) {
+                pair.client
+                    .ask(1, queue::Declare { queue: text("there"), ..Default::default() })
+                    .expect("open");
+            }
+        }
+        pair.client.hung_up();
+        pair.settle();
+        let mut events = pair.take_events();
+        let closed = events.pop().map(|event| line(&event)).expect("it is told");
+        assert!(closed.starts_with("closed: the server hung up"), "{closed}");
+        assert!(events.iter().all(|event| !matches!(event, Event::Closed(_))), "{events:?}");
+        last = closed;
+    }
+    assert_eq!(last, "closed: the server hung up", "it was open in the end");
+}
