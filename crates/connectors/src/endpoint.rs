@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::connector::{Connector, NotConfigured, Pending, Running, Site, Words};
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
+use crate::sink::amqp::AmqpReceiver;
 use crate::sink::queue::QueueReceiver;
 use crate::sink::webhook::{SharedSink, Webhook};
 
@@ -45,6 +46,8 @@ pub enum Receiver {
     Queue(QueueReceiver),
     /// An HTTP webhook.
     Webhook(Webhook),
+    /// Another broker over AMQP 0-9-1.
+    Amqp(AmqpReceiver),
 }
 
 impl Receiver {
@@ -54,6 +57,7 @@ impl Receiver {
         match self {
             Self::Queue(_) => "queue",
             Self::Webhook(_) => "webhook",
+            Self::Amqp(_) => "amqp",
         }
     }
 }
@@ -122,6 +126,7 @@ impl Receiver {
             Self::Webhook(webhook) => {
                 Arc::new(SharedSink(webhook.sink(site.vault, &site.vhost_name, queue)?))
             }
+            Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
         })
     }
 }

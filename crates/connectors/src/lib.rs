@@ -12,6 +12,7 @@
 //! outbox is where times to live end and batches stop, so no protocol can forget to look.
 
 mod address;
+mod amqp;
 mod connector;
 mod endpoint;
 mod inlet;
@@ -27,9 +28,11 @@ mod tls;
 
 pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};
 pub use endpoint::{Endpoint, Receiver};
+pub use inlet::amqp::AmqpUpstream;
 pub use intake::{IntakeState, IntakeView};
 pub use registry::Registry;
 pub use secret::{Secret, Vault};
+pub use sink::amqp::AmqpReceiver;
 pub use sink::queue::QueueReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
 pub use source::{Destination, PriorityFrom, Source, Upstream};

@@ -10,6 +10,7 @@ use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
 use crate::connector::{Connector, NotConfigured, Pending, Running, Site, Words};
+use crate::inlet::amqp::AmqpUpstream;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
 
@@ -45,7 +46,10 @@ fn batch() -> u32 {
 /// Where messages come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Upstream {}
+pub enum Upstream {
+    /// A queue of another broker over AMQP 0-9-1.
+    Amqp(AmqpUpstream),
+}
 
 /// Where messages go, in the virtual host of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,11 +85,15 @@ impl Upstream {
     /// What kind it is: the key under `from`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match *self {}
+        match self {
+            Self::Amqp(_) => "amqp",
+        }
     }
 
-    fn origin(&self, _site: &Site) -> Result<Arc<dyn Origin>, String> {
-        match *self {}
+    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+        Ok(match self {
+            Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
+        })
     }
 }
 
@@ -115,7 +123,8 @@ impl Source {
         let priority = self.priority_of(properties.view(), &body);
         let to = self.target(&path);
         let content = Content { properties, body, ..Content::default() };
-        NewMessage { to, priority, id: Some(id), key, ttl_ms, delay_ms: 0, content }
+        let id = (!id.is_empty()).then_some(id);
+        NewMessage { to, priority, id, key, ttl_ms, delay_ms: 0, content }
     }
 
     fn target(&self, path: &str) -> Target {

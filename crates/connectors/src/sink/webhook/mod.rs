@@ -97,11 +97,7 @@ impl Webhook {
         for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
             vault.check(secret)?;
         }
-        if vault != Vault::Any && !self.tls.is_plain() {
-            return Err(
-                "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
-            );
-        }
+        vault.check_tls(&self.tls)?;
         let tls = if address.is_secure { Some(self.tls.config()?) } else { None };
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
