@@ -78,9 +78,12 @@ pub struct Site {
 
 /// Work that goes on until nobody controls it any more.
 pub struct Running<V> {
-    pub(crate) control: mpsc::UnboundedSender<Control<V>>,
+    pub(crate) control: mpsc::Sender<Control<V>>,
     pub(crate) task: JoinHandle<()>,
 }
+
+/// So many words to one that works may wait; whoever has another one waits, too.
+pub(crate) const WORDS_MAX: usize = 16;
 
 /// What work is told from outside.
 pub(crate) enum Control<V> {

@@ -7,10 +7,10 @@ use overtake_access::Desk;
 use overtake_engine::{Connection, Failure};
 use overtake_forward::{ForwarderView, Terms};
 use overtake_lane::{Given, Priority, Scheme};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tokio::sync::mpsc;
 
-use crate::connector::{Connector, NotConfigured, Pending, Running, Site, Words};
+use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
 use crate::sink::amqp::AmqpReceiver;
@@ -27,11 +27,24 @@ pub struct Endpoint {
     /// The receiver.
     pub to: Receiver,
     /// How to send.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual", serialize_with = "unusual")]
     pub send: Terms,
     /// The least urgent priority, in the words of the queue's scheme, that may use the reserve of a day (`send.reserve_bytes`).
     #[serde(default, skip_serializing_if = "is_missing")]
     pub reserve_from: Given,
+}
+
+fn is_usual(terms: &Terms) -> bool {
+    *terms == Terms::default()
+}
+
+/// Only what is not as usual: so is it read again.
+fn unusual<S: Serializer>(terms: &Terms, serializer: S) -> Result<S::Ok, S::Error> {
+    let as_json = |terms: &Terms| serde_json::to_value(terms).unwrap_or_default();
+    let usual = as_json(&Terms::default());
+    let all = as_json(terms);
+    let said = all.as_object().into_iter().flatten().filter(|(key, value)| usual.get(key) != Some(value));
+    serializer.collect_map(said)
 }
 
 fn is_missing(given: &Given) -> bool {
@@ -100,7 +113,7 @@ impl Endpoint {
         let Site { name, engine, clock, .. } = site;
         let seed = clock.nanos();
         let post = Post { name, queue, terms, sink, engine, clock, budget_key, seed };
-        let (control, controlled) = mpsc::unbounded_channel();
+        let (control, controlled) = mpsc::channel(WORDS_MAX);
         let task = tokio::spawn(Runner::new(post, budget).run(controlled));
         Ok(Running { control, task })
     }

@@ -66,7 +66,7 @@ pub(crate) struct Intake {
     is_paused: bool,
 }
 
-type Controlled = mpsc::UnboundedReceiver<Control<IntakeView>>;
+type Controlled = mpsc::Receiver<Control<IntakeView>>;
 
 /// Nobody controls it any more.
 struct Ended;
@@ -193,7 +193,7 @@ impl Intake {
                 }
                 Err(Failure::Refused(refused)) if is_for_good(refused.refusal) => {
                     let at = match refused.part {
-                        Some(Part::Publish(at)) => at as usize,
+                        Some(Part::Publish(at)) => at,
                         _ => 0,
                     };
                     let (nth, message) = left.remove(at);

@@ -17,6 +17,7 @@ mod connector;
 mod endpoint;
 mod inlet;
 mod intake;
+mod metrics;
 mod outbox;
 mod outgoing;
 mod registry;

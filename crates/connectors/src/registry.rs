@@ -112,7 +112,7 @@ impl<C: Connector> Registry<C> {
         let site = self.site(key, provenance.vault()).await?;
         let running = Arc::clone(&definition).start(site).await?;
         if is_paused {
-            let _ = running.control.send(Control::Pause);
+            let _ = running.control.send(Control::Pause).await;
         }
         Ok(Entry { definition, provenance, is_paused, running })
     }
@@ -231,7 +231,7 @@ impl<C: Connector> Registry<C> {
         self.keep(&key, &Kept { definition, paused: is_paused }).await?;
         entry.is_paused = is_paused;
         let control = if is_paused { Control::Pause } else { Control::Resume };
-        let _ = entry.running.control.send(control);
+        let _ = entry.running.control.send(control).await;
         self.record(by, if is_paused { 2 } else { 3 }, &key, None, Value::Null);
         view(&key, entry).await
     }
@@ -339,7 +339,7 @@ async fn end<V>(running: Running<V>, patience: Duration) {
 
 async fn view<C: Connector>(key: &Key, entry: &Entry<C>) -> Result<ConnectorView<C>, NotConfigured> {
     let (caller, answer) = oneshot::channel();
-    let _ = entry.running.control.send(Control::View(caller));
+    let _ = entry.running.control.send(Control::View(caller)).await;
     let work = answer.await.map_err(|_| Failure::Unavailable("its work has ended".into()))?;
     Ok(ConnectorView {
         name: Arc::clone(&key.1),

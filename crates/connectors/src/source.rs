@@ -9,7 +9,7 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
-use crate::connector::{Connector, NotConfigured, Pending, Running, Site, Words};
+use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
 use crate::inlet::amqp::AmqpUpstream;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
@@ -191,7 +191,7 @@ impl Connector for Source {
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
         Box::pin(async move {
             let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
-            let (control, controlled) = tokio::sync::mpsc::unbounded_channel();
+            let (control, controlled) = tokio::sync::mpsc::channel(WORDS_MAX);
             let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
             Ok(Running { control, task })
         })

@@ -26,7 +26,7 @@ pub struct AmqpUpstream {
     /// `amqp://HOST:PORT/VHOST` or `amqps://…`; the virtual host percent-encoded, by default `/`.
     pub url: String,
     /// The user; without one, and with a certificate in `tls`, whoever that names.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// The user's password.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,6 +40,7 @@ pub struct AmqpReceiver {
     /// `amqp://HOST:PORT/VHOST` or `amqps://…`; the virtual host percent-encoded, by default `/`.
     pub url: String,
     /// The user; without one, and with a certificate in `tls`, whoever that names.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// The user's password.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,11 +52,13 @@ pub struct AmqpReceiver {
     #[serde(skip_serializing_if = "Tls::is_plain")]
     pub tls: Tls,
     /// The exchange; by default the one that leads to each queue by its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub exchange: String,
     /// The routing key; by default each message's own, and without an exchange the name of the queue it is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing_key: Option<String>,
     /// Messages are transient there: they need no disk, and are lost with the server.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub transient: bool,
 }
 

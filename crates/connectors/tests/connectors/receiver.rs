@@ -47,7 +47,7 @@ type Manner = Arc<Mutex<Box<dyn FnMut(&Got) -> Says + Send>>>;
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     manner: Manner,
-    got: mpsc::UnboundedReceiver<Got>,
+    got: mpsc::Receiver<Got>,
     serving: JoinHandle<()>,
 }
 
@@ -66,7 +66,7 @@ impl Receiver {
     pub(crate) fn on(socket: TcpListener, manner: impl FnMut(&Got) -> Says + Send + 'static) -> Self {
         let address = socket.local_addr().expect("an address");
         let manner: Manner = Arc::new(Mutex::new(Box::new(manner)));
-        let (tell, got) = mpsc::unbounded_channel();
+        let (tell, got) = mpsc::channel(100_000);
         let all = Arc::clone(&manner);
         let serving = tokio::spawn(async move {
             loop {
@@ -100,11 +100,11 @@ impl Receiver {
     }
 }
 
-async fn serve(socket: TcpStream, manner: Manner, tell: mpsc::UnboundedSender<Got>) {
+async fn serve(socket: TcpStream, manner: Manner, tell: mpsc::Sender<Got>) {
     let mut socket = BufReader::new(socket);
     while let Some(got) = read(&mut socket).await {
         let says = (manner.lock().expect("nobody panicked"))(&got);
-        let _ = tell.send(got);
+        let _ = tell.send(got).await;
         let (status, headers, closes) = match says {
             Says::Status(status, headers) => (status, headers, false),
             Says::Closes => (200, "", true),
