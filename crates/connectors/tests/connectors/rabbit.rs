@@ -3,10 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
@@ -45,14 +44,13 @@ impl Rabbit {
             .spawn()
             .expect("epmd comes with Erlang");
         let server = Self::spawn(dir.path(), port, names_port);
-        let rabbit = Self { dir, port, management, names_port, names, server };
-        rabbit.until_it_answers().await;
+        let mut rabbit = Self { dir, port, management, names_port, names, server };
+        rabbit.until_it_serves().await;
         Some(rabbit)
     }
 
     fn spawn(dir: &Path, port: u16, names_port: u16) -> Child {
         let path = |name: &str| dir.join(name).display().to_string();
-        let log = std::fs::File::create(dir.join("log")).expect("a log");
         Command::new(PROGRAM)
             .env("HOME", path(""))
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
@@ -69,24 +67,28 @@ impl Rabbit {
             // So that the script becomes the broker, and is the process that is stopped; but it has no input.
             .env("RABBITMQ_ALLOW_INPUT", "true")
             .env("RABBITMQ_SERVER_START_ARGS", "-noinput")
-            .stdout(Stdio::from(log))
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .expect("it starts")
     }
 
-    async fn until_it_answers(&self) {
-        for _ in 0..1_200 {
-            if let Some((200, _)) = self.try_ask("GET", "/api/overview", None).await {
+    /// It says when it serves.
+    async fn until_it_serves(&mut self) {
+        let said = self.server.stdout.take().expect("it says something");
+        let mut lines = BufReader::new(said).lines();
+        let mut all = String::new();
+        while let Ok(Some(line)) = lines.next_line().await {
+            if line.contains("completed with") {
+                // So that it may go on speaking.
+                tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            all.push_str(&line);
+            all.push('\n');
         }
-        panic!(
-            "RabbitMQ does not answer: {}",
-            std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
-        );
+        panic!("RabbitMQ does not start: {all}");
     }
 
     /// As by `kill -9`.
@@ -96,7 +98,7 @@ impl Rabbit {
 
     pub(crate) async fn begin_again(&mut self) {
         self.server = Self::spawn(self.dir.path(), self.port, self.names_port);
-        self.until_it_answers().await;
+        self.until_it_serves().await;
     }
 
     pub(crate) fn url(&self) -> String {

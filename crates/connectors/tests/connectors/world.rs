@@ -86,15 +86,18 @@ impl World {
 
     /// Waits until an endpoint stands so.
     pub(crate) async fn until(&self, name: &str, is: impl Fn(&ConnectorView<Endpoint>) -> bool) {
-        let mut view = self.view(name).await;
-        for _ in 0..3_000 {
-            if is(&view) {
-                return;
+        let standing = async {
+            loop {
+                let view = self.view(name).await;
+                if is(&view) {
+                    return;
+                }
+                tokio::task::yield_now().await;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            view = self.view(name).await;
+        };
+        if tokio::time::timeout(PATIENCE, standing).await.is_err() {
+            panic!("{name} stands so: {:?}", self.view(name).await);
         }
-        panic!("{name} stands so: {view:?}");
     }
 
     /// `a:5 b:9`: bodies and priorities.
@@ -132,7 +135,7 @@ impl World {
     pub(crate) async fn until_empty(&self) {
         soon("an empty queue", async {
             while !self.sees("out").await.is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::task::yield_now().await;
             }
         })
         .await;
