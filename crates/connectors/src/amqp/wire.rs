@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use overtake_amqp::client::{Answer, Client, ClientOptions, Event, Unsent};
 use overtake_amqp::method::{Method, MethodId};
 use overtake_engine::Clock;
+use overtake_properties::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 
 use crate::sink::LinkError;
@@ -24,6 +25,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 /// A connection that is open, with one channel.
 pub(crate) struct Wire {
     pub(crate) client: Client,
+    /// The other side is an Overtake, too.
+    pub(crate) is_of_ours: bool,
     reader: ReadHalf<Box<dyn Socket>>,
     writer: WriteHalf<Box<dyn Socket>>,
     input: BytesMut,
@@ -46,10 +49,16 @@ impl Wire {
         let client = Client::new(clock.now(), options);
         let input = BytesMut::with_capacity(PIECE);
         let (output, written, events) = (Vec::new(), 0, VecDeque::new());
-        let mut wire = Self { client, reader, writer, input, output, written, events, clock };
+        let is_of_ours = false;
+        let mut wire = Self { client, is_of_ours, reader, writer, input, output, written, events, clock };
         while !wire.client.is_open() {
-            if let Some(Event::Closed(ending)) = wire.turn().await {
-                return Err(ending.to_string().into());
+            match wire.turn().await {
+                Some(Event::Closed(ending)) => return Err(ending.to_string().into()),
+                Some(Event::Opened(terms)) => {
+                    let product = terms.server_properties.get("product").and_then(Value::text);
+                    wire.is_of_ours = product == Some("Overtake");
+                }
+                _ => {}
             }
         }
         wire.client.open_channel().map_err(unsent)?;

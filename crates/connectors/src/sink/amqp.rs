@@ -17,7 +17,7 @@ use overtake_amqp::client::Event;
 use overtake_amqp::method::{basic, confirm, exchange, queue};
 use overtake_forward::Answer;
 use overtake_lane::{Given, Time};
-use overtake_properties::{Fields, Properties, Short, ShortText};
+use overtake_properties::{Fields, Properties, Short, ShortText, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
@@ -119,7 +119,10 @@ struct AmqpLink {
 impl AmqpLink {
     fn publish(&mut self, outbox: &Outbox<'_>, at: usize) -> Result<(), LinkError> {
         let message = outbox.get(at);
-        let properties = properties(message, outbox.now(), self.receiver.transient);
+        let mut properties = properties(message, outbox.now(), self.receiver.transient);
+        if self.wire.is_of_ours {
+            properties = for_ours(message, &properties);
+        }
         let own = if self.receiver.exchange.is_empty() { self.queue.as_str() } else { message.route().1 };
         let routing_key = self.receiver.routing_key.as_deref().unwrap_or(own);
         let publish = basic::Publish {
@@ -198,6 +201,18 @@ impl Link for AmqpLink {
             }
         })
     }
+}
+
+/// What only an Overtake understands: one that comes again while the first waits there is known, and its key is its key.
+fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
+    let view = properties.view();
+    let headers = view.headers().map(|headers| headers.to_table()).unwrap_or_default();
+    let id = message.id();
+    let mut headers = headers.view().with(Short::literal("x-overtake-id"), Value::String(id.as_bytes()));
+    if let Some(key) = message.key() {
+        headers = headers.view().with(Short::literal("x-overtake-key"), Value::String(key.as_bytes()));
+    }
+    view.with_headers(Some(headers.view()))
 }
 
 /// What a message says of itself there.
