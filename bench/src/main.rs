@@ -12,6 +12,7 @@ mod codec;
 mod deep;
 mod engine;
 mod executions;
+mod forward;
 mod journal;
 mod lane;
 mod options;
@@ -62,7 +63,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 10] = [
+const BENCHES: [(&str, &str, Bench); 11] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
@@ -79,6 +80,9 @@ const BENCHES: [(&str, &str, Bench); 10] = [
     ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {
         Report::Rows(watched::run(plan))
     }),
+    ("forward", "from publish to arrival over a slow link, by priority and as they came", |plan| {
+        Report::Grid(forward::run(plan))
+    }),
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),
@@ -86,7 +90,7 @@ const BENCHES: [(&str, &str, Bench); 10] = [
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 2] = ["deep", "amqp"];
+const ONLY_BY_NAME: [&str; 3] = ["forward", "deep", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

@@ -12,7 +12,7 @@ use crate::allowance::{Allowance, Leave, Limits};
 use crate::breaker::Breakers;
 use crate::item::{Answer, End, Item};
 use crate::line::{Batch, Line, Link};
-use crate::settle::{Jitter, Suspects, outcome};
+use crate::settle::{Jitter, Suspects, Verdict, outcome};
 use crate::terms::Terms;
 use crate::view::{BreakerView, BudgetView, Counts, ForwarderView, State};
 
@@ -319,7 +319,7 @@ impl Forwarder {
         if !matches!(answer, Answer::Failed { .. }) {
             line.failures = 0;
         }
-        self.suspects.answered(&item);
+        self.suspects.answered(&item, matches!(answer, Answer::Accepted { .. }));
         let counts = self.counts.of(now, &item.lane);
         counts.in_flight -= 1;
         match answer {
@@ -391,12 +391,26 @@ impl Forwarder {
         }
         for (nth, item) in batch.into_iter().flat_map(|batch| batch.items).enumerate() {
             self.counts.of(now, &item.lane).in_flight -= 1;
-            let outcome =
-                if nth == 0 { self.suspects.lost_at(&item, &self.terms.retry) } else { Outcome::Release };
+            let outcome = if nth == 0 { self.judge(now, at, &item) } else { Outcome::Release };
             self.put_back(now, &item, outcome);
         }
         for item in next {
             self.put_back(now, &item, Outcome::Release);
+        }
+    }
+
+    /// What becomes of the message at which a line was lost.
+    fn judge(&mut self, now: Time, at: usize, item: &Item) -> Outcome {
+        match self.suspects.lost_at(item, &self.terms.retry, &self.terms.reconnect) {
+            Verdict::PutBack => Outcome::Release,
+            Verdict::LeaveAlone(ms) => {
+                self.breakers.busy(now, &item.lane, ms);
+                // For the other lanes.
+                self.lines[at].failures = 0;
+                self.lines[at].link = Link::Down(now);
+                Outcome::Release
+            }
+            Verdict::Aside(ms) => Outcome::Nack { delay_ms: Some(ms) },
         }
     }
 

@@ -7,8 +7,10 @@ use overtake_lane::{Backoff, Outcome, Seq, Time};
 
 use crate::item::{Answer, Item};
 
-/// So often the connection may be lost at the same message before that is taken for its fault.
+/// So often in a row the connection may be lost at the same message before others are tried first.
 const LOSSES_MAX: u32 = 3;
+/// So often where nothing else got through either.
+const LOSSES_ALONE_MAX: u32 = 10;
 
 /// How the lease of a message ends that was answered.
 pub(crate) fn outcome(answer: &Answer, item: &Item, retry: &Backoff) -> Outcome {
@@ -21,31 +23,61 @@ pub(crate) fn outcome(answer: &Answer, item: &Item, retry: &Backoff) -> Outcome 
     }
 }
 
-/// Messages at which connections were lost. A line that breaks is no fault of what is on it: that is put back at its place. But where it
-/// breaks again and again at the same message, as a receiver does that hangs up on it, the message waits aside, so that its lane goes on.
+/// Messages at which connections were lost. A line that breaks is no fault of what is on it: that is put back at its place. But a receiver may hang up on
+/// one message again and again; then its lane must not wait for ever, and others not at all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
-    by_lane: BTreeMap<Arc<str>, (Seq, u32)>,
+    by_lane: BTreeMap<Arc<str>, Suspect>,
+    /// Messages of any lane that were accepted.
+    accepted: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    seq: Seq,
+    losses: u32,
+    /// What was accepted before its first loss.
+    accepted: u64,
+}
+
+/// What to do about a message at which the connection was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The line may have been at fault.
+    PutBack,
+    /// It may be the message: its lane is left alone for so long, ms, and others are tried.
+    LeaveAlone(u64),
+    /// It waits aside for so long, ms.
+    Aside(u64),
 }
 
 impl Suspects {
-    /// The connection was lost at this message. Answers how its lease ends.
-    pub(crate) fn lost_at(&mut self, item: &Item, retry: &Backoff) -> Outcome {
-        let suspect = self.by_lane.entry(Arc::clone(&item.lane)).or_insert((item.receipt.seq, 0));
-        if suspect.0 != item.receipt.seq {
-            *suspect = (item.receipt.seq, 0);
+    /// The connection was lost at this message.
+    pub(crate) fn lost_at(&mut self, item: &Item, retry: &Backoff, reconnect: &Backoff) -> Verdict {
+        let seq = item.receipt.seq;
+        let fresh = Suspect { seq, losses: 0, accepted: self.accepted };
+        let suspect = self.by_lane.entry(Arc::clone(&item.lane)).or_insert(fresh);
+        if suspect.seq != seq {
+            *suspect = fresh;
         }
-        suspect.1 += 1;
-        if suspect.1 < LOSSES_MAX {
-            return Outcome::Release;
-        }
+        suspect.losses += 1;
+        let verdict = match suspect.losses {
+            losses if losses < LOSSES_MAX => return Verdict::PutBack,
+            // Others got through meanwhile, so it is the message.
+            _ if suspect.accepted < self.accepted => Verdict::Aside(retry.wait_ms(item.count)),
+            losses if losses < LOSSES_ALONE_MAX => {
+                return Verdict::LeaveAlone(reconnect.wait_ms(losses + 1 - LOSSES_MAX));
+            }
+            _ => Verdict::Aside(retry.wait_ms(1)),
+        };
         self.by_lane.remove(&item.lane);
-        Outcome::Nack { delay_ms: Some(retry.wait_ms(item.count)) }
+        verdict
     }
 
-    /// Something of the lane was answered.
-    pub(crate) fn answered(&mut self, item: &Item) {
-        if self.by_lane.get(&item.lane).is_some_and(|(seq, _)| *seq == item.receipt.seq) {
+    /// Something was answered.
+    pub(crate) fn answered(&mut self, item: &Item, is_accepted: bool) {
+        self.accepted += u64::from(is_accepted);
+        if self.by_lane.get(&item.lane).is_some_and(|suspect| suspect.seq == item.receipt.seq) {
             self.by_lane.remove(&item.lane);
         }
     }

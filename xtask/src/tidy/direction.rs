@@ -109,6 +109,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-properties",
             "overtake-amqp",
             "overtake-engine",
+            "overtake-access",
+            "overtake-connectors",
             "overtake-overview",
             "overtake-telemetry",
             "overtake-http",
