@@ -1,5 +1,6 @@
 //! What the machine must have besides Rust, git and a C compiler: fetched where we may, else named to the letter.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -49,6 +50,16 @@ pub(crate) fn chromium() -> Result<Option<String>> {
 pub(crate) fn prometheus() -> Result<Option<String>> {
     debian("no Prometheus", &["prometheus"], || {
         works("prometheus", &["--version"]) && works("promtool", &["--version"])
+    })
+}
+
+/// The servers that endpoints send to and sources take from.
+pub(crate) fn peers() -> Result<Option<String>> {
+    debian("no RabbitMQ, Redis or Mosquitto", &["rabbitmq-server", "redis-server", "mosquitto"], || {
+        // RabbitMQ's own command would start one.
+        Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").exists()
+            && works("redis-server", &["--version"])
+            && Path::new("/usr/sbin/mosquitto").exists()
     })
 }
 
