@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::secret::Vault;
 use crate::sink::Sink;
+use crate::sink::kafka::Kafka;
 use crate::sink::queue::{QueueReceiver, QueueSink};
 use crate::sink::webhook::{SharedSink, Webhook};
 
@@ -38,6 +39,8 @@ fn is_missing(given: &Given) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receiver {
+    /// A topic of Kafka.
+    Kafka(Kafka),
     /// A queue or an exchange of this broker.
     Queue(QueueReceiver),
     /// An HTTP webhook.
@@ -61,6 +64,7 @@ impl Receiver {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Kafka(_) => "kafka",
             Self::Queue(_) => "queue",
             Self::Webhook(_) => "webhook",
         }
@@ -89,6 +93,7 @@ impl Endpoint {
         let queue = self.queue_of(name);
         let within = |why: String| BadEndpoint(format!("to.{}: {why}", self.to.kind()));
         Ok(match &self.to {
+            Receiver::Kafka(kafka) => kafka.sink(vault).map_err(within)?,
             Receiver::Queue(receiver) if receiver.exchange.is_none() && *receiver.name == *queue => {
                 return Err(within(format!("{queue} would be sent to itself")));
             }

@@ -15,6 +15,7 @@ mod address;
 mod endpoint;
 mod endpoints;
 mod inlet;
+mod kafka;
 mod outbox;
 mod outgoing;
 mod runner;
@@ -25,7 +26,9 @@ mod tls;
 
 pub use endpoint::{BadEndpoint, Endpoint, Receiver};
 pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
 pub use secret::{Secret, Vault};
+pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};
 pub use sink::queue::QueueReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
 pub use source::{BadSource, Destination, PriorityFrom, Source, Upstream};
