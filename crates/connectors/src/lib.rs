@@ -26,6 +26,7 @@ mod tls;
 
 pub use endpoint::{BadEndpoint, Endpoint, Receiver};
 pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+pub use inlet::kafka::{KafkaStart, KafkaTopics};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
 pub use secret::{Secret, Vault};
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};

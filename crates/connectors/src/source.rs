@@ -9,6 +9,7 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
+use crate::inlet::kafka::KafkaTopics;
 use crate::inlet::{Incoming, Origin};
 use crate::secret::Vault;
 
@@ -44,7 +45,10 @@ fn batch() -> u32 {
 /// Where messages come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Upstream {}
+pub enum Upstream {
+    /// Topics of Kafka.
+    Kafka(KafkaTopics),
+}
 
 /// Where messages go, in the virtual host of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +96,9 @@ impl Upstream {
     /// What kind it is: the key under `from`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match *self {}
+        match self {
+            Self::Kafka(_) => "kafka",
+        }
     }
 }
 
@@ -101,11 +107,14 @@ impl Source {
     ///
     /// # Errors
     /// [`BadSource`].
-    pub(crate) fn origin(&self, _vault: Vault, _name: &str) -> Result<Arc<dyn Origin>, BadSource> {
+    pub(crate) fn origin(&self, vault: Vault, _name: &str) -> Result<Arc<dyn Origin>, BadSource> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
             return Err(BadSource(format!("`batch` must be 1 to {BATCH_MAX}")));
         }
-        match self.from {}
+        let within = |why: String| BadSource(format!("from.{}: {why}", self.from.kind()));
+        match &self.from {
+            Upstream::Kafka(topics) => topics.origin(vault).map_err(within),
+        }
     }
 
     /// What came in, as it is published here.
