@@ -104,6 +104,21 @@ async fn a_cluster_that_is_down_and_comes_back_loses_nothing() {
 }
 
 #[tokio::test]
+async fn what_librdkafka_gives_up_while_the_cluster_is_down_is_kept_and_blamed_on_the_cluster() {
+    let mut world = World::new().await;
+    world.send("t", json!({"properties": {"message.timeout.ms": "2000"}})).await;
+    let reader = world.reader("t");
+    world.publish(1, "before").await;
+    assert_eq!(reader.body().await, "before");
+    world.kafka.broker_down(-1).expect("down");
+    world.publish(1, "a").await;
+    let why = world.trouble().await;
+    assert!(why.contains("127.0.0.1"), "{why}");
+    world.kafka.broker_up(-1).expect("up");
+    assert_eq!(reader.body().await, "a");
+}
+
+#[tokio::test]
 async fn what_kafka_does_not_take_now_is_tried_again() {
     let mut world = World::new().await;
     let denied = RDKafkaRespErr::RD_KAFKA_RESP_ERR_POLICY_VIOLATION;

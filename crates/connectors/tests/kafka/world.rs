@@ -84,6 +84,18 @@ impl World {
         endpoints.test_draft(&self.desk().await, "draft", &endpoint).await.expect("tried")
     }
 
+    /// Waits for something to go wrong, and says what.
+    pub(crate) async fn trouble(&self) -> String {
+        let (desk, endpoints) = (self.desk().await, self.endpoints.as_ref().expect("it sends"));
+        loop {
+            let view = endpoints.show(&desk, "out").await.expect("it is there");
+            if let Some((_, why)) = view.forwarder.last_error {
+                return why.to_string();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     async fn desk(&self) -> Desk {
         let desks = Desks::new(self.engine.clone(), Arc::clone(&self.gate));
         desks.desk(self.gate.on_behalf_of("guest"), "/").await.expect("a desk")

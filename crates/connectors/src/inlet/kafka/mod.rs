@@ -29,6 +29,10 @@ use super::Origin;
 use crate::kafka::KafkaCluster;
 use crate::secret::Vault;
 
+/// Most that librdkafka fetches ahead, KiB; left alone it would be 64 MiB.
+#[cfg(feature = "kafka")]
+const AHEAD_KBYTES: &str = "8192";
+
 /// Topics of Kafka.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,6 +92,7 @@ impl KafkaTopics {
         config.set("group.id", &self.group);
         config.set("enable.auto.commit", "false");
         config.set("enable.auto.offset.store", "false");
+        config.set("queued.max.messages.kbytes", AHEAD_KBYTES);
         let start = match self.start {
             KafkaStart::Earliest => "earliest",
             KafkaStart::Latest => "latest",
