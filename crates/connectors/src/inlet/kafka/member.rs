@@ -162,8 +162,10 @@ impl KafkaMember {
     /// It does not.
     fn judge(&self, error: &KafkaError) -> Result<(), LinkError> {
         match error.rdkafka_error_code() {
-            // One broker of several, or not yet the last try.
-            Some(Code::BrokerTransportFailure | Code::Resolve | Code::OperationTimedOut) => Ok(()),
+            // It is one broker of several, as long as nobody says that it is all.
+            Some(
+                Code::AllBrokersDown | Code::BrokerTransportFailure | Code::Resolve | Code::OperationTimedOut,
+            ) => self.consumer.context().trouble.outage().map_or(Ok(()), |why| Err(LinkError::Lost(why))),
             _ => {
                 let why = self.consumer.context().trouble.last();
                 Err(LinkError::Lost(why.unwrap_or_else(|| error.to_string())))

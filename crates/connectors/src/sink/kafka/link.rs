@@ -107,7 +107,7 @@ impl KafkaLink {
                 Ok(()) => self.trouble.is_over(),
                 Err(why) => return Err(self.trouble.last().map_or(why.clone(), |last| format!("{why}: {last}"))),
             },
-            why = self.trouble.unreachable() => return Err(why),
+            why = self.trouble.until_outage() => return Err(why),
         }
         Ok(())
     }

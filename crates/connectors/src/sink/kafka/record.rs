@@ -1,10 +1,9 @@
 //! A message as a record.
 
-use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::BaseRecord;
-
 use overtake_lane::HeaderValue;
 use overtake_properties::Short;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::BaseRecord;
 
 use super::KafkaKey;
 use super::topic::{Field, Topic};
