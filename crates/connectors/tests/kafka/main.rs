@@ -153,6 +153,21 @@ async fn what_is_too_large_is_set_aside_and_the_next_goes_on() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_too_large_sets_nothing_aside_that_is_not() {
+    let mut world = World::new().await;
+    world
+        .kafka
+        .request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE]);
+    for body in ["a", "b", "c"] {
+        world.publish(1, body).await;
+    }
+    world.send("t", json!({})).await;
+    let mut all = world.reader("t").bodies(3).await;
+    all.sort();
+    assert_eq!(all, ["a", "b", "c"]);
+}
+
+#[tokio::test]
 async fn what_expired_while_the_cluster_was_down_is_not_sent() {
     let mut world = World::new().await;
     world.kafka.broker_down(-1).expect("down");

@@ -1,10 +1,5 @@
-//! A producer: records on their way, few at once, and the reports of how they fared.
-//!
-//! At most [`IN_FLIGHT`] records or [`IN_FLIGHT_BYTES`] are on their way, whichever is less, but one at least. That is one request's worth, so a
-//! line is not waiting for each report; and when something urgent makes the line halt, no more than that goes before it: a tenth of a second at
-//! 20 Mbit/s.
+//! A producer, and its reports of how records fared.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use overtake_forward::Answer;
@@ -16,18 +11,14 @@ use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerC
 use tokio::sync::mpsc;
 
 use super::KafkaKey;
+use super::flight::{Flight, IN_FLIGHT};
 use super::record::Record;
 use super::topic::Topic;
 use crate::kafka::KafkaCluster;
 use crate::kafka::client::{self, Aside, see};
-use crate::kafka::trouble::Trouble;
+use crate::kafka::trouble::{Trouble, advice};
 use crate::outbox::Outbox;
 use crate::sink::{Link, LinkError, Sink, Work};
-
-/// Most records on their way.
-const IN_FLIGHT: usize = 32;
-/// Most bytes on their way.
-const IN_FLIGHT_BYTES: u64 = 256 << 10;
 
 /// What a receiver is once it is checked.
 pub(super) struct KafkaSink {
@@ -84,6 +75,7 @@ struct KafkaLink {
     producer: Aside<Client>,
     reports: mpsc::Receiver<Report>,
     trouble: Arc<Trouble>,
+    flight: Flight,
 }
 
 impl KafkaLink {
@@ -95,7 +87,7 @@ impl KafkaLink {
         let producer =
             Client::from_config_and_context(&config, context).map_err(|error| error.to_string())?;
         let (topic, key) = (sink.topic.clone(), sink.key);
-        Ok(Self { topic, key, producer: Aside::new(producer), reports, trouble })
+        Ok(Self { topic, key, producer: Aside::new(producer), reports, trouble, flight: Flight::default() })
     }
 
     /// Whether the topic is there, or, where each message has its own, the cluster.
@@ -113,49 +105,61 @@ impl KafkaLink {
     }
 
     async fn send_all(&mut self, outbox: &mut Outbox<'_>) -> Result<(), LinkError> {
-        let mut flight = Flight::default();
         let mut lost = None;
         loop {
             while lost.is_none()
-                && flight.has_room()
+                && self.flight.has_room()
                 && let Some(at) = outbox.next()
             {
-                let message = outbox.get(at);
-                let record = Record::new(&self.topic, self.key, message);
-                match self.producer.send(record.produce(message, at)) {
-                    Ok(()) => flight.start(at, record.bytes(message)),
-                    Err((error, _)) => self.answer(outbox, at, Err(error), 0, &mut lost),
-                }
+                lost = self.start(outbox, at).err();
             }
-            if flight.is_empty() {
+            if self.flight.is_empty() {
                 return lost.map_or(Ok(()), Err);
             }
             // What is on its way when something is lost is waited for: it may have arrived.
             let (at, report) = self.reports.recv().await.expect("the producer holds the other end");
-            let bytes = flight.land(at);
-            self.answer(outbox, at, report, bytes, &mut lost);
+            lost = lost.or(self.land(outbox, at, report).err());
         }
     }
 
-    fn answer(
-        &self,
+    fn start(&mut self, outbox: &Outbox<'_>, at: usize) -> Result<(), LinkError> {
+        let message = outbox.get(at);
+        let record = Record::new(&self.topic, self.key, message);
+        match self.producer.send(record.produce(message, at)) {
+            Ok(()) => self.flight.start(at, record.bytes(message)),
+            // It went nowhere, alone.
+            Err((error, _)) => outbox.answer(at, self.judge(&error, true)?),
+        }
+        Ok(())
+    }
+
+    fn land(
+        &mut self,
         outbox: &Outbox<'_>,
         at: usize,
         report: Result<(), KafkaError>,
-        bytes: u64,
-        lost: &mut Option<LinkError>,
-    ) {
-        let fatal = || self.producer.client().fatal_error().map(|(_, why)| why);
-        let verdict = match report {
+    ) -> Result<(), LinkError> {
+        let record = self.flight.land(at);
+        let answer = match report {
             Ok(()) => {
                 self.trouble.is_over();
-                Ok(Answer::Accepted { bytes })
+                Answer::Accepted { bytes: record.bytes }
             }
-            Err(error) => judge(&error, self.trouble.last(), fatal()),
+            Err(error) => {
+                if is_of_request(&error) {
+                    self.flight.go_one_by_one();
+                }
+                self.judge(&error, record.alone)?
+            }
         };
-        match verdict {
-            Ok(answer) => outbox.answer(at, answer),
-            Err(why) => *lost = Some(why),
+        outbox.answer(at, answer);
+        Ok(())
+    }
+
+    fn judge(&self, error: &KafkaError, alone: bool) -> Result<Answer, LinkError> {
+        match self.producer.client().fatal_error() {
+            Some((_, why)) => Err(LinkError::Lost(why)),
+            None => judge(error, alone, self.trouble.last()),
         }
     }
 }
@@ -166,48 +170,24 @@ impl Link for KafkaLink {
     }
 }
 
-/// What is on its way, by the numbers of messages, with bytes.
-#[derive(Default)]
-struct Flight {
-    records: HashMap<usize, u64>,
-    bytes: u64,
-}
-
-impl Flight {
-    fn has_room(&self) -> bool {
-        self.records.len() < IN_FLIGHT && self.bytes < IN_FLIGHT_BYTES
-    }
-
-    fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    fn start(&mut self, at: usize, bytes: u64) {
-        self.records.insert(at, bytes);
-        self.bytes += bytes;
-    }
-
-    fn land(&mut self, at: usize) -> u64 {
-        let bytes = self.records.remove(&at).unwrap_or(0);
-        self.bytes -= bytes;
-        bytes
-    }
+/// Whether Kafka refused a request for what was in it, which may be one record of it only.
+fn is_of_request(error: &KafkaError) -> bool {
+    matches!(error.rdkafka_error_code(), Some(Code::MessageSizeTooLarge | Code::InvalidRecord))
 }
 
 /// What a report of failure means.
 ///
 /// # Errors
 /// It is not the message that failed.
-fn judge(error: &KafkaError, trouble: Option<String>, fatal: Option<String>) -> Result<Answer, LinkError> {
-    if let Some(why) = fatal {
-        return Err(LinkError::Lost(why));
-    }
+fn judge(error: &KafkaError, alone: bool, trouble: Option<String>) -> Result<Answer, LinkError> {
     let code = error.rdkafka_error_code();
-    let advice = code.and_then(crate::kafka::trouble::advice);
     let why = code.map_or_else(|| error.to_string(), |code| code.to_string());
-    let why = advice.map_or(why.clone(), |advice| format!("{why}: {advice}"));
+    let why = match code.and_then(advice) {
+        Some(advice) => format!("{why}: {advice}"),
+        None => why,
+    };
     match (code, trouble) {
-        (Some(Code::MessageSizeTooLarge | Code::InvalidRecord), _) => Ok(Answer::Refused { why: why.into() }),
+        _ if is_of_request(error) && alone => Ok(Answer::Refused { why: why.into() }),
         (Some(Code::MessageTimedOut), Some(trouble)) => Err(LinkError::Lost(trouble)),
         (Some(Code::Fatal | Code::PurgeQueue | Code::PurgeInflight), _) => Err(LinkError::Lost(why)),
         _ => Ok(Answer::Failed { busy_ms: None, why: why.into() }),
@@ -218,9 +198,9 @@ fn judge(error: &KafkaError, trouble: Option<String>, fatal: Option<String>) -> 
 mod tests {
     use super::*;
 
-    fn judged(code: Code, trouble: Option<&str>) -> &'static str {
+    fn judged(code: Code, alone: bool, trouble: Option<&str>) -> &'static str {
         let error = KafkaError::MessageProduction(code);
-        match judge(&error, trouble.map(ToOwned::to_owned), None) {
+        match judge(&error, alone, trouble.map(ToOwned::to_owned)) {
             Ok(Answer::Refused { .. }) => "refused",
             Ok(Answer::Failed { .. }) => "failed",
             Err(LinkError::Lost(_)) => "lost",
@@ -240,22 +220,9 @@ mod tests {
             (Code::NotEnoughReplicas, "failed"),
             (Code::PurgeInflight, "lost"),
         ] {
-            assert_eq!(judged(code, None), means, "{code}");
+            assert_eq!(judged(code, true, None), means, "{code}");
         }
-        assert_eq!(judged(Code::MessageTimedOut, Some("kafka:9092: refused")), "lost");
-        let fatal =
-            judge(&KafkaError::MessageProduction(Code::InvalidTopic), None, Some("fenced".to_owned()));
-        assert_eq!(fatal, Err(LinkError::Lost("fenced".to_owned())));
-    }
-
-    #[test]
-    fn few_are_on_their_way_and_of_large_ones_fewer() {
-        let mut flight = Flight::default();
-        (0..IN_FLIGHT).for_each(|at| flight.start(at, 100));
-        assert!(!flight.has_room());
-        assert_eq!(flight.land(0), 100);
-        assert!(flight.has_room());
-        flight.start(99, IN_FLIGHT_BYTES);
-        assert!(!flight.has_room());
+        assert_eq!(judged(Code::MessageTimedOut, true, Some("kafka:9092: refused")), "lost");
+        assert_eq!(judged(Code::MessageSizeTooLarge, false, None), "failed");
     }
 }

@@ -3,7 +3,7 @@
 //! | delivery report | means |
 //! |---|---|
 //! | delivered | accepted |
-//! | message size too large, invalid record | refused for good: dead-lettered |
+//! | message size too large, invalid record | refused for good: dead-lettered; where others were in the request, failed, and then it goes alone |
 //! | timed out, and a broker was out of reach since the last that went well | the connection is lost |
 //! | fatal, or the producer is closed | the connection is lost |
 //! | anything else: timed out, unknown topic, not authorized, … | failed: tried again |
@@ -11,11 +11,13 @@
 //! A record says its message in headers: `id`, `priority`, `attempt`, `published`, `expires`, `content-type` and `content-encoding`, then the
 //! message's own headers by their names, where none of these says more. Records arrive at least once; who wants them once goes by `id`.
 //!
-//! What goes next is decided here, and a record that librdkafka holds can neither be overtaken nor expire. So it holds few
-//! ([`link`]), waits [`LINGER_MS`] for more of them and no longer, and gives a record up after [`DELIVERY_MS`], well within the time of a batch
+//! What goes next is decided here, and a record that librdkafka holds can neither be overtaken nor expire. So it holds few (32, or 256 KiB),
+//! waits a millisecond for more of them and no longer, and gives a record up after ten seconds, well within the time of a batch
 //! (`send.batch_ms`): then it is the endpoint that tries again. Within that time it repeats what failed by itself, and an idempotent producer
 //! does so without doubling or reordering anything.
 
+#[cfg(feature = "kafka")]
+mod flight;
 #[cfg(feature = "kafka")]
 mod link;
 #[cfg(feature = "kafka")]
