@@ -103,3 +103,36 @@ impl KafkaTopics {
         Ok(Arc::new(member::KafkaOrigin { cluster: self.cluster.clone(), config, topics }))
     }
 }
+
+#[cfg(test)]
+mod definitions {
+    use super::*;
+
+    fn origin(json: &str) -> Result<(), String> {
+        let topics: KafkaTopics = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        topics.origin(Vault::OfApi).map(drop)
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        for (json, why) in [
+            (r#"{"brokers": ["a:1"], "topics": []}"#, "`topics`"),
+            (r#"{"brokers": ["a:1"], "topics": ["^a.*"]}"#, "patterns"),
+            (r#"{"brokers": ["a:1"], "topics": ["a"], "group": ""}"#, "`group`"),
+            (r#"{"brokers": ["a:1"], "topics": ["a"], "from": "b"}"#, "from"),
+            (r#"{"brokers": ["a:1"], "topics": ["a"], "properties": {"group.id": "b"}}"#, "`group`"),
+        ] {
+            let said = origin(json);
+            assert!(said.as_ref().is_err_and(|said| said.contains(why)), "{json}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_is_taken_by_a_build_with_kafka_and_only_by_one() {
+        let said = origin(r#"{"brokers": ["a:1"], "topics": ["a"], "start": "latest"}"#);
+        #[cfg(feature = "kafka")]
+        assert_eq!(said, Ok(()));
+        #[cfg(not(feature = "kafka"))]
+        assert_eq!(said, Err(crate::kafka::NOT_BUILT.to_owned()));
+    }
+}
