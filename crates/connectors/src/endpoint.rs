@@ -14,6 +14,7 @@ use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_M
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
 use crate::sink::amqp::AmqpReceiver;
+use crate::sink::kafka::Kafka;
 use crate::sink::queue::QueueReceiver;
 use crate::sink::webhook::{SharedSink, Webhook};
 
@@ -61,6 +62,8 @@ pub enum Receiver {
     Webhook(Webhook),
     /// Another broker over AMQP 0-9-1.
     Amqp(AmqpReceiver),
+    /// Topics of Kafka.
+    Kafka(Kafka),
 }
 
 impl Receiver {
@@ -71,6 +74,7 @@ impl Receiver {
             Self::Queue(_) => "queue",
             Self::Webhook(_) => "webhook",
             Self::Amqp(_) => "amqp",
+            Self::Kafka(_) => "kafka",
         }
     }
 }
@@ -140,6 +144,7 @@ impl Receiver {
                 Arc::new(SharedSink(webhook.sink(site.vault, &site.vhost_name, queue)?))
             }
             Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
+            Self::Kafka(kafka) => kafka.sink(site.vault)?,
         })
     }
 }

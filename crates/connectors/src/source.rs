@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
 use crate::inlet::amqp::AmqpUpstream;
+use crate::inlet::kafka::KafkaTopics;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
 
@@ -49,6 +50,8 @@ fn batch() -> u32 {
 pub enum Upstream {
     /// A queue of another broker over AMQP 0-9-1.
     Amqp(AmqpUpstream),
+    /// Topics of Kafka.
+    Kafka(KafkaTopics),
 }
 
 /// Where messages go, in the virtual host of the source.
@@ -87,12 +90,14 @@ impl Upstream {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Amqp(_) => "amqp",
+            Self::Kafka(_) => "kafka",
         }
     }
 
     fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
         Ok(match self {
             Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
+            Self::Kafka(topics) => topics.origin(site.vault)?,
         })
     }
 }

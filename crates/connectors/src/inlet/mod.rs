@@ -1,6 +1,7 @@
 //! What a protocol has to do to bring messages in: connect, receive, and let go of what is safe here.
 
 pub(crate) mod amqp;
+pub(crate) mod kafka;
 
 use bytes::Bytes;
 use overtake_properties::Properties;

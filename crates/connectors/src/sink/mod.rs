@@ -1,6 +1,7 @@
 //! What a protocol has to do: connect, and send what it is handed.
 
 pub(crate) mod amqp;
+pub(crate) mod kafka;
 pub(crate) mod queue;
 pub(crate) mod webhook;
 

@@ -137,7 +137,7 @@ fn texts(message: &Outgoing) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-fn priority(message: &Outgoing) -> Option<String> {
+pub(in crate::sink) fn priority(message: &Outgoing) -> Option<String> {
     (*message.priority() != Given::Missing).then(|| message.priority().to_string())
 }
 
@@ -148,7 +148,7 @@ fn put(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
-fn rfc3339(at: Time) -> String {
+pub(in crate::sink) fn rfc3339(at: Time) -> String {
     let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(ms).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
 }

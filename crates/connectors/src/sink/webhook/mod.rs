@@ -10,7 +10,7 @@
 //!
 //! Redirects are not followed: where a message goes is what the endpoint says.
 
-mod format;
+pub(super) mod format;
 mod link;
 mod signature;
 
