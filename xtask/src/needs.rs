@@ -1,5 +1,6 @@
 //! What the machine must have besides Rust, git and a C compiler: fetched where we may, else named to the letter.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -49,6 +50,14 @@ pub(crate) fn chromium() -> Result<Option<String>> {
 pub(crate) fn prometheus() -> Result<Option<String>> {
     debian("no Prometheus", &["prometheus"], || {
         works("prometheus", &["--version"]) && works("promtool", &["--version"])
+    })
+}
+
+/// Servers of others that endpoints send to and sources read from.
+pub(crate) fn others() -> Result<Option<String>> {
+    debian("no Redis or no Mosquitto", &["redis-server", "mosquitto"], || {
+        // Mosquitto tells its version under its help, which is an error to it, and Debian has it where only root looks.
+        works("redis-server", &["--version"]) && Path::new("/usr/sbin/mosquitto").is_file()
     })
 }
 

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::secret::Vault;
 use crate::sink::Sink;
 use crate::sink::queue::{QueueReceiver, QueueSink};
+#[cfg(feature = "redis")]
+use crate::sink::redis::RedisReceiver;
 use crate::sink::webhook::{SharedSink, Webhook};
 
 /// A queue whose messages are sent to another system.
@@ -40,6 +42,9 @@ fn is_missing(given: &Given) -> bool {
 pub enum Receiver {
     /// A queue or an exchange of this broker.
     Queue(QueueReceiver),
+    /// A stream of Redis or Valkey.
+    #[cfg(feature = "redis")]
+    Redis(RedisReceiver),
     /// An HTTP webhook.
     Webhook(Webhook),
 }
@@ -62,6 +67,8 @@ impl Receiver {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Queue(_) => "queue",
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => "redis",
             Self::Webhook(_) => "webhook",
         }
     }
@@ -98,6 +105,8 @@ impl Endpoint {
             Receiver::Queue(receiver) => {
                 Arc::new(QueueSink { engine: engine.clone(), receiver: receiver.clone() })
             }
+            #[cfg(feature = "redis")]
+            Receiver::Redis(receiver) => Arc::new(receiver.sink(vault).map_err(within)?),
             Receiver::Webhook(webhook) => {
                 Arc::new(SharedSink(webhook.sink(vault, vhost, &queue).map_err(within)?))
             }

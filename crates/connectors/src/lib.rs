@@ -17,15 +17,27 @@ mod endpoints;
 mod inlet;
 mod outbox;
 mod outgoing;
+#[cfg(any(feature = "mqtt", feature = "redis"))]
+mod peer;
+#[cfg(feature = "redis")]
+mod redis;
 mod runner;
 mod secret;
+#[cfg(test)]
+#[path = "../tests/connectors/servers.rs"]
+mod servers;
 mod sink;
 mod source;
+mod texts;
 mod tls;
 
 pub use endpoint::{BadEndpoint, Endpoint, Receiver};
 pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+#[cfg(feature = "redis")]
+pub use inlet::redis::{RedisSource, StreamStart};
 pub use secret::{Secret, Vault};
 pub use sink::queue::QueueReceiver;
+#[cfg(feature = "redis")]
+pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
 pub use source::{BadSource, Destination, PriorityFrom, Source, Upstream};

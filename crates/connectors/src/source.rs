@@ -9,6 +9,8 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "redis")]
+use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
 use crate::secret::Vault;
 
@@ -44,7 +46,11 @@ fn batch() -> u32 {
 /// Where messages come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Upstream {}
+pub enum Upstream {
+    /// Streams of Redis or Valkey.
+    #[cfg(feature = "redis")]
+    Redis(RedisSource),
+}
 
 /// Where messages go, in the virtual host of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +98,10 @@ impl Upstream {
     /// What kind it is: the key under `from`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match *self {}
+        match *self {
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => "redis",
+        }
     }
 }
 
@@ -101,11 +110,15 @@ impl Source {
     ///
     /// # Errors
     /// [`BadSource`].
-    pub(crate) fn origin(&self, _vault: Vault, _name: &str) -> Result<Arc<dyn Origin>, BadSource> {
+    pub(crate) fn origin(&self, vault: Vault, name: &str) -> Result<Arc<dyn Origin>, BadSource> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
             return Err(BadSource(format!("`batch` must be 1 to {BATCH_MAX}")));
         }
-        match self.from {}
+        let within = |why: String| BadSource(format!("from.{}: {why}", self.from.kind()));
+        Ok(match self.from {
+            #[cfg(feature = "redis")]
+            Upstream::Redis(ref source) => Arc::new(source.origin(vault, name).map_err(within)?),
+        })
     }
 
     /// What came in, as it is published here.

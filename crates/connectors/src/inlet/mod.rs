@@ -1,5 +1,8 @@
 //! What a protocol has to do to bring messages in: connect, receive, and let go of what is safe here.
 
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+
 use bytes::Bytes;
 use overtake_properties::Properties;
 

@@ -1,6 +1,8 @@
 //! What a protocol has to do: connect, and send what it is handed.
 
 pub(crate) mod queue;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
 pub(crate) mod webhook;
 
 use std::fmt;

@@ -1,0 +1,6 @@
+//! Endpoints against real servers: what is published into a queue is looked for at the other side.
+
+mod servers;
+#[cfg(feature = "redis")]
+mod to_redis;
+mod world;
