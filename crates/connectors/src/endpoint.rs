@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::secret::Vault;
 use crate::sink::Sink;
+#[cfg(feature = "mqtt")]
+use crate::sink::mqtt::MqttReceiver;
 use crate::sink::queue::{QueueReceiver, QueueSink};
 #[cfg(feature = "redis")]
 use crate::sink::redis::RedisReceiver;
@@ -40,6 +42,9 @@ fn is_missing(given: &Given) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receiver {
+    /// Topics of an MQTT 5 server.
+    #[cfg(feature = "mqtt")]
+    Mqtt(MqttReceiver),
     /// A queue or an exchange of this broker.
     Queue(QueueReceiver),
     /// A stream of Redis or Valkey.
@@ -66,6 +71,8 @@ impl Receiver {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(_) => "mqtt",
             Self::Queue(_) => "queue",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "redis",
@@ -105,6 +112,8 @@ impl Endpoint {
             Receiver::Queue(receiver) => {
                 Arc::new(QueueSink { engine: engine.clone(), receiver: receiver.clone() })
             }
+            #[cfg(feature = "mqtt")]
+            Receiver::Mqtt(receiver) => Arc::new(receiver.sink(vault, self.send.fan_out).map_err(within)?),
             #[cfg(feature = "redis")]
             Receiver::Redis(receiver) => Arc::new(receiver.sink(vault).map_err(within)?),
             Receiver::Webhook(webhook) => {

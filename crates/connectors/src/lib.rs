@@ -15,6 +15,8 @@ mod address;
 mod endpoint;
 mod endpoints;
 mod inlet;
+#[cfg(feature = "mqtt")]
+mod mqtt;
 mod outbox;
 mod outgoing;
 #[cfg(any(feature = "mqtt", feature = "redis"))]
@@ -33,9 +35,13 @@ mod tls;
 
 pub use endpoint::{BadEndpoint, Endpoint, Receiver};
 pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+#[cfg(feature = "mqtt")]
+pub use inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 pub use inlet::redis::{RedisSource, StreamStart};
 pub use secret::{Secret, Vault};
+#[cfg(feature = "mqtt")]
+pub use sink::mqtt::MqttReceiver;
 pub use sink::queue::QueueReceiver;
 #[cfg(feature = "redis")]
 pub use sink::redis::RedisReceiver;

@@ -9,6 +9,8 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "mqtt")]
+use crate::inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
@@ -47,6 +49,9 @@ fn batch() -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Upstream {
+    /// Topics of an MQTT 5 server.
+    #[cfg(feature = "mqtt")]
+    Mqtt(MqttSource),
     /// Streams of Redis or Valkey.
     #[cfg(feature = "redis")]
     Redis(RedisSource),
@@ -99,6 +104,8 @@ impl Upstream {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match *self {
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(_) => "mqtt",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "redis",
         }
@@ -116,6 +123,8 @@ impl Source {
         }
         let within = |why: String| BadSource(format!("from.{}: {why}", self.from.kind()));
         Ok(match self.from {
+            #[cfg(feature = "mqtt")]
+            Upstream::Mqtt(ref source) => Arc::new(source.origin(vault).map_err(within)?),
             #[cfg(feature = "redis")]
             Upstream::Redis(ref source) => Arc::new(source.origin(vault, name).map_err(within)?),
         })

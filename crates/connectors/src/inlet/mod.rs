@@ -1,5 +1,7 @@
 //! What a protocol has to do to bring messages in: connect, receive, and let go of what is safe here.
 
+#[cfg(feature = "mqtt")]
+pub(crate) mod mqtt;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 

@@ -1,5 +1,7 @@
 //! What a protocol has to do: connect, and send what it is handed.
 
+#[cfg(feature = "mqtt")]
+pub(crate) mod mqtt;
 pub(crate) mod queue;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;

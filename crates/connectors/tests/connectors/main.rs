@@ -1,6 +1,8 @@
 //! Endpoints against real servers: what is published into a queue is looked for at the other side.
 
 mod servers;
+#[cfg(feature = "mqtt")]
+mod to_mqtt;
 #[cfg(feature = "redis")]
 mod to_redis;
 mod world;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -35,6 +35,45 @@ impl Server {
         Some(server)
     }
 
+    /// Mosquitto, with these lines in its configuration; `None` where it is not installed.
+    pub(crate) fn mosquitto(lines: &str) -> Option<Self> {
+        if !is_there("mosquitto") {
+            return None;
+        }
+        let server = Self::new("mosquitto", " running");
+        Some(server.configured(lines))
+    }
+
+    /// Mosquitto for one user, who may do what the list says, or everything where it says nothing.
+    #[allow(dead_code, reason = "the tests within the crate do without")]
+    pub(crate) fn mosquitto_with_user(user: &str, password: &str, may: &str) -> Option<Self> {
+        if !is_there("mosquitto") {
+            return None;
+        }
+        let server = Self::new("mosquitto", " running");
+        let [users, list] = ["users", "list"].map(|name| server.dir().join(name));
+        let mut passwd = Command::new("mosquitto_passwd");
+        let made = passwd.args(["-b", "-c"]).arg(&users).args([user, password]).status();
+        assert!(made.expect("it runs").success(), "a user is made");
+        std::fs::write(&list, may).expect("a file");
+        let mut lines = format!("allow_anonymous false\npassword_file {}", users.display());
+        if !may.is_empty() {
+            lines.push_str(&format!("\nacl_file {}", list.display()));
+        }
+        Some(server.configured(&lines))
+    }
+
+    fn configured(mut self, lines: &str) -> Self {
+        let (port, dir) = (self.port, self.dir().display());
+        let listener = format!("listener {port} 127.0.0.1\nlog_dest stderr\nuser root\n");
+        let all = format!("{listener}persistence_location {dir}/\n{lines}\n");
+        let config = self.dir().join("mosquitto.conf");
+        std::fs::write(&config, all).expect("a file");
+        self.args = ["-c", config.to_str().expect("text")].map(str::to_owned).into();
+        self.start();
+        self
+    }
+
     fn new(program: &'static str, ready: &'static str) -> Self {
         let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = free.local_addr().expect("bound").port();
@@ -49,13 +88,30 @@ impl Server {
     /// Until it answers.
     pub(crate) fn start(&mut self) {
         let mut command = Command::new(self.program);
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        // Debian has Mosquitto where only root looks for programs.
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{path}:/usr/sbin"));
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it runs");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let [out, err] = both(&mut child);
+        // Mosquitto's stdout is late: it has a buffer of its own.
+        let (said, other) = if self.program == "mosquitto" { (err, out) } else { (out, err) };
+        std::thread::spawn(move || BufReader::new(other).lines().map_while(Result::ok).for_each(drop));
+        let mut lines = BufReader::new(said).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains(self.ready)), "{} does not start", self.program);
         // What else it says must go somewhere, or it would wait for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         self.child = Some(child);
+    }
+
+    /// As whoever looks after it stops it: it writes down what it has.
+    #[allow(dead_code, reason = "the tests outside of the crate do without")]
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let asked = Command::new("sh").args(["-c", &format!("kill {}", child.id())]).status();
+            assert!(asked.expect("it runs").success(), "it is asked to end");
+            child.wait().expect("ended");
+        }
     }
 
     /// At once, and without a word.
@@ -71,6 +127,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn both(child: &mut Child) -> [Box<dyn Read + Send>; 2] {
+    let (out, err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    [Box::new(out), Box::new(err)]
 }
 
 /// In CI it must be.

@@ -6,6 +6,9 @@ use redis::{Client, Value};
 use super::*;
 use crate::servers::Server;
 
+/// So long nothing takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A connection of somebody else.
 async fn somebody(server: &Server) -> MultiplexedConnection {
     let client = Client::open(format!("redis://127.0.0.1:{}", server.port)).expect("a URL");
@@ -31,7 +34,8 @@ fn origin(server: &Server, change: impl FnOnce(&mut RedisSource)) -> RedisOrigin
 }
 
 async fn bodies(inlet: &mut dyn Inlet, max: usize) -> String {
-    let all = inlet.receive(max).await.expect("received");
+    let all = tokio::time::timeout(PATIENCE, inlet.receive(max)).await;
+    let all = all.expect("in time").expect("received");
     let text = |one: &Incoming| String::from_utf8_lossy(&one.body).into_owned();
     all.iter().map(text).collect::<Vec<_>>().join(" ")
 }
