@@ -80,3 +80,38 @@ impl Peer {
         format!("{}: {what}", self.address.authority())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMES: [(&str, u16, bool); 1] = [("redis", 6379, false)];
+
+    fn named(vault: Vault, url: &str, password: Option<&Secret>, tls: &Tls) -> Result<Peer, String> {
+        Peer::new(vault, &Named { url, username: None, password, tls }, &SCHEMES)
+    }
+
+    #[test]
+    fn over_the_api_no_file_and_no_other_variable_of_the_server_can_be_named() {
+        let why = |password: &Secret| {
+            named(Vault::OfApi, "redis://h", Some(password), &Tls::default()).err().expect("refused")
+        };
+        for secret in [Secret::File("/etc/shadow".into()), Secret::Env("HOME".to_owned())] {
+            assert!(why(&secret).contains("OVERTAKE_SECRET_"), "{secret:?}");
+            assert!(named(Vault::Any, "redis://h", Some(&secret), &Tls::default()).is_ok());
+        }
+        let tls = Tls { ca_file: Some("/etc/shadow".into()), ..Tls::default() };
+        let why = named(Vault::OfApi, "redis://h", None, &tls).err().expect("refused");
+        assert!(why.contains("`tls` names files of the server"), "{why}");
+        let fine = Secret::Env("OVERTAKE_SECRET_REDIS".to_owned());
+        assert!(named(Vault::OfApi, "redis://h", Some(&fine), &Tls::default()).is_ok());
+    }
+
+    #[test]
+    fn a_url_may_name_the_user_and_never_the_password() {
+        let peer = named(Vault::Any, "redis://ada@h:7000/1", None, &Tls::default()).expect("a peer");
+        assert_eq!((peer.username.as_deref(), peer.address.port), (Some("ada"), 7000));
+        let why = named(Vault::Any, "redis://ada:pw@h", None, &Tls::default()).err().expect("refused");
+        assert!(why.contains("say the password in `password`"), "{why}");
+    }
+}

@@ -34,7 +34,7 @@ pub(crate) struct MqttServer {
     receive_max: Option<u16>,
 }
 
-/// What a server takes.
+/// What a server takes and has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Publishes without an answer.
@@ -45,6 +45,8 @@ pub(crate) struct Limits {
     pub(crate) qos_max: u8,
     /// Whether it keeps messages for those who subscribe later.
     pub(crate) retains: bool,
+    /// It remembers us.
+    pub(crate) knows_us: bool,
 }
 
 impl MqttServer {
@@ -85,13 +87,13 @@ impl MqttServer {
             }),
         };
         wire.write(&Packet::Connect(connect, None, login)).await?;
-        let Packet::ConnAck(ConnAck { properties, .. }) = wire.next().await? else {
+        let Packet::ConnAck(ConnAck { session_present, properties, .. }) = wire.next().await? else {
             return Err(wire.says("it does not answer as MQTT 5 has it"));
         };
         let keep_alive_s = properties.as_ref().and_then(|said| said.server_keep_alive);
         // Well before it is due: what is late is lost.
         wire.keep_alive(Duration::from_secs(keep_alive_s.unwrap_or(KEEP_ALIVE_S).into()) * 3 / 4);
-        Ok((wire, Limits::of(properties.as_ref())))
+        Ok((wire, Limits { knows_us: session_present, ..Limits::of(properties.as_ref()) }))
     }
 
     fn login(&self) -> Result<Option<Login>, String> {
@@ -120,6 +122,7 @@ impl Limits {
             packet_max: said.and_then(|said| said.max_packet_size),
             qos_max: said.and_then(|said| said.max_qos).unwrap_or(2),
             retains: said.and_then(|said| said.retain_available) != Some(0),
+            knows_us: false,
         }
     }
 }

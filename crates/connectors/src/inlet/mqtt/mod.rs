@@ -3,8 +3,9 @@
 //! A message is acknowledged when it is settled here, whatever became of it, and in the order in which they came (4.6). Until then the server has
 //! it, and sends it again to whoever connects with our client id before the session expires. At most [`RECEIVE_MAX`] of them it sends ahead.
 //!
-//! A publish has no id of its own, and the number of its packet is used again. So it gets one here, and what comes again, which it says, gets the
-//! same as long as this broker runs; after a restart in between it gets another, and is there twice.
+//! A publish has no id of its own, and the number of its packet is used again. So it gets one here, and what comes again before it was settled,
+//! which it says, gets the same as long as this broker runs. What comes again after a restart, or because an acknowledgement was lost, gets another
+//! id, and is there twice.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -118,7 +119,11 @@ pub(crate) struct MqttOrigin {
 impl Origin for MqttOrigin {
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>> {
         Box::pin(async {
-            let (wire, _) = self.server.connect().await?;
+            let (wire, limits) = self.server.connect().await?;
+            if !limits.knows_us {
+                // Its numbers begin anew, and mean other messages.
+                self.ids.lock().unwrap_or_else(PoisonError::into_inner).given.clear();
+            }
             let mut inlet =
                 MqttInlet { wire, ids: Arc::clone(&self.ids), here: VecDeque::new(), handed: Vec::new() };
             inlet.subscribe(&self.topics, self.qos).await?;
@@ -156,14 +161,12 @@ impl Inlet for MqttInlet {
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {
         Box::pin(async move {
             assert_eq!(fates.len(), self.handed.len(), "all that was handed over is settled together");
-            let numbers: Vec<u16> = std::mem::take(&mut self.handed).into_iter().flatten().collect();
-            for number in &numbers {
-                self.wire.write_later(&Packet::PubAck(PubAck::new(*number, None)))?;
+            for number in std::mem::take(&mut self.handed).into_iter().flatten() {
+                // Before the server may use the number again: a message that comes twice is better than one that is taken for another.
+                self.ids.lock().unwrap_or_else(PoisonError::into_inner).given.remove(&number);
+                self.wire.write_later(&Packet::PubAck(PubAck::new(number, None)))?;
             }
-            self.wire.flush().await?;
-            let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-            numbers.iter().for_each(|number| ids.forget(*number));
-            Ok(())
+            self.wire.flush().await
         })
     }
 }
@@ -243,10 +246,6 @@ impl Ids {
             self.given.insert(number, id.clone());
         }
         id
-    }
-
-    fn forget(&mut self, number: u16) {
-        self.given.remove(&number);
     }
 }
 
