@@ -23,6 +23,11 @@ pub(crate) struct Server {
 impl Server {
     /// Redis, which writes down what it has before it answers; `None` where it is not installed.
     pub(crate) fn redis(more: &[&str]) -> Option<Self> {
+        Self::redis_with(|_| more.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// As [`Server::redis`], with what depends on its port and directory.
+    pub(crate) fn redis_with(more: impl FnOnce(&Self) -> Vec<String>) -> Option<Self> {
         if !is_there("redis-server") {
             return None;
         }
@@ -30,36 +35,25 @@ impl Server {
         let (port, dir) = (server.port.to_string(), server.dir().to_str().expect("text").to_owned());
         let words = ["--port", &port, "--bind", "127.0.0.1", "--dir", &dir, "--save", ""];
         let durable = ["--appendonly", "yes", "--appendfsync", "always"];
-        server.args = [&words[..], &durable, more].concat().into_iter().map(str::to_owned).collect();
+        server.args = words.into_iter().chain(durable).map(str::to_owned).collect();
+        let more = more(&server);
+        server.args.extend(more);
         server.start();
         Some(server)
     }
 
     /// Mosquitto, with these lines in its configuration; `None` where it is not installed.
     pub(crate) fn mosquitto(lines: &str) -> Option<Self> {
-        if !is_there("mosquitto") {
-            return None;
-        }
-        let server = Self::new("mosquitto", " running");
-        Some(server.configured(lines))
+        Self::mosquitto_with(|_| lines.to_owned())
     }
 
-    /// Mosquitto for one user, who may do what the list says, or everything where it says nothing.
-    #[allow(dead_code, reason = "the tests within the crate do without")]
-    pub(crate) fn mosquitto_with_user(user: &str, password: &str, may: &str) -> Option<Self> {
+    /// As [`Server::mosquitto`], with what depends on its directory.
+    pub(crate) fn mosquitto_with(lines: impl FnOnce(&Self) -> String) -> Option<Self> {
         if !is_there("mosquitto") {
             return None;
         }
         let server = Self::new("mosquitto", " running");
-        let [users, list] = ["users", "list"].map(|name| server.dir().join(name));
-        let mut passwd = Command::new("mosquitto_passwd");
-        let made = passwd.args(["-b", "-c"]).arg(&users).args([user, password]).status();
-        assert!(made.expect("it runs").success(), "a user is made");
-        std::fs::write(&list, may).expect("a file");
-        let mut lines = format!("allow_anonymous false\npassword_file {}", users.display());
-        if !may.is_empty() {
-            lines.push_str(&format!("\nacl_file {}", list.display()));
-        }
+        let lines = lines(&server);
         Some(server.configured(&lines))
     }
 

@@ -1,6 +1,7 @@
 //! Topics of an MQTT server as a receiver. Who reads there is another client, rumqttc's own.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 
 use overtake_engine::{Content, NewMessage, Target};
@@ -62,6 +63,19 @@ impl Reader {
         }
         all
     }
+}
+
+/// A server for the user `sender`, who may do what the list says, or everything where it says nothing.
+fn for_sender(may: &str) -> Option<Server> {
+    Server::mosquitto_with(|server| {
+        let [users, list] = ["users", "list"].map(|name| server.dir().join(name));
+        let mut passwd = Command::new("mosquitto_passwd");
+        let made = passwd.args(["-b", "-c"]).arg(&users).args(["sender", "secret"]).status();
+        assert!(made.expect("it runs").success(), "a user is made");
+        std::fs::write(&list, may).expect("a file");
+        let users = format!("allow_anonymous false\npassword_file {}", users.display());
+        if may.is_empty() { users } else { format!("{users}\nacl_file {}", list.display()) }
+    })
 }
 
 fn refused(view: &overtake_connectors::EndpointView) -> u64 {
@@ -146,7 +160,7 @@ async fn what_is_over_is_not_sent() {
 
 #[tokio::test]
 async fn a_wrong_password_is_named_and_a_right_one_is_read_without_a_restart() {
-    let Some(server) = Server::mosquitto_with_user("sender", "secret", "") else { return };
+    let Some(server) = for_sender("") else { return };
     let password = server.dir().join("password");
     std::fs::write(&password, "wrong\n").expect("a file");
     let mut to = jobs(&server);
@@ -164,7 +178,7 @@ async fn a_wrong_password_is_named_and_a_right_one_is_read_without_a_restart() {
 #[tokio::test]
 async fn a_topic_that_the_user_may_not_write_to_fails_and_says_so() {
     let acl = "user sender\ntopic write other/#\n";
-    let Some(server) = Server::mosquitto_with_user("sender", "secret", acl) else { return };
+    let Some(server) = for_sender(acl) else { return };
     let password = server.dir().join("password");
     std::fs::write(&password, "secret").expect("a file");
     let mut to = jobs(&server);

@@ -82,7 +82,9 @@ impl World {
                 often.tick().await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.expect("all is settled");
+        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
+            panic!("not all is settled: {:?}", self.view().await.forwarder);
+        }
     }
 
     /// How many messages are in the queue, leased ones among them.
