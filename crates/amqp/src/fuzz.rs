@@ -1,18 +1,21 @@
-//! Arbitrary bytes as what a peer sends, for fuzz targets.
+//! Arbitrary bytes as what a peer sends, client or server, for fuzz targets.
 //!
 //! The first byte of an input says in what pieces the rest arrives, and its highest bit whether frames have a limit. Whatever
 //! comes, whole or in pieces, the frames are the same; what was understood goes out again with the same meaning and is not
 //! longer; and no panic.
 
+use std::collections::BTreeSet;
+
 use bytes::BytesMut;
 use overtake_lane::{ConsumerId, LeaseId, QueueId, Receipt, Refusal, Seq, Time};
 use overtake_properties::{Limits, Properties};
 
+use crate::client::{Client, ClientOptions, Event};
 use crate::connection::{Answer, Ask, Connection, Delivery, Operation, Options, Refused};
 use crate::content::ContentHeader;
 use crate::error::WireError;
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER};
-use crate::method::Method;
+use crate::method::{Method, basic, confirm, queue};
 use crate::writer::FrameWriter;
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, entries: 1 << 10, depth: 16 };
@@ -190,6 +193,105 @@ fn check_frames(mut out: &[u8]) {
     }
 }
 
+/// Reads the bytes as all that a server says to a client: from the very beginning, or where the highest bit of the first byte is
+/// set, with channel 1 open, on which it asked for confirms, a queue, a consumer and a message, and published. It settles
+/// whatever comes, and opens and asks again what is closed.
+///
+/// # Panics
+/// When something other than whole frames goes out, something happens after the end, or a publish is confirmed twice.
+pub fn client(bytes: &[u8]) {
+    let Some((&how, stream)) = bytes.split_first() else { return };
+    let mut user = User::new();
+    if how & 0x80 != 0 {
+        WELCOME.iter().for_each(|said| user.hear(said));
+    }
+    for piece in stream.chunks(usize::from(how & 0x7f) + 1) {
+        user.hear(piece);
+    }
+}
+
+/// `start` with PLAIN, `tune` with frames of 4,096 bytes, `open-ok`, and `channel.open-ok` on channel 1.
+const WELCOME: [&[u8]; 2] = [
+    b"\x01\0\0\0\0\0\x1c\0\x0a\0\x0a\0\x09\0\0\0\0\0\0\0\x05PLAIN\0\0\0\x05en_US\xce\
+    \x01\0\0\0\0\0\x0c\0\x0a\0\x1e\0\x03\0\0\x10\0\0\x3c\xce\
+    \x01\0\0\0\0\0\x05\0\x0a\0\x29\0\xce",
+    b"\x01\0\x01\0\0\0\x08\0\x14\0\x0b\0\0\0\0\xce",
+];
+
+/// A client, and somebody who wants a lot of it.
+struct User {
+    client: Client,
+    input: BytesMut,
+    /// Numbers of publishes that are open, by channel.
+    unconfirmed: BTreeSet<(u16, u64)>,
+    is_over: bool,
+}
+
+impl User {
+    fn new() -> Self {
+        let client = Client::new(Time(0), ClientOptions { body_max: 1 << 16, ..ClientOptions::default() });
+        Self { client, input: BytesMut::new(), unconfirmed: BTreeSet::new(), is_over: false }
+    }
+
+    fn hear(&mut self, piece: &[u8]) {
+        self.input.extend_from_slice(piece);
+        self.client.receive(Time(1), &mut self.input);
+        let events = self.client.take_events();
+        events.into_iter().for_each(|event| self.react(event));
+        let out = std::mem::take(self.client.output());
+        check_frames(out.strip_prefix(&PROTOCOL_HEADER).unwrap_or(&out));
+        self.client.written(Time(1));
+        assert!(!self.client.is_over() || self.is_over && self.input.is_empty());
+    }
+
+    fn react(&mut self, event: Event) {
+        assert!(!self.is_over, "nothing happens after the end: {event:?}");
+        match event {
+            Event::Opened(_) => self.begin(),
+            Event::ChannelClosed { channel, .. } => {
+                self.unconfirmed.retain(|(of, _)| *of != channel);
+                self.begin();
+            }
+            Event::Confirmed { channel, tags, .. } => {
+                for tag in tags {
+                    assert!(self.unconfirmed.remove(&(channel, tag)), "it is confirmed once");
+                }
+            }
+            Event::Delivered { channel, delivery_tag, .. } | Event::Got { channel, delivery_tag, .. } => {
+                // It may be closed meanwhile.
+                let _ = self.client.ask(channel, basic::Ack { delivery_tag, multiple: false });
+            }
+            Event::Returned { channel, tag: Some(tag), .. } => {
+                assert!(self.unconfirmed.contains(&(channel, tag)), "it comes back before its confirm");
+            }
+            Event::Closed(ending) => {
+                assert!(!ending.to_string().is_empty());
+                self.is_over = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Opens a channel and asks for all there is.
+    fn begin(&mut self) {
+        let Ok(channel) = self.client.open_channel() else { return };
+        let asks: [Method<'_>; 5] = [
+            confirm::Select { no_wait: false }.into(),
+            queue::Declare::default().into(),
+            basic::Qos::default().into(),
+            basic::Consume::default().into(),
+            basic::Get::default().into(),
+        ];
+        asks.into_iter().for_each(|ask| self.client.ask(channel, ask).expect("it is open"));
+        let method = basic::Publish { mandatory: true, ..basic::Publish::default() };
+        for body in [&b"body"[..], b"", &[0; 5_000]] {
+            let tag =
+                self.client.publish(channel, method, Properties::EMPTY.view(), body).expect("it is open");
+            self.unconfirmed.insert((channel, tag.expect("a number")));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -208,6 +310,17 @@ mod tests {
     fn no_input_of_the_corpora_panics() {
         check("amqp_codec", super::codec);
         check("amqp_connection", super::connection);
+        check("amqp_client", super::client);
+    }
+
+    #[test]
+    fn the_welcome_opens_a_client() {
+        let mut user = super::User::new();
+        super::WELCOME.iter().for_each(|said| user.hear(said));
+        assert!(user.client.is_open() && user.unconfirmed.len() == 3);
+        // basic.ack of all
+        user.hear(b"\x01\0\x01\0\0\0\x0d\0\x3c\0\x50\0\0\0\0\0\0\0\0\x01\xce");
+        assert!(user.client.is_open() && user.unconfirmed.is_empty());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, cancel, completions, config, consume, definitions, drain, exchange, exec, health, peek, policy,
-    publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve, store, token, top, user,
-    vhost, watch, work,
+    audit, cancel, completions, config, connector, consume, definitions, drain, exchange, exec, health, peek,
+    policy, publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve, store, token, top,
+    user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -95,6 +95,12 @@ pub(crate) enum Command {
     /// Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long.
     #[command(subcommand)]
     Routes(routes::RoutesCommand),
+    /// Send what waits in queues to other systems: make, list, test, pause and delete endpoints.
+    #[command(subcommand)]
+    Endpoint(connector::EndpointCommand),
+    /// Take in what other systems have: make, list, test, pause and delete sources.
+    #[command(subcommand)]
+    Source(connector::SourceCommand),
     /// Look at a store on disk, copy it and restore it.
     #[command(subcommand)]
     Store(store::StoreCommand),

@@ -1,18 +1,22 @@
 //! What an endpoint is: a queue, a receiver, and how to send.
 
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use overtake_engine::Connection;
-use overtake_forward::Terms;
-use overtake_lane::Given;
-use serde::{Deserialize, Serialize};
+use overtake_access::Desk;
+use overtake_engine::{Connection, Failure};
+use overtake_forward::{ForwarderView, Terms};
+use overtake_lane::{Given, Priority, Scheme};
+use serde::{Deserialize, Serialize, Serializer};
+use tokio::sync::mpsc;
 
-use crate::secret::Vault;
+use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::runner::{Post, Runner};
 use crate::sink::Sink;
+use crate::sink::amqp::AmqpReceiver;
 #[cfg(feature = "mqtt")]
 use crate::sink::mqtt::MqttReceiver;
-use crate::sink::queue::{QueueReceiver, QueueSink};
+use crate::sink::queue::QueueReceiver;
 #[cfg(feature = "redis")]
 use crate::sink::redis::RedisReceiver;
 use crate::sink::webhook::{SharedSink, Webhook};
@@ -27,11 +31,24 @@ pub struct Endpoint {
     /// The receiver.
     pub to: Receiver,
     /// How to send.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual", serialize_with = "unusual")]
     pub send: Terms,
     /// The least urgent priority, in the words of the queue's scheme, that may use the reserve of a day (`send.reserve_bytes`).
     #[serde(default, skip_serializing_if = "is_missing")]
     pub reserve_from: Given,
+}
+
+fn is_usual(terms: &Terms) -> bool {
+    *terms == Terms::default()
+}
+
+/// Only what is not as usual: so is it read again.
+fn unusual<S: Serializer>(terms: &Terms, serializer: S) -> Result<S::Ok, S::Error> {
+    let as_json = |terms: &Terms| serde_json::to_value(terms).unwrap_or_default();
+    let usual = as_json(&Terms::default());
+    let all = as_json(terms);
+    let said = all.as_object().into_iter().flatten().filter(|(key, value)| usual.get(key) != Some(value));
+    serializer.collect_map(said)
 }
 
 fn is_missing(given: &Given) -> bool {
@@ -42,41 +59,32 @@ fn is_missing(given: &Given) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receiver {
+    /// A queue or an exchange of this broker.
+    Queue(QueueReceiver),
+    /// An HTTP webhook.
+    Webhook(Webhook),
+    /// Another broker over AMQP 0-9-1.
+    Amqp(AmqpReceiver),
     /// Topics of an MQTT 5 server.
     #[cfg(feature = "mqtt")]
     Mqtt(MqttReceiver),
-    /// A queue or an exchange of this broker.
-    Queue(QueueReceiver),
     /// A stream of Redis or Valkey.
     #[cfg(feature = "redis")]
     Redis(RedisReceiver),
-    /// An HTTP webhook.
-    Webhook(Webhook),
 }
-
-/// Why an endpoint cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadEndpoint(pub String);
-
-impl fmt::Display for BadEndpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadEndpoint {}
 
 impl Receiver {
     /// What kind it is: the key under `to`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Queue(_) => "queue",
+            Self::Webhook(_) => "webhook",
+            Self::Amqp(_) => "amqp",
             #[cfg(feature = "mqtt")]
             Self::Mqtt(_) => "mqtt",
-            Self::Queue(_) => "queue",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "redis",
-            Self::Webhook(_) => "webhook",
         }
     }
 }
@@ -88,37 +96,109 @@ impl Endpoint {
         self.queue.as_deref().unwrap_or(name).into()
     }
 
-    /// Whether it can be: everything but what only a connection shows.
+    /// What it sends to, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// [`BadEndpoint`].
-    pub(crate) fn sink(
-        &self,
-        vault: Vault,
-        vhost: &str,
-        name: &str,
-        engine: &Connection,
-    ) -> Result<Arc<dyn Sink>, BadEndpoint> {
-        self.send.check().map_err(|bad| BadEndpoint(format!("send: {bad}")))?;
-        let queue = self.queue_of(name);
-        let within = |why: String| BadEndpoint(format!("to.{}: {why}", self.to.kind()));
-        Ok(match &self.to {
-            Receiver::Queue(receiver) if receiver.exchange.is_none() && *receiver.name == *queue => {
-                return Err(within(format!("{queue} would be sent to itself")));
-            }
-            Receiver::Queue(receiver) if receiver.name.is_empty() && receiver.exchange.is_none() => {
-                return Err(within("`name` must be a queue, or `exchange` an exchange".to_owned()));
-            }
-            Receiver::Queue(receiver) => {
-                Arc::new(QueueSink { engine: engine.clone(), receiver: receiver.clone() })
-            }
-            #[cfg(feature = "mqtt")]
-            Receiver::Mqtt(receiver) => Arc::new(receiver.sink(vault, self.send.fan_out).map_err(within)?),
-            #[cfg(feature = "redis")]
-            Receiver::Redis(receiver) => Arc::new(receiver.sink(vault).map_err(within)?),
-            Receiver::Webhook(webhook) => {
-                Arc::new(SharedSink(webhook.sink(vault, vhost, &queue).map_err(within)?))
-            }
+    /// Why it cannot be, as a phrase.
+    fn sink(&self, site: &Site) -> Result<Arc<dyn Sink>, String> {
+        self.send.check().map_err(|bad| format!("send: {bad}"))?;
+        let within = |why: String| format!("to.{}: {why}", self.to.kind());
+        self.to.sink(site, &self.queue_of(&site.name), self.send.fan_out).map_err(within)
+    }
+
+    /// The least urgent priority that may use the reserve, as the scheme of the queue has it.
+    async fn reserve(&self, engine: &Connection, queue: &str) -> Result<Option<Priority>, String> {
+        if self.send.reserve_bytes == 0 {
+            return Ok(None);
+        }
+        let scheme =
+            engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
+        let mapped = scheme.map(&self.reserve_from).map_err(|refusal| format!("reserve_from: {refusal}"))?;
+        Ok(Some(mapped))
+    }
+
+    async fn begin(&self, site: Site) -> Result<Running<ForwarderView>, NotConfigured> {
+        let sink = self.sink(&site).map_err(NotConfigured::Bad)?;
+        let queue = self.queue_of(&site.name);
+        let reserve_from = self.reserve(&site.engine, &queue).await.map_err(NotConfigured::Bad)?;
+        let terms = Terms { reserve_from, ..self.send.clone() };
+        let budget_key = budget_key(&site.ours);
+        let budget = budget(&site.engine, &budget_key).await?;
+        let Site { name, engine, clock, .. } = site;
+        let seed = clock.nanos();
+        let post = Post { name, queue, terms, sink, engine, clock, budget_key, seed };
+        let (control, controlled) = mpsc::channel(WORDS_MAX);
+        let task = tokio::spawn(Runner::new(post, budget).run(controlled));
+        Ok(Running { control, task })
+    }
+
+    async fn connect(&self, site: Site) -> Result<Result<(), String>, NotConfigured> {
+        let sink = self.sink(&site).map_err(NotConfigured::Bad)?;
+        let queue = self.queue_of(&site.name);
+        if let Err(failure) = site.engine.check_queue(&queue).await {
+            return Ok(Err(format!("the queue {queue}: {failure}")));
+        }
+        let connect_ms = self.send.connect_ms;
+        Ok(match tokio::time::timeout(Duration::from_millis(connect_ms), sink.connect()).await {
+            Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no connection within {connect_ms} ms")),
         })
     }
+}
+
+impl Receiver {
+    fn sink(&self, site: &Site, queue: &str, lines: u16) -> Result<Arc<dyn Sink>, String> {
+        Ok(match self {
+            Self::Queue(receiver) => Arc::new(receiver.sink(&site.engine, queue)?),
+            Self::Webhook(webhook) => {
+                Arc::new(SharedSink(webhook.sink(site.vault, &site.vhost_name, queue)?))
+            }
+            Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(receiver) => Arc::new(receiver.sink(site.vault, lines)?),
+            #[cfg(feature = "redis")]
+            Self::Redis(receiver) => Arc::new(receiver.sink(site.vault)?),
+        })
+    }
+}
+
+impl Connector for Endpoint {
+    type View = ForwarderView;
+    const WORDS: Words = Words {
+        noun: "endpoint",
+        room: "endpoints",
+        deeds: ["endpoint.put", "endpoint.delete", "endpoint.pause", "endpoint.resume"],
+    };
+
+    fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<ForwarderView>, NotConfigured>> {
+        Box::pin(async move { self.begin(site).await })
+    }
+
+    fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
+        Box::pin(async move { self.connect(site).await })
+    }
+
+    fn is_seen_by(&self, by: &Desk, name: &str) -> bool {
+        by.who().sees(by.vhost(), &self.queue_of(name))
+    }
+
+    fn kept_besides(ours: &str) -> Vec<String> {
+        vec![budget_key(ours)]
+    }
+}
+
+/// Where is kept what went on a day.
+fn budget_key(ours: &str) -> String {
+    format!("endpoint-budgets/{ours}")
+}
+
+/// A day, since 1970, and the bytes that went on it.
+async fn budget(engine: &Connection, key: &str) -> Result<Option<(u64, u64)>, Failure> {
+    let all = engine.metadata().await?;
+    let kept = all.iter().find(|(name, _)| **name == *key).map(|(_, value)| value);
+    let text = kept.and_then(|value| std::str::from_utf8(value).ok());
+    Ok(text.and_then(|text| {
+        let (day, used) = text.split_once(' ')?;
+        Some((day.parse().ok()?, used.parse().ok()?))
+    }))
 }

@@ -12,9 +12,12 @@
 //! outbox is where times to live end and batches stop, so no protocol can forget to look.
 
 mod address;
+mod amqp;
+mod connector;
 mod endpoint;
-mod endpoints;
 mod inlet;
+mod intake;
+mod metrics;
 #[cfg(feature = "mqtt")]
 mod mqtt;
 mod outbox;
@@ -23,6 +26,7 @@ mod outgoing;
 mod peer;
 #[cfg(feature = "redis")]
 mod redis;
+mod registry;
 mod runner;
 mod secret;
 #[cfg(test)]
@@ -33,17 +37,27 @@ mod source;
 mod texts;
 mod tls;
 
-pub use endpoint::{BadEndpoint, Endpoint, Receiver};
-pub use endpoints::{EndpointView, Endpoints, NotConfigured, Origin};
+pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};
+pub use endpoint::{Endpoint, Receiver};
+pub use inlet::amqp::AmqpUpstream;
 #[cfg(feature = "mqtt")]
 pub use inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 pub use inlet::redis::{RedisSource, StreamStart};
+pub use intake::{IntakeState, IntakeView};
+pub use registry::Registry;
 pub use secret::{Secret, Vault};
+pub use sink::amqp::AmqpReceiver;
 #[cfg(feature = "mqtt")]
 pub use sink::mqtt::MqttReceiver;
 pub use sink::queue::QueueReceiver;
 #[cfg(feature = "redis")]
 pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
-pub use source::{BadSource, Destination, PriorityFrom, Source, Upstream};
+pub use source::{Destination, PriorityFrom, Source, Upstream};
+pub use tls::Tls;
+
+/// All endpoints of a broker.
+pub type Endpoints = Registry<Endpoint>;
+/// All sources of a broker.
+pub type Sources = Registry<Source>;

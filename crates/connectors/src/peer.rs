@@ -46,11 +46,7 @@ impl Peer {
         if let Some(secret) = named.password {
             vault.check(secret)?;
         }
-        if vault != Vault::Any && !named.tls.is_plain() {
-            return Err(
-                "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
-            );
-        }
+        vault.check_tls(named.tls)?;
         let tls = if address.is_secure { Some(named.tls.config()?) } else { None };
         let of_url = (!url.username().is_empty()).then(|| url.username());
         let username = named.username.or(of_url).map(ToOwned::to_owned);

@@ -11,24 +11,20 @@ use std::time::Duration;
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
 use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
 use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::connector::Control;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::sink::{Link, LinkError, Sink};
 
 /// A lease that waits is asked for anew after so long, ms.
 const WAIT_MS: u64 = 3_600_000;
+/// Of each line so many words besides answers may wait to be heard.
+const WORDS: usize = 16;
 /// What a day has used is written down so often at most.
 const REMEMBER: Duration = Duration::from_secs(60);
-
-/// What a runner is told from outside.
-pub(crate) enum Control {
-    Pause,
-    Resume,
-    View(oneshot::Sender<ForwarderView>),
-}
 
 /// What a runner is for.
 pub(crate) struct Post {
@@ -65,7 +61,7 @@ struct Line {
     /// Counts connections, so that late words of an earlier one are known.
     life: u64,
     task: Option<AbortHandle>,
-    batches: Option<mpsc::UnboundedSender<Vec<Outgoing>>>,
+    batches: Option<mpsc::Sender<Vec<Outgoing>>>,
     halt: Arc<AtomicBool>,
     /// Counts leases that were asked for.
     asked: u64,
@@ -78,9 +74,9 @@ pub(crate) struct Runner {
     lines: Vec<Line>,
     /// What is leased and not settled.
     held: HashMap<Receipt, LeasedMessage>,
-    tell: mpsc::UnboundedSender<Told>,
-    told: mpsc::UnboundedReceiver<Told>,
-    acks: mpsc::UnboundedSender<Receipt>,
+    tell: mpsc::Sender<Told>,
+    told: mpsc::Receiver<Told>,
+    acks: mpsc::Sender<Receipt>,
     acking: tokio::task::JoinHandle<()>,
     remembered: (u64, u64),
 }
@@ -91,8 +87,9 @@ impl Runner {
         if let Some((day, used)) = budget {
             forwarder.restore_budget(day, used);
         }
-        let (tell, told) = mpsc::unbounded_channel();
-        let (acks, to_ack) = mpsc::unbounded_channel();
+        let all = usize::from(post.terms.fan_out) * (post.terms.batch() as usize + WORDS);
+        let (tell, told) = mpsc::channel(all);
+        let (acks, to_ack) = mpsc::channel(all);
         let acking = tokio::spawn(acknowledge(post.engine.clone(), to_ack));
         let lines = (0..post.terms.fan_out).map(|_| Line::default()).collect();
         let remembered = budget.unwrap_or_default();
@@ -100,7 +97,7 @@ impl Runner {
     }
 
     /// Sends until whoever controls it is gone; then it finishes what is under way.
-    pub(crate) async fn run(mut self, mut control: mpsc::UnboundedReceiver<Control>) {
+    pub(crate) async fn run(mut self, mut control: mpsc::Receiver<Control<ForwarderView>>) {
         let mut remember = tokio::time::interval(REMEMBER);
         remember.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;
@@ -128,7 +125,7 @@ impl Runner {
         let _ = acking.await;
     }
 
-    fn obey(&mut self, asked: Control) {
+    fn obey(&mut self, asked: Control<ForwarderView>) {
         match asked {
             Control::Pause => self.forwarder.pause(),
             Control::Resume => self.forwarder.resume(self.post.clock.now()),
@@ -168,7 +165,7 @@ impl Runner {
 
     fn connect(&mut self, at: usize) {
         self.disconnect(at);
-        let (batches, to_send) = mpsc::unbounded_channel();
+        let (batches, to_send) = mpsc::channel(1);
         let line = &mut self.lines[at];
         line.halt = Arc::default();
         let work = LineWork {
@@ -205,7 +202,7 @@ impl Runner {
         let (leased, tell, life) = (self.post.engine.lease(request), self.tell.clone(), line.asked);
         let waiting = tokio::spawn(async move {
             let leased = leased.await;
-            let _ = tell.send(Told { line: at, life, what: What::Leased(leased) });
+            let _ = tell.send(Told { line: at, life, what: What::Leased(leased) }).await;
         });
         line.lease = Some(waiting.abort_handle());
     }
@@ -229,14 +226,14 @@ impl Runner {
         line.halt.store(false, Ordering::Release);
         if let Some(batches) = &line.batches {
             // A line that has ended says so itself.
-            let _ = batches.send(batch);
+            let _ = batches.try_send(batch);
         }
     }
 
     async fn settle(&mut self, receipt: Receipt, outcome: Outcome) {
         self.held.remove(&receipt);
         if outcome == Outcome::Ack {
-            let _ = self.acks.send(receipt);
+            let _ = self.acks.send(receipt).await;
             return;
         }
         // Waited for, since what is leased next depends on it; a lease that is gone already needs no end.
@@ -316,7 +313,7 @@ async fn sleep(time: Option<Duration>) {
 }
 
 /// Settles what was accepted, as much at once as there is.
-async fn acknowledge(engine: Connection, mut acks: mpsc::UnboundedReceiver<Receipt>) {
+async fn acknowledge(engine: Connection, mut acks: mpsc::Receiver<Receipt>) {
     let mut all = Vec::new();
     while acks.recv_many(&mut all, 1_000).await > 0 {
         if let Err(failure) = engine.settle(std::mem::take(&mut all), Outcome::Ack).await {
@@ -330,38 +327,45 @@ struct LineWork {
     sink: Arc<dyn Sink>,
     clock: Arc<dyn Clock>,
     halt: Arc<AtomicBool>,
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::Sender<Told>,
     line: usize,
     life: u64,
 }
 
 impl LineWork {
-    fn tell(&self, what: What) {
-        let _ = self.tell.send(Told { line: self.line, life: self.life, what });
+    async fn tell(&self, what: What) {
+        let _ = self.tell.send(self.told(what)).await;
     }
 
-    async fn run(self, mut batches: mpsc::UnboundedReceiver<Vec<Outgoing>>) {
+    fn told(&self, what: What) -> Told {
+        Told { line: self.line, life: self.life, what }
+    }
+
+    async fn run(self, mut batches: mpsc::Receiver<Vec<Outgoing>>) {
         let mut link = match self.sink.connect().await {
             Ok(link) => link,
-            Err(error) => return self.tell(What::NotConnected(error.to_string())),
+            Err(error) => return self.tell(What::NotConnected(error.to_string())).await,
         };
-        self.tell(What::Connected);
+        self.tell(What::Connected).await;
         loop {
             let batch = tokio::select! {
                 biased;
                 batch = batches.recv() => batch,
-                why = link.lost() => return self.tell(What::Finished(end_of(why))),
+                why = link.lost() => return self.tell(What::Finished(end_of(why))).await,
             };
             let Some(batch) = batch else { return };
             match self.send(&mut *link, batch).await {
-                Ok(()) => self.tell(What::Finished(End::Done)),
-                Err(error) => return self.tell(What::Finished(end_of(error))),
+                Ok(()) => self.tell(What::Finished(End::Done)).await,
+                Err(error) => return self.tell(What::Finished(end_of(error))).await,
             }
         }
     }
 
     async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), LinkError> {
-        let tell = |message: &Outgoing, answer| self.tell(What::Answered(message.receipt(), answer));
+        let tell = |message: &Outgoing, answer| {
+            // There is room for each message of each batch that is under way.
+            let _ = self.tell.try_send(self.told(What::Answered(message.receipt(), answer)));
+        };
         let mut outbox = Outbox::new(batch, &self.halt, &self.clock, &tell);
         link.send(&mut outbox).await
     }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::tls::Tls;
+
 /// Longest secret, bytes.
 const LEN_MAX: u64 = 64 << 10;
 /// What variables are called that may be named over the API.
@@ -42,6 +44,19 @@ impl Vault {
                 Err(format!("over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"))
             }
         }
+    }
+}
+
+impl Vault {
+    /// Whether files of the server may be named for TLS.
+    ///
+    /// # Errors
+    /// Why not, as a phrase.
+    pub(crate) fn check_tls(self, tls: &Tls) -> Result<(), String> {
+        if self == Self::Any || tls.is_plain() {
+            return Ok(());
+        }
+        Err("`tls` names files of the server: say it in its configuration, not over the API".to_owned())
     }
 }
 

@@ -1,20 +1,22 @@
 //! What a source is: another system, where its messages go, and how urgent they are.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use overtake_access::Desk;
 use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Target};
 use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
+use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::inlet::amqp::AmqpUpstream;
 #[cfg(feature = "mqtt")]
 use crate::inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
-use crate::secret::Vault;
+use crate::intake::{CONNECT, Intake, IntakeView};
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -49,6 +51,8 @@ fn batch() -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Upstream {
+    /// A queue of another broker over AMQP 0-9-1.
+    Amqp(AmqpUpstream),
     /// Topics of an MQTT 5 server.
     #[cfg(feature = "mqtt")]
     Mqtt(MqttSource),
@@ -87,47 +91,48 @@ pub enum PriorityFrom {
     Value(Given),
 }
 
-/// Why a source cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadSource(pub String);
-
-impl fmt::Display for BadSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadSource {}
-
 impl Upstream {
     /// What kind it is: the key under `from`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match *self {
+        match self {
+            Self::Amqp(_) => "amqp",
             #[cfg(feature = "mqtt")]
             Self::Mqtt(_) => "mqtt",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "redis",
         }
     }
+
+    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+        Ok(match self {
+            Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(source) => Arc::new(source.origin(site.vault, &*site.clock)?),
+            #[cfg(feature = "redis")]
+            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.name, &site.clock)?),
+        })
+    }
 }
 
 impl Source {
-    /// Whether it can be: everything but what only a connection shows.
+    /// What it takes from, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// [`BadSource`].
-    pub(crate) fn origin(&self, vault: Vault, name: &str) -> Result<Arc<dyn Origin>, BadSource> {
+    /// Why it cannot be, as a phrase.
+    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
-            return Err(BadSource(format!("`batch` must be 1 to {BATCH_MAX}")));
+            return Err(format!("`batch` must be 1 to {BATCH_MAX}"));
         }
-        let within = |why: String| BadSource(format!("from.{}: {why}", self.from.kind()));
-        Ok(match self.from {
-            #[cfg(feature = "mqtt")]
-            Upstream::Mqtt(ref source) => Arc::new(source.origin(vault).map_err(within)?),
-            #[cfg(feature = "redis")]
-            Upstream::Redis(ref source) => Arc::new(source.origin(vault, name).map_err(within)?),
-        })
+        self.from.origin(site).map_err(|why| format!("from.{}: {why}", self.from.kind()))
+    }
+
+    /// The queue or exchange that messages go to.
+    fn destination(&self) -> &str {
+        match &self.to {
+            Destination::Queue(name) | Destination::Exchange { name, .. } => name,
+            Destination::Routes(_) => ROUTES_EXCHANGE,
+        }
     }
 
     /// What came in, as it is published here.
@@ -136,7 +141,8 @@ impl Source {
         let priority = self.priority_of(properties.view(), &body);
         let to = self.target(&path);
         let content = Content { properties, body, ..Content::default() };
-        NewMessage { to, priority, id: Some(id), key, ttl_ms, delay_ms: 0, content }
+        let id = (!id.is_empty()).then_some(id);
+        NewMessage { to, priority, id, key, ttl_ms, delay_ms: 0, content }
     }
 
     fn target(&self, path: &str) -> Target {
@@ -189,6 +195,46 @@ impl Source {
             content: Content { properties, body: refused.content.body.clone(), ..Content::default() },
             ..NewMessage::default()
         }
+    }
+}
+
+impl Connector for Source {
+    type View = IntakeView;
+    const WORDS: Words = Words {
+        noun: "source",
+        room: "sources",
+        deeds: ["source.put", "source.delete", "source.pause", "source.resume"],
+    };
+
+    fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
+        Box::pin(async move {
+            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let (control, controlled) = tokio::sync::mpsc::channel(WORDS_MAX);
+            let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
+            Ok(Running { control, task })
+        })
+    }
+
+    fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
+        Box::pin(async move {
+            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let there = match &self.to {
+                Destination::Queue(name) => site.engine.check_queue(name).await.map(drop),
+                Destination::Exchange { name, .. } => site.engine.exchange(name).await.map(drop),
+                Destination::Routes(_) => Ok(()),
+            };
+            if let Err(failure) = there {
+                return Ok(Err(format!("{}: {failure}", self.destination())));
+            }
+            Ok(match tokio::time::timeout(CONNECT, origin.connect()).await {
+                Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
+                Err(_) => Err(format!("no connection within {CONNECT:?}")),
+            })
+        })
+    }
+
+    fn is_seen_by(&self, by: &Desk, _name: &str) -> bool {
+        by.who().sees(by.vhost(), self.destination())
     }
 }
 

@@ -8,14 +8,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, Desks};
 use overtake_lane::{QueueId, Receipt};
-use overtake_overview::Overview;
-use overtake_schedules::Schedules;
 use overtake_telemetry::Source;
 use serde::Serialize;
 
 use crate::metrics::Requests;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
+use crate::services::Services;
 
 /// Most queue names remembered. Forgetting one costs one more look at the queue.
 const REMEMBERED_MAX: usize = 10_000;
@@ -26,8 +25,7 @@ pub(crate) type Answer = Result<Response, Problem>;
 /// What all handlers share.
 pub(crate) struct App {
     pub(crate) desks: Desks,
-    pub(crate) schedules: Arc<Schedules>,
-    pub(crate) overview: Arc<Overview>,
+    pub(crate) services: Services,
     pub(crate) options: HttpOptions,
     pub(crate) requests: Arc<Requests>,
     pub(crate) queue_ids: QueueIds,
@@ -36,17 +34,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(
-        desks: Desks,
-        schedules: Arc<Schedules>,
-        overview: Arc<Overview>,
-        options: HttpOptions,
-    ) -> Self {
+    pub(crate) fn new(desks: Desks, services: Services, options: HttpOptions) -> Self {
         let changing_settings = tokio::sync::Mutex::default();
         let requests = Arc::new(Requests::default());
         options.telemetry.add(Arc::clone(&requests) as Arc<dyn Source>);
         let queue_ids = QueueIds::default();
-        Self { desks, schedules, overview, options, requests, queue_ids, changing_settings }
+        Self { desks, services, options, requests, queue_ids, changing_settings }
     }
 
     /// The receipts as the model has them, all of this queue.

@@ -15,8 +15,10 @@ mod app;
 mod batch;
 mod browser;
 mod bulk;
+mod connectors;
 mod decode;
 mod drain;
+mod endpoints;
 mod exchange_answer;
 mod exchanges;
 mod executions;
@@ -38,7 +40,9 @@ mod raw;
 mod routes;
 mod schedules;
 mod schema;
+mod services;
 mod snapshot;
+mod sources;
 mod tokens;
 mod trace;
 mod users;
@@ -54,13 +58,12 @@ use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use overtake_access::Desks;
-use overtake_overview::Overview;
-use overtake_schedules::Schedules;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use drain::{Drain, Drained};
 pub use login::is_placed;
 pub use options::{HttpOptions, Readiness};
+pub use services::Services;
 
 use app::App;
 use problem::Problem;
@@ -68,13 +71,8 @@ use problem::Problem;
 /// Every path, for those who log in. The server says with each request where it comes from ([`Peer`](overtake_access::Peer)).
 ///
 /// TLS and time limits are the server's; none may cut a lease request shorter than its `wait_ms`.
-pub fn router(
-    desks: Desks,
-    schedules: Arc<Schedules>,
-    overview: Arc<Overview>,
-    options: HttpOptions,
-) -> Router {
-    let app = Arc::new(App::new(desks, schedules, overview, options));
+pub fn router(desks: Desks, services: Services, options: HttpOptions) -> Router {
+    let app = Arc::new(App::new(desks, services, options));
     let (routes, _) = api().split_for_parts();
     routes
         .fallback(no_such_path)
@@ -101,6 +99,8 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(routes::routes())
         .merge(executions::routes())
         .merge(schedules::routes())
+        .merge(endpoints::routes())
+        .merge(sources::routes())
         .merge(overview::routes())
         .merge(snapshot::routes())
         .merge(users::routes())

@@ -19,13 +19,15 @@ use crate::problem::Problem;
 /// What machines ask before they know anybody, what says how to ask, and where one logs in.
 const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
 /// Where requests are for a virtual host.
-const PLACED: [&str; 7] = [
+const PLACED: [&str; 9] = [
     "/v1/queues",
     "/v1/exchanges",
     "/v1/routes",
     "/v1/topics",
     "/v1/transactions",
     "/v1/schedules",
+    "/v1/endpoints",
+    "/v1/sources",
     "/api/v1/admin/executions",
 ];
 

@@ -434,7 +434,7 @@ fn shown<'a>(app: &App, who: &Identity, wanted: &Wanted, look: &'a Look) -> Over
 )]
 async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
     let wanted = Wanted::from(params)?;
-    let look = app.overview.now().await;
+    let look = app.services.overview.now().await;
     json(StatusCode::OK, &shown(&app, &who, &wanted, &look))
 }
 
@@ -456,7 +456,7 @@ async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) ->
 async fn overview_events(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
     let wanted = Wanted::from(params)?;
     let (mut sender, body) = Channel::<Bytes, std::convert::Infallible>::new(EVENTS_MAX);
-    let mut looks = app.overview.watch();
+    let mut looks = app.services.overview.watch();
     let shutdown = app.options.shutdown.clone();
     // It ends by itself: with the client, the server, or the right to be here.
     drop(tokio::spawn(shutdown.run_until_cancelled_owned(async move {
@@ -492,7 +492,7 @@ async fn overview_events(State(app): State<Arc<App>>, Who(who): Who, params: Par
 async fn overview_history(State(app): State<Arc<App>>, Who(who): Who, mut params: Params) -> Answer {
     let (vhost, queue) = (params.take("vhost")?, params.take("queue")?);
     params.finish("vhost, queue")?;
-    let overview = &app.overview;
+    let overview = &app.services.overview;
     let (totals, lanes) = match queue {
         Some(name) => {
             let desk =

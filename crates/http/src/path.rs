@@ -30,6 +30,12 @@ pub(crate) struct TopicPath(pub(crate) String);
 /// The schedule in the path.
 pub(crate) struct ScheduleName(pub(crate) String);
 
+/// The endpoint in the path.
+pub(crate) struct EndpointName(pub(crate) String);
+
+/// The source in the path.
+pub(crate) struct SourceName(pub(crate) String);
+
 /// The message in the path.
 pub(crate) struct MessageId(pub(crate) String);
 
@@ -90,6 +96,22 @@ impl<S: Send + Sync> FromRequestParts<S> for ScheduleName {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self(param(parts, state, "schedule").await?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for EndpointName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(param(parts, state, "endpoint").await?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SourceName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(param(parts, state, "source").await?))
     }
 }
 

@@ -244,7 +244,7 @@ fn about(not: &NotDone) -> Option<&'static str> {
 /// The schedules of a virtual host whose queues one may see.
 #[utoipa::path(get, path = "/v1/schedules", tag = "schedules", responses((status = 200, description = "By name", body = ScheduleList)))]
 async fn list_schedules(State(app): State<Arc<App>>, At(desk): At) -> Answer {
-    let all = app.schedules.list(&desk).await?;
+    let all = app.services.schedules.list(&desk).await?;
     json(StatusCode::OK, &ScheduleList { schedules: all.iter().map(ScheduleOut::of).collect() })
 }
 
@@ -269,7 +269,7 @@ async fn put_schedule(
     Json(schedule): Json<ScheduleIn>,
 ) -> Answer {
     let schedule = schedule.into_schedule(&desk, limits(&app))?;
-    let (is_new, view) = app.schedules.put(&desk, &name, schedule, SHOWN_AHEAD).await?;
+    let (is_new, view) = app.services.schedules.put(&desk, &name, schedule, SHOWN_AHEAD).await?;
     json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &ScheduleOut::whole(&view, &desk))
 }
 
@@ -284,7 +284,7 @@ async fn show_schedule(
     At(desk): At,
     ScheduleName(name): ScheduleName,
 ) -> Answer {
-    let view = app.schedules.show(&desk, &name, SHOWN_AHEAD).await?;
+    let view = app.services.schedules.show(&desk, &name, SHOWN_AHEAD).await?;
     json(StatusCode::OK, &ScheduleOut::whole(&view, &desk))
 }
 
@@ -299,6 +299,6 @@ async fn delete_schedule(
     At(desk): At,
     ScheduleName(name): ScheduleName,
 ) -> Answer {
-    app.schedules.delete(&desk, &name).await?;
+    app.services.schedules.delete(&desk, &name).await?;
     done()
 }

@@ -107,6 +107,15 @@ pub enum ServeError {
         /// Why not.
         refusal: Refusal,
     },
+    /// An endpoint or a source of the configuration cannot be.
+    Connector {
+        /// Its table.
+        name: String,
+        /// Who said so.
+        place: Origin,
+        /// Why not.
+        why: String,
+    },
     /// Nothing can be pushed to the collector that is configured.
     Collector {
         /// Why not.
@@ -174,6 +183,7 @@ impl ServeError {
             }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
+            Self::Connector { .. } => "see docs/endpoints.md for what each key means".to_owned(),
             Self::Collector { .. } => {
                 "repair that, use an http:// address in otlp_endpoint, or set it to off".to_owned()
             }
@@ -249,6 +259,7 @@ impl fmt::Display for ServeError {
             Self::Queue { queue, place, refusal } => {
                 write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
             }
+            Self::Connector { name, place, why } => write!(f, "`{name}` ({place}): {why}"),
             Self::Collector { why } => write!(f, "cannot push to the collector: {why}"),
             Self::PortsFile { path, error } => {
                 write!(f, "cannot write the ports file {}: {error}", path.display())

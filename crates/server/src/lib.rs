@@ -12,6 +12,7 @@ mod accept;
 mod access;
 mod amqp;
 pub mod config;
+mod connectors;
 mod crowd;
 mod door;
 mod drain;

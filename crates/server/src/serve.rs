@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
 use overtake_engine::{Engine, LocalEngine, SystemClock};
-use overtake_http::{Drain, HttpOptions, Readiness};
+use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_management::Connections;
 use overtake_overview::Overview;
 use overtake_schedules::Schedules;
@@ -27,7 +27,9 @@ use crate::routes::RoutesFile;
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::tls::Presented;
-use crate::{ServeError, access, drain, logs, management, open, queues, room, supervisor, telemetry};
+use crate::{
+    ServeError, access, connectors, drain, logs, management, open, queues, room, supervisor, telemetry,
+};
 
 /// Where each protocol is served, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +121,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let schedules =
         Schedules::open(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate), Arc::new(SystemClock));
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
+    let (endpoints, sources) = connectors::open(config, &engine, &gate, &telemetry).await?;
     let connections = Connections::default();
     telemetry.add(Arc::new(connections.clone()));
     let routes = RoutesFile::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?;
@@ -126,8 +129,11 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let watching_routes = routes.map(|file| tokio::spawn(file.watch(Arc::clone(&look_at_routes))));
     let pushing = Pushing::start(config, &telemetry, spans, &addresses)?;
     let management = management::router(config, desks, connections.clone(), &addresses);
+    let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
+    let services = Services { schedules, endpoints, sources, overview };
+    let (endpoints, sources) = (Arc::clone(&services.endpoints), Arc::clone(&services.sources));
     let house =
-        House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), schedules, connections, telemetry };
+        House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), services, connections, telemetry };
     let serving = Serving::start(config, listening, tls.as_ref(), house, management);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
@@ -169,7 +175,8 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     // Dropping the last handle would close the store, which is what a second signal does not wait for.
     let held = Arc::clone(&engine);
     let drained = async {
-        serving.stop(drain_timeout(config)).await;
+        let patience = drain_timeout(config);
+        tokio::join!(serving.stop(patience), endpoints.stop(patience), sources.stop(patience));
         pushing.stop().await;
         open::close(engine).await
     };
@@ -289,7 +296,7 @@ fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in:
 struct House {
     engine: Arc<LocalEngine>,
     gate: Arc<Gate>,
-    schedules: Arc<Schedules>,
+    services: Services,
     connections: Connections,
     telemetry: Arc<Registry>,
 }
@@ -316,7 +323,7 @@ impl Serving {
         house: House,
         management: axum::Router,
     ) -> Self {
-        let House { engine, gate, schedules, connections, telemetry } = house;
+        let House { engine, gate, services, connections, telemetry } = house;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -331,10 +338,9 @@ impl Serving {
             telemetry,
         };
         let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
-        let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
-        let routes = overtake_http::router(desks, Arc::clone(&schedules), Arc::clone(&overview), options)
-            .merge(management)
-            .merge(overtake_page::router());
+        let (schedules, overview) = (Arc::clone(&services.schedules), Arc::clone(&services.overview));
+        let routes =
+            overtake_http::router(desks, services, options).merge(management).merge(overtake_page::router());
         let Listening { http, https, amqp, amqps } = listening;
         let serving = Self {
             http: Term { closing: shutdown.clone(), stop: shutdown.clone(), ..Term::default() },

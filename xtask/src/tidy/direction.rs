@@ -18,6 +18,19 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-page", &[]),
     ("overtake-routes", &[]),
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
+    ("overtake-forward", &["overtake-lane"]),
+    (
+        "overtake-connectors",
+        &[
+            "overtake-lane",
+            "overtake-properties",
+            "overtake-amqp",
+            "overtake-engine",
+            "overtake-access",
+            "overtake-telemetry",
+            "overtake-forward",
+        ],
+    ),
     (
         "overtake-http",
         &[
@@ -25,6 +38,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-routes",
             "overtake-engine",
             "overtake-access",
+            "overtake-forward",
+            "overtake-connectors",
             "overtake-schedules",
             "overtake-overview",
             "overtake-telemetry",
@@ -52,6 +67,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-amqp-session",
             "overtake-engine",
             "overtake-access",
+            "overtake-connectors",
             "overtake-schedules",
             "overtake-overview",
             "overtake-telemetry",
@@ -117,11 +133,12 @@ const CHANCE: &[&str] = &["rand", "rand_core", "fastrand", "getrandom"];
 const CLOCKS: &[&str] =
     &["chrono", "time", "jiff", "quanta", "coarsetime", "minstant", "web-time", "instant"];
 
-/// The model and the language of routes have no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or
+/// The model, the forwarder and the language of routes have no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or
 /// chance; a conversation, which waits for an engine through `tokio`'s channels, has no socket and no clock either.
 pub(crate) const PURE: &[Pure] = &[
     Pure { name: "overtake-lane", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-store", without: &[TOKIO, POLLING, CLOCKS] },
+    Pure { name: "overtake-forward", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-routes", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp", without: &[TOKIO, POLLING, SOCKETS, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp-session", without: &[POLLING, SOCKETS, CHANCE, CLOCKS] },

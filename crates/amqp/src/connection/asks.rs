@@ -4,8 +4,9 @@ use bytes::Bytes;
 use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 use overtake_properties::{Properties, PropertiesRef, Table};
 
-use super::sasl::Credentials;
+use crate::incoming::Whole;
 use crate::reply::ReplyCode;
+use crate::sasl::Credentials;
 
 /// What an answer is called. Answers to publishes come in the order of their tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -214,6 +215,13 @@ pub struct Publish {
     pub properties: Properties,
     /// What it says.
     pub body: Bytes,
+}
+
+impl From<Whole<bool>> for Publish {
+    fn from(whole: Whole<bool>) -> Self {
+        let Whole { about: mandatory, exchange, routing_key, properties, body, .. } = whole;
+        Self { exchange, routing_key, mandatory, properties, body }
+    }
 }
 
 /// What came of an operation.

@@ -6,12 +6,12 @@ use overtake_lane::{ConsumerId, Outcome, Receipt};
 
 use super::asks::{Publish, Token};
 use super::confirms::Confirms;
-use super::incoming::Incoming;
 use super::unacked::{Held, Unacked};
-use super::violation::Violation;
 use crate::frame::{Frame, FrameKind};
+use crate::incoming::Incoming;
 use crate::method::{MethodId, basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
+use crate::violation::Violation;
 
 /// What a tag that is made up begins with.
 const TAG_PREFIX: &str = "amq.ctag-";
@@ -35,7 +35,8 @@ pub(super) struct Channel {
     /// The queue declared last, which an empty name means.
     pub(super) last_queue: String,
     pub(super) consumers: BTreeMap<String, Consumer>,
-    pub(super) incoming: Option<Incoming>,
+    /// What is being published, and whether it is mandatory.
+    pub(super) incoming: Option<Incoming<bool>>,
     pub(super) confirms: Option<Confirms>,
     pub(super) transaction: Option<Transaction>,
     pub(super) unacked: Unacked,

@@ -8,13 +8,13 @@ use overtake_lane::Time;
 use overtake_properties::{Limits, Short, ShortText, Table, TableBuilder, TableRef, Value};
 
 use super::asks::Ask;
-use super::sasl::Mechanism;
-use super::violation::Violation;
 use super::{Connection, Options, Stage};
 use crate::frame::FRAME_MIN_SIZE;
 use crate::method::Method;
 use crate::method::connection::{Open, OpenOk, Start, Tune};
 use crate::reply::ReplyCode;
+use crate::sasl::Mechanism;
+use crate::violation::Violation;
 
 /// RabbitMQ's capabilities, by which clients know what they may use.
 const CAPABILITIES: [Short<'static>; 9] = [

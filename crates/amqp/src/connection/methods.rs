@@ -1,21 +1,21 @@
 //! What a client asks for on a channel, method by method: one line of the grammar, one thing asked of the broker.
 
 use overtake_lane::{ConsumerId, Outcome};
-use overtake_properties::{TableRef, Value};
+use overtake_properties::{Short, TableRef, Value};
 
 use super::asks::{
     Ask, Consume, DeclareExchange, DeclareQueue, Destination, Link, Operation, Publish, Token,
 };
 use super::channel::{Channel, Consumer, set_qos};
-use super::incoming::{Incoming, unexpected};
 use super::outgoing::InFlight;
 use super::refusal::Subject;
 use super::unacked::Held;
-use super::violation::Violation;
 use super::{Connection, Stage};
 use crate::frame::{Frame, FrameKind};
+use crate::incoming::{Incoming, unexpected};
 use crate::method::{Method, MethodId, access, basic, channel, confirm, exchange, queue, tx};
 use crate::reply::ReplyCode;
+use crate::violation::Violation;
 
 /// An operation that is not answered: of which channel, and what the client waits for.
 #[derive(Clone, Debug)]
@@ -269,7 +269,9 @@ impl Connection {
             return Err(Violation::of(ReplyCode::NotImplemented, "immediate=true"));
         }
         self.is_publisher = true;
-        self.channel(number).incoming = Some(Incoming::begin(publish));
+        let word = Short::default();
+        let incoming = Incoming::begin(publish.mandatory, word, publish.exchange, publish.routing_key);
+        self.channel(number).incoming = Some(incoming);
         Ok(())
     }
 
@@ -294,7 +296,7 @@ impl Connection {
         };
         if is_whole.map_err(|violation| violation.by(basic::Publish::ID))? {
             let incoming = channel.incoming.take().expect("it is whole");
-            self.published_whole(frame.channel, incoming.finish()?);
+            self.published_whole(frame.channel, incoming.finish()?.into());
         }
         Ok(())
     }

@@ -13,16 +13,12 @@
 mod asks;
 mod channel;
 mod confirms;
-mod incoming;
 mod login;
 mod methods;
 mod outgoing;
-mod pulse;
 mod refusal;
-mod sasl;
 mod unacked;
 mod view;
-mod violation;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -30,25 +26,25 @@ use bytes::{Buf, BytesMut};
 use overtake_lane::{ConsumerId, Outcome, Receipt, Time};
 use overtake_properties::{ShortText, Table};
 
+pub use crate::sasl::Credentials;
 pub use asks::{
     Answer, Ask, Consume, DeclareExchange, DeclareQueue, Delivery, Destination, Link, Operation, Publish,
     Refused, Token,
 };
 pub use login::NoVhost;
-pub use sasl::Credentials;
 pub use view::{ChannelView, ConnectionState, ConsumerView, View};
 
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
 use crate::method::connection::{Blocked, Close, CloseOk, Unblocked};
 use crate::method::{Method, MethodId, channel as wire};
+use crate::pulse::{Beat, Pulse};
 use crate::reply::{ReplyCode, Scope};
+use crate::violation::Violation;
 use crate::writer::FrameWriter;
 use channel::Channel;
 use login::Understands;
 use methods::Expect;
 use outgoing::{Feed, InFlight};
-use pulse::{Beat, Pulse};
-use violation::Violation;
 
 /// The longest frame before limits are agreed on, bytes: enough for what clients say of themselves.
 const FIRST_FRAME_MAX: u32 = 8_192;

@@ -9,9 +9,9 @@ use super::asks::{Answer, Ask, Consume, Delivery, Publish, Refused, Token};
 use super::channel::{Channel, Consumer};
 use super::methods::{Expect, Wants};
 use super::refusal::{self, Subject};
-use super::violation::Violation;
 use crate::method::{basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
+use crate::violation::Violation;
 use crate::writer::FrameWriter;
 
 /// Where the messages of a consumer go.

@@ -3,8 +3,8 @@
 use overtake_lane::Refusal;
 
 use super::asks::{DeclareExchange, DeclareQueue, Destination, Operation, Refused};
-use super::violation::Violation;
 use crate::reply::ReplyCode;
+use crate::violation::Violation;
 
 /// What RabbitMQ answers where the broker refuses so.
 pub(super) fn reply(refusal: Refusal) -> ReplyCode {

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod connector;
 pub(crate) mod consume;
 pub(crate) mod definitions;
 pub(crate) mod drain;
@@ -78,6 +79,10 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),
         Command::Routes(RoutesCommand::Fmt { file }) => routes::fmt(&file, out),
         Command::Routes(command) => ask(&global, async |session| routes::run(&command, session).await),
+        Command::Endpoint(command) => {
+            ask(&global, async |session| connector::endpoint(&command, session).await)
+        }
+        Command::Source(command) => ask(&global, async |session| connector::source(&command, session).await),
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
         Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),

@@ -1,5 +1,6 @@
 //! What a protocol has to do to bring messages in: connect, receive, and let go of what is safe here.
 
+pub(crate) mod amqp;
 #[cfg(feature = "mqtt")]
 pub(crate) mod mqtt;
 #[cfg(feature = "redis")]
@@ -38,7 +39,7 @@ pub(crate) enum Fate {
 /// A message that came in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Incoming {
-    /// The same whenever it comes again: its own id, else where it stood.
+    /// The same whenever it comes again: its own id, else where it stood. Empty: nothing tells it from others.
     pub(crate) id: String,
     /// Its key, where the protocol has one.
     pub(crate) key: Option<String>,

@@ -1,5 +1,6 @@
 //! What a protocol has to do: connect, and send what it is handed.
 
+pub(crate) mod amqp;
 #[cfg(feature = "mqtt")]
 pub(crate) mod mqtt;
 pub(crate) mod queue;

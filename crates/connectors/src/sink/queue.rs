@@ -21,8 +21,22 @@ pub struct QueueReceiver {
 }
 
 pub(crate) struct QueueSink {
-    pub(crate) engine: Connection,
-    pub(crate) receiver: QueueReceiver,
+    engine: Connection,
+    receiver: QueueReceiver,
+}
+
+impl QueueReceiver {
+    /// # Errors
+    /// What is wrong with it, as a phrase.
+    pub(crate) fn sink(&self, engine: &Connection, queue: &str) -> Result<QueueSink, String> {
+        if self.exchange.is_none() && self.name.is_empty() {
+            return Err("`name` must be a queue, or `exchange` an exchange".to_owned());
+        }
+        if self.exchange.is_none() && self.name == queue {
+            return Err(format!("{queue} would be sent to itself"));
+        }
+        Ok(QueueSink { engine: engine.clone(), receiver: self.clone() })
+    }
 }
 
 impl Sink for QueueSink {

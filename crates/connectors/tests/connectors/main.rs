@@ -1,6 +1,14 @@
-//! Endpoints against real servers: what is published into a queue is looked for at the other side.
+//! Endpoints and sources at work, with real sockets: claims about what arrives, and what people are told.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod admin;
+mod amqp;
 mod certificates;
+mod moves;
+mod outward;
+mod rabbit;
+mod receiver;
 mod servers;
 #[cfg(feature = "mqtt")]
 mod to_mqtt;
@@ -8,4 +16,5 @@ mod to_mqtt;
 mod to_redis;
 #[cfg(all(feature = "mqtt", feature = "redis"))]
 mod under_tls;
+mod webhook;
 mod world;

@@ -12,8 +12,8 @@ use rumqttc::v5::mqttbytes::v5::{Packet, Publish};
 use rumqttc::v5::{AsyncClient, Event, EventLoop, MqttOptions};
 use serde_json::{Value, json};
 
+use crate::outward::{Outward, message};
 use crate::servers::Server;
-use crate::world::{World, message};
 
 const OPEN: &str = "allow_anonymous true";
 /// So long nothing takes.
@@ -78,15 +78,15 @@ fn for_sender(may: &str) -> Option<Server> {
     })
 }
 
-fn refused(view: &overtake_connectors::EndpointView) -> u64 {
-    view.forwarder.lanes.values().map(|lane| lane.refused).sum()
+fn refused(view: &overtake_connectors::ConnectorView<overtake_connectors::Endpoint>) -> u64 {
+    view.work.lanes.values().map(|lane| lane.refused).sum()
 }
 
 #[tokio::test]
 async fn urgent_ones_arrive_first() {
     let Some(server) = Server::mosquitto(OPEN) else { return };
     let mut reader = Reader::open(&server).await;
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     world.pause(true).await;
     for (id, priority) in [("bulk1", 1), ("bulk2", 1), ("urgent", 9), ("usual", 5)] {
         world.publish(message(id, priority)).await;
@@ -102,7 +102,7 @@ async fn a_publish_says_all_that_the_message_does() {
     let mut reader = Reader::open(&server).await;
     let mut to = jobs(&server);
     to["mqtt"]["topic"] = json!("{queue}/{lane}/{key}");
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     let headers = [
         ("tenant".to_owned(), HeaderValue::Text("a b".to_owned())),
         ("note".to_owned(), HeaderValue::Text("two\nlines".to_owned())),
@@ -125,10 +125,10 @@ async fn a_publish_says_all_that_the_message_does() {
 #[tokio::test]
 async fn a_server_that_dies_and_comes_back_has_every_message() {
     let Some(mut server) = Server::mosquitto(OPEN) else { return };
-    let world = World::open(jobs(&server)).await;
-    world.until("connected", |view| view.forwarder.connections == 1).await;
+    let world = Outward::open(jobs(&server)).await;
+    world.until("connected", |view| view.work.connections == 1).await;
     server.kill();
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
     world.publish_all(0..200).await;
     world.pause(true).await;
     server.start();
@@ -144,10 +144,10 @@ async fn a_server_that_dies_and_comes_back_has_every_message() {
 #[tokio::test]
 async fn what_is_over_is_not_sent() {
     let Some(mut server) = Server::mosquitto(OPEN) else { return };
-    let world = World::open(jobs(&server)).await;
-    world.until("connected", |view| view.forwarder.connections == 1).await;
+    let world = Outward::open(jobs(&server)).await;
+    world.until("connected", |view| view.work.connections == 1).await;
     server.kill();
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
     world.publish(NewMessage { ttl_ms: Some(1), ..message("brief", 9) }).await;
     world.publish(message("lasting", 1)).await;
     world.pause(true).await;
@@ -166,7 +166,7 @@ async fn a_wrong_password_is_named_and_a_right_one_is_read_without_a_restart() {
     let mut to = jobs(&server);
     to["mqtt"]["username"] = json!("sender");
     to["mqtt"]["password"] = json!({"file": password});
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     let why = world.trouble().await;
     assert!(why.contains("no connection") && why.contains("see to `username` and `password`"), "{why}");
 
@@ -184,10 +184,10 @@ async fn a_topic_that_the_user_may_not_write_to_fails_and_says_so() {
     let mut to = jobs(&server);
     to["mqtt"]["username"] = json!("sender");
     to["mqtt"]["password"] = json!({"file": password});
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     world.publish(message("m", 5)).await;
-    world.until("failed", |view| view.forwarder.lanes.values().any(|lane| lane.failed > 0)).await;
-    let (_, why) = world.view().await.forwarder.last_error.expect("an error");
+    world.until("failed", |view| view.work.lanes.values().any(|lane| lane.failed > 0)).await;
+    let (_, why) = world.view().await.work.last_error.expect("an error");
     assert!(why.contains("not authorised"), "{why}");
 }
 
@@ -196,13 +196,13 @@ async fn what_can_have_no_topic_and_what_is_too_large_is_refused() {
     let Some(server) = Server::mosquitto("allow_anonymous true\nmax_packet_size 1000") else { return };
     let mut to = jobs(&server);
     to["mqtt"]["topic"] = json!("jobs/{key}");
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     world.publish(NewMessage { key: Some("a/#".to_owned()), ..message("wildcard", 5) }).await;
     world.publish(message("keyless", 5)).await;
     let content = Content { body: vec![b'x'; 2_000].into(), ..Content::default() };
     world.publish(NewMessage { key: Some("k".to_owned()), content, ..message("large", 5) }).await;
     world.until("refused", |view| refused(view) == 3).await;
-    let (_, why) = world.view().await.forwarder.last_error.expect("an error");
+    let (_, why) = world.view().await.work.last_error.expect("an error");
     assert!(why.contains("and the server takes 1000"), "{why}");
 }
 
@@ -213,7 +213,7 @@ async fn a_routing_key_may_be_the_topic_and_qos_0_asks_for_no_answer() {
     let mut to = jobs(&server);
     to["mqtt"]["topic"] = json!("{routing_key}");
     to["mqtt"]["qos"] = json!(0);
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     world.publish(NewMessage { to: Target::Queue("q".into()), ..message("m", 5) }).await;
     let publish = reader.publish().await;
     assert_eq!((&publish.topic[..], publish.qos), (&b"q"[..], QoS::AtMostOnce));
@@ -223,8 +223,8 @@ async fn a_routing_key_may_be_the_topic_and_qos_0_asks_for_no_answer() {
 #[tokio::test]
 async fn a_server_that_went_away_is_noticed_while_nothing_is_sent() {
     let Some(mut server) = Server::mosquitto(OPEN) else { return };
-    let world = World::open(jobs(&server)).await;
-    world.until("idle", |view| view.forwarder.state == State::Idle).await;
+    let world = Outward::open(jobs(&server)).await;
+    world.until("idle", |view| view.work.state == State::Idle).await;
     server.kill();
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
 }

@@ -9,8 +9,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, cmd};
 use serde_json::{Value, json};
 
+use crate::outward::{Outward, message};
 use crate::servers::Server;
-use crate::world::{World, message};
 
 type Entry = (String, Vec<(String, Vec<u8>)>);
 
@@ -38,7 +38,7 @@ async fn ids(server: &Server, stream: &str) -> Vec<String> {
 #[tokio::test]
 async fn urgent_ones_arrive_first() {
     let Some(server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     world.pause(true).await;
     for (id, priority) in [("bulk1", 1), ("bulk2", 1), ("urgent", 9), ("usual", 5)] {
         world.publish(message(id, priority)).await;
@@ -51,7 +51,7 @@ async fn urgent_ones_arrive_first() {
 #[tokio::test]
 async fn an_entry_says_all_that_the_message_does() {
     let Some(server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     let headers = [
         ("tenant".to_owned(), HeaderValue::Text("a b".to_owned())),
         ("size".to_owned(), HeaderValue::Int(3)),
@@ -74,12 +74,12 @@ async fn an_entry_says_all_that_the_message_does() {
 #[tokio::test]
 async fn a_server_that_dies_and_comes_back_has_every_message() {
     let Some(mut server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     world.publish_all(0..100).await;
-    world.until("some are sent", |view| view.forwarder.lanes.values().any(|lane| lane.sent > 0)).await;
+    world.until("some are sent", |view| view.work.lanes.values().any(|lane| lane.sent > 0)).await;
     server.kill();
     world.publish_all(100..400).await;
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
     server.start();
     world.until_empty().await;
     let arrived: BTreeSet<String> = ids(&server, "jobs").await.into_iter().collect();
@@ -89,20 +89,20 @@ async fn a_server_that_dies_and_comes_back_has_every_message() {
 #[tokio::test]
 async fn a_server_that_went_away_is_noticed_while_nothing_is_sent() {
     let Some(mut server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     world.publish(message("first", 5)).await;
     world.until_empty().await;
-    world.until("idle", |view| view.forwarder.state == State::Idle).await;
+    world.until("idle", |view| view.work.state == State::Idle).await;
     server.kill();
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
 }
 
 #[tokio::test]
 async fn what_is_over_is_not_sent() {
     let Some(mut server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     server.kill();
-    world.until("down", |view| view.forwarder.state == State::Down).await;
+    world.until("down", |view| view.work.state == State::Down).await;
     world.publish(NewMessage { ttl_ms: Some(1), ..message("brief", 9) }).await;
     world.publish(message("lasting", 1)).await;
     server.start();
@@ -117,12 +117,12 @@ async fn a_wrong_password_and_a_wrong_key_are_named() {
     std::fs::write(&password, "wrong\n").expect("a file");
     let mut to = jobs(&server);
     to["redis"]["password"] = json!({"file": password});
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     let why = world.trouble().await;
     assert!(why.contains("WRONGPASS") && why.contains("see to `username` and `password`"), "{why}");
 
     std::fs::write(&password, "secret\n").expect("a file");
-    world.until("connected", |view| view.forwarder.connections == 1).await;
+    world.until("connected", |view| view.work.connections == 1).await;
     world.publish(message("m", 5)).await;
     world.until_empty().await;
 }
@@ -130,13 +130,13 @@ async fn a_wrong_password_and_a_wrong_key_are_named() {
 #[tokio::test]
 async fn a_key_that_is_no_stream_is_named_and_no_message_is_to_blame() {
     let Some(server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
-    world.until("connected", |view| view.forwarder.connections == 1).await;
+    let world = Outward::open(jobs(&server)).await;
+    world.until("connected", |view| view.work.connections == 1).await;
     let mut other = somebody(&server).await;
     cmd("SET").arg("jobs").arg("x").exec_async(&mut other).await.expect("set");
     world.publish(message("m", 5)).await;
-    world.until("put back", |view| view.forwarder.lanes.values().any(|lane| lane.put_back > 0)).await;
-    let forwarder = world.view().await.forwarder;
+    world.until("put back", |view| view.work.lanes.values().any(|lane| lane.put_back > 0)).await;
+    let forwarder = world.view().await.work;
     assert!(forwarder.lanes.values().all(|lane| lane.failed == 0), "{forwarder:?}");
     let why = world.trouble().await;
     assert!(why.contains("the key jobs holds a string and no stream"), "{why}");
@@ -148,7 +148,7 @@ async fn a_key_that_is_no_stream_is_named_and_no_message_is_to_blame() {
 #[tokio::test]
 async fn a_full_server_is_busy() {
     let Some(server) = Server::redis(&[]) else { return };
-    let world = World::open(jobs(&server)).await;
+    let world = Outward::open(jobs(&server)).await;
     let mut other = somebody(&server).await;
     let mut limit = async |bytes: u32| {
         let mut set = cmd("CONFIG");
@@ -157,7 +157,7 @@ async fn a_full_server_is_busy() {
     };
     limit(1).await;
     world.publish(message("m", 5)).await;
-    world.until("put back", |view| view.forwarder.lanes.values().any(|lane| lane.put_back > 0)).await;
+    world.until("put back", |view| view.work.lanes.values().any(|lane| lane.put_back > 0)).await;
     limit(0).await;
     world.until_empty().await;
     assert_eq!(ids(&server, "jobs").await, ["m"]);
@@ -169,7 +169,7 @@ async fn each_lane_may_have_a_stream_of_its_own_and_a_stream_its_length() {
     let mut to = jobs(&server);
     to["redis"]["per_lane"] = json!(true);
     to["redis"]["maxlen"] = json!(20);
-    let world = World::open(to).await;
+    let world = Outward::open(to).await;
     world.publish_all(0..200).await;
     world.publish(message("urgent", 9)).await;
     world.until_empty().await;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::certificates::Certificates;
+use crate::outward::{Outward, message};
 use crate::servers::Server;
-use crate::world::{World, message};
 
 fn tls(certificates: &Certificates) -> Value {
     let Certificates { authority, certificate, key } = certificates;
@@ -13,11 +13,11 @@ fn tls(certificates: &Certificates) -> Value {
 
 /// Sends one message; and says what is wrong where the authority of the server is nobody we know.
 async fn check(mut to: Value, kind: &str) {
-    let world = World::open(to.clone()).await;
+    let world = Outward::open(to.clone()).await;
     world.publish(message("m", 5)).await;
     world.until_empty().await;
     to[kind].as_object_mut().expect("an object").remove("tls");
-    let why = World::open(to).await.trouble().await;
+    let why = Outward::open(to).await.trouble().await;
     assert!(why.contains("TLS with localhost") && why.contains("certificate"), "{why}");
 }
 

@@ -1,107 +1,159 @@
-//! A broker on a disk in memory with a queue `q` and one endpoint, `e`, that sends it.
+//! A broker on a disk in memory, and its endpoints.
+
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{Desk, Desks, Gate};
-use overtake_connectors::{Endpoint, EndpointView, Endpoints};
-use overtake_engine::{Content, Engine, LocalEngine, NewMessage, Options, SystemClock, Target};
-use overtake_lane::{Given, Headers, Settings, Time};
+use overtake_connectors::{ConnectorView, Endpoint, Endpoints, NotConfigured};
+use overtake_engine::{
+    Browse, Content, Engine, LeaseRequest, LocalEngine, NewMessage, Options, SystemClock, Target,
+};
+use overtake_lane::{BrowseOrder, DeadLetterTo, Headers, Settings, Time};
 use overtake_store::MemoryDisk;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// So long nothing takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Nothing here takes longer, or something is wrong.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct World {
+    pub(crate) disk: MemoryDisk,
     pub(crate) engine: Arc<LocalEngine>,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) endpoints: Arc<Endpoints>,
-    desk: Desk,
+}
+
+/// Waits for something that must come.
+pub(crate) async fn soon<T>(what: &str, coming: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, coming).await {
+        Ok(there) => there,
+        Err(_) => panic!("{what} does not come"),
+    }
 }
 
 impl World {
-    /// An endpoint that sends to this receiver, and tries again soon.
-    pub(crate) async fn open(to: Value) -> Self {
+    /// With a queue `out`, and a queue `in`.
+    pub(crate) async fn new() -> Self {
+        let world = Self::open(MemoryDisk::new(7), Vec::new()).await;
+        for queue in ["out", "in"] {
+            let settings = Settings { dead_letter: DeadLetterTo::Keep, ..Settings::default() };
+            world.engine.declare_queue(queue, settings).await.expect("declared");
+        }
+        world
+    }
+
+    pub(crate) async fn open(disk: MemoryDisk, configured: Vec<(String, Endpoint)>) -> Self {
         let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
-        let engine = LocalEngine::open_on(MemoryDisk::new(7), options, Arc::new(SystemClock));
+        let engine = LocalEngine::open_on(disk.clone(), options, Arc::new(SystemClock));
         let engine = Arc::new(engine.expect("the store opens"));
-        engine.declare_queue("q", Settings::default()).await.expect("declared");
         let all: Arc<dyn Engine> = engine.clone();
         let gate = Arc::new(Gate::open(Arc::clone(&all), || Time(0)).await.expect("it opens"));
-        let desks = Desks::new(Arc::clone(&all), Arc::clone(&gate));
-        let desk = desks.desk(gate.on_behalf_of("guest"), "/").await.expect("a desk");
-        let soon = json!({"initial_ms": 20, "multiplier": 1, "max_ms": 20});
-        let endpoint = json!({"queue": "q", "to": to, "send": {"reconnect": soon, "retry": soon}});
-        let endpoint: Endpoint = serde_json::from_value(endpoint).expect("an endpoint");
-        let configured = vec![("e".to_owned(), endpoint)];
-        let endpoints = Endpoints::open(all, gate, Arc::new(SystemClock), configured).await;
-        let endpoints = endpoints.unwrap_or_else(|(name, not)| panic!("{name}: {not}"));
-        Self { engine, endpoints, desk }
+        let endpoints = Endpoints::open(all, Arc::clone(&gate), Arc::new(SystemClock), configured).await;
+        Self { disk, engine, gate, endpoints: endpoints.expect("they open") }
     }
 
-    pub(crate) async fn pause(&self, is_paused: bool) {
-        self.endpoints.pause(&self.desk, "e", is_paused).await.expect("it is there");
+    /// The broker ends, and begins again with what was durable.
+    pub(crate) async fn again(self) -> Self {
+        let Self { disk, engine, endpoints, .. } = self;
+        endpoints.stop(Duration::ZERO).await;
+        engine.close();
+        disk.clear_hook();
+        Self::open(disk, Vec::new()).await
     }
 
-    pub(crate) async fn view(&self) -> EndpointView {
-        self.endpoints.show(&self.desk, "e").await.expect("it is there")
+    pub(crate) async fn desk(&self, user: &str) -> Desk {
+        let desks = Desks::new(self.engine.clone(), Arc::clone(&self.gate));
+        desks.desk(self.gate.on_behalf_of(user), "/").await.expect("a desk")
     }
 
-    /// Why its receiver cannot be connected to.
-    pub(crate) async fn trouble(&self) -> String {
-        let tested = self.endpoints.test(&self.desk, "e").await.expect("it is there");
-        tested.expect_err("there is trouble")
+    pub(crate) async fn try_put(&self, name: &str, json: Value) -> Result<bool, NotConfigured> {
+        let endpoint = endpoint(json);
+        let desk = self.desk("guest").await;
+        self.endpoints.put(&desk, name, endpoint).await.map(|(is_new, _)| is_new)
     }
 
-    pub(crate) async fn publish(&self, message: NewMessage) {
-        self.engine.publish(vec![message]).await.expect("published");
+    /// An endpoint of the queue `out`.
+    pub(crate) async fn put(&self, name: &str, mut json: Value) {
+        json["queue"] = "out".into();
+        self.try_put(name, json).await.expect("it is configured");
     }
 
-    pub(crate) async fn publish_all(&self, ids: impl Iterator<Item = u32>) {
-        let all = ids.map(|id| message(&id.to_string(), 5)).collect();
-        self.engine.publish(all).await.expect("published");
+    pub(crate) async fn view(&self, name: &str) -> ConnectorView<Endpoint> {
+        let desk = self.desk("guest").await;
+        self.endpoints.show(&desk, name).await.expect("it is there")
     }
 
-    /// Until the endpoint is so.
-    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&EndpointView) -> bool) {
-        let waiting = async {
-            let mut often = tokio::time::interval(Duration::from_millis(10));
-            while !is_so(&self.view().await) {
-                often.tick().await;
+    /// Waits until an endpoint stands so.
+    pub(crate) async fn until(&self, name: &str, is: impl Fn(&ConnectorView<Endpoint>) -> bool) {
+        let standing = async {
+            loop {
+                let view = self.view(name).await;
+                if is(&view) {
+                    return;
+                }
+                tokio::task::yield_now().await;
             }
         };
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("not {what}: {:?}", self.view().await.forwarder);
+        if tokio::time::timeout(PATIENCE, standing).await.is_err() {
+            panic!("{name} stands so: {:?}", self.view(name).await);
         }
     }
 
+    /// `a:5 b:9`: bodies and priorities.
+    pub(crate) async fn publish(&self, text: &str) {
+        let one = |word: &str| {
+            let (body, priority) = word.split_once(':').expect("body:priority");
+            let priority: i64 = priority.parse().expect("a priority");
+            let content = Content::new(Some("text/plain"), &Headers::new(), body.to_owned().into());
+            NewMessage {
+                to: Target::Queue("out".into()),
+                priority: priority.into(),
+                content,
+                ..NewMessage::default()
+            }
+        };
+        self.send(text.split_whitespace().map(one).collect()).await;
+    }
+
+    pub(crate) async fn send(&self, messages: Vec<NewMessage>) {
+        self.engine.publish(messages).await.expect("published");
+    }
+
+    /// What is in a queue, in the order in which it goes: bodies, and how they stand.
+    pub(crate) async fn sees(&self, queue: &str) -> String {
+        let browse = Browse { order: BrowseOrder::Dispatch, limit: 1_000, ..Browse::default() };
+        let page = self.engine.browse(queue, browse).await.expect("a page");
+        let one = |message: &overtake_engine::BrowsedMessage| {
+            let body = String::from_utf8_lossy(&message.content.body).into_owned();
+            format!("{body} {:?}", message.message.status).to_lowercase()
+        };
+        page.messages.iter().map(one).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Waits until nothing is in the queue `out` any more.
     pub(crate) async fn until_empty(&self) {
-        let waiting = async {
-            let mut often = tokio::time::interval(Duration::from_millis(10));
-            while self.waits().await > 0 {
-                often.tick().await;
+        soon("an empty queue", async {
+            while !self.sees("out").await.is_empty() {
+                tokio::task::yield_now().await;
             }
-        };
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("not all is settled: {:?}", self.view().await.forwarder);
-        }
+        })
+        .await;
     }
 
-    /// How many messages are in the queue, leased ones among them.
-    pub(crate) async fn waits(&self) -> usize {
-        let browse = overtake_engine::Browse { limit: 1_000, ..overtake_engine::Browse::default() };
-        self.engine.browse("q", browse).await.expect("a page").messages.len()
+    /// Leases so many messages of a queue, when they are there.
+    pub(crate) async fn takes(&self, queue: &str, count: usize) -> Vec<String> {
+        let mut bodies = Vec::new();
+        while bodies.len() < count {
+            let lease = LeaseRequest { wait_ms: 30_000, ..LeaseRequest::new(queue.into(), 1) };
+            let leased = self.engine.lease(lease).await.expect("leased");
+            assert!(!leased.is_empty(), "{count} messages come: {bodies:?}");
+            bodies.extend(leased.iter().map(|one| String::from_utf8_lossy(&one.content.body).into_owned()));
+        }
+        bodies
     }
 }
 
-/// A message whose body is its id.
-pub(crate) fn message(id: &str, priority: i64) -> NewMessage {
-    let content = Content::new(None, &Headers::new(), id.to_owned().into());
-    NewMessage {
-        to: Target::Queue("q".into()),
-        priority: Given::Number(priority),
-        id: Some(id.to_owned()),
-        content,
-        ..NewMessage::default()
-    }
+pub(crate) fn endpoint(json: Value) -> Endpoint {
+    serde_json::from_value(json).expect("an endpoint")
 }

@@ -90,6 +90,11 @@ impl Route {
             ("PUT", "/v1/routes") => r#"{"routes":{}}"#,
             ("POST", "/v1/routes/test") => r#"{"path":"/"}"#,
             ("PUT", "/v1/schedules/{schedule}") => r#"{"queue":"q","cron":"@daily","message":{"body":""}}"#,
+            ("PUT", "/v1/endpoints/{endpoint}") => r#"{"queue":"q","to":{"queue":{"name":"r"}}}"#,
+            ("PUT", "/v1/sources/{source}") => {
+                r#"{"from":{"amqp":{"url":"amqp://localhost","queue":"r"}},"to":{"queue":"q"}}"#
+            }
+            ("POST", "/v1/endpoints/{endpoint}/test" | "/v1/sources/{source}/test") => "{}",
             ("POST", "/v1/tokens") => r#"{"user":"guest"}"#,
             _ if self.takes_body => "{}",
             _ => "",
@@ -156,6 +161,11 @@ async fn who_has_no_rights_may_do_nothing_but_see_who_one_is() {
                 "GET /v1/exchanges" if may_enter => assert_eq!(reply.json["exchanges"], json!([])),
                 "GET /v1/routes" | "GET /v1/routes/manifest" | "POST /v1/routes/test" if may_enter => {
                     drop(reply.expect(200))
+                }
+                "GET /v1/endpoints" if may_enter => assert_eq!(reply.json["endpoints"], json!([])),
+                "GET /v1/sources" if may_enter => assert_eq!(reply.json["sources"], json!([])),
+                "GET /v1/endpoints/{endpoint}" | "GET /v1/sources/{source}" if may_enter => {
+                    assert_eq!(reply.code(), "404 no-such-connector");
                 }
                 "GET /v1/schedules" if may_enter => assert_eq!(reply.json["schedules"], json!([])),
                 // One of a queue that one may not see is not told from none.

@@ -94,7 +94,21 @@ const EVERY: &str = "
     PUT /v1/schedules/{schedule}
     PUT /v1/users/{user}
     PUT /v1/users/{user}/permissions/{vhost}
-    PUT /v1/vhosts/{vhost}";
+    PUT /v1/vhosts/{vhost}
+    GET /v1/endpoints/{endpoint}
+    PUT /v1/endpoints/{endpoint}
+    DELETE /v1/endpoints/{endpoint}
+    GET /v1/sources/{source}
+    PUT /v1/sources/{source}
+    DELETE /v1/sources/{source}
+    GET /v1/endpoints
+    GET /v1/sources
+    POST /v1/endpoints/{endpoint}/test
+    POST /v1/endpoints/{endpoint}/pause
+    POST /v1/endpoints/{endpoint}/resume
+    POST /v1/sources/{source}/test
+    POST /v1/sources/{source}/pause
+    POST /v1/sources/{source}/resume";
 
 #[test]
 fn the_document_lists_every_route() {

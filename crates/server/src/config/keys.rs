@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use overtake_connectors::{Endpoint, Source};
 use serde::Deserialize;
 
+use super::connectors::{Configured, EndpointTables, SourceTables, overlay};
 use super::otlp::{Attributes, Collector, CollectorHeaders};
 use super::queues::{ConfiguredQueue, QueueTables};
 use super::value::{
@@ -40,6 +42,10 @@ macro_rules! settings {
             $( $(#[doc = $about_section])* pub $section: $Section, )*
             /// Queues that are declared at start.
             pub queues: Vec<ConfiguredQueue>,
+            /// Queues whose messages are sent to other systems.
+            pub endpoints: Vec<Configured<Endpoint>>,
+            /// Other systems whose messages are taken in.
+            pub sources: Vec<Configured<Source>>,
         }
 
         /// What one source says: any value may be missing.
@@ -48,6 +54,8 @@ macro_rules! settings {
         pub(super) struct Layer {
             $( $section: $Layer, )*
             pub(super) queues: QueueTables,
+            endpoints: EndpointTables,
+            sources: SourceTables,
         }
 
         /// Every setting but the queues, in the order of the file.
@@ -68,6 +76,8 @@ macro_rules! settings {
                         $( $key: Sourced { value: $default, origin: Origin::Default }, )*
                     }, )*
                     queues: Vec::new(),
+                    endpoints: Vec::new(),
+                    sources: Vec::new(),
                 }
             }
         }
@@ -86,6 +96,8 @@ macro_rules! settings {
                     self.queues.retain(|queue| queue.name != name);
                     self.queues.push(ConfiguredQueue { name, settings, origin });
                 }
+                overlay(&mut self.endpoints, layer.endpoints, |name| origin(&format!("endpoints.{name}")));
+                overlay(&mut self.sources, layer.sources, |name| origin(&format!("sources.{name}")));
             }
 
             /// Sets one value from text. `None` when there is no such setting.

@@ -55,6 +55,8 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
         set_flag(&mut config, flag)?;
     }
     config.queues.sort_by(|a, b| a.name.cmp(&b.name));
+    config.endpoints.sort_by(|a, b| a.name.cmp(&b.name));
+    config.sources.sort_by(|a, b| a.name.cmp(&b.name));
     check::check(&config, file.as_ref())?;
     Ok(config)
 }

@@ -12,6 +12,7 @@
 
 mod around;
 mod check;
+mod connectors;
 mod error;
 mod file;
 mod keys;
@@ -23,6 +24,7 @@ mod show;
 mod value;
 
 pub use around::Around;
+pub use connectors::Configured;
 pub use error::ConfigError;
 pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Routes, Server, Store, Telemetry, Tls};
 pub use load::{DEFAULT_FILE, Flag, load};

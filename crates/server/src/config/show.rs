@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use overtake_lane::Settings;
+use serde::Serialize;
 
-use super::{Config, Origin};
+use super::{Config, Configured, Origin};
 
 /// Writes the configuration as TOML; with `origins`, each line says where its value came from.
 #[must_use]
@@ -26,7 +27,25 @@ pub fn show(config: &Config, origins: bool) -> String {
         line(&mut out, &header, origins.then_some(&queue.origin));
         out.push_str(&table(&queue.settings));
     }
+    for endpoint in &config.endpoints {
+        connector(&mut out, "endpoints", endpoint, origins);
+    }
+    for source in &config.sources {
+        connector(&mut out, "sources", source, origins);
+    }
     out
+}
+
+/// An endpoint or a source, one line for each key.
+fn connector<C: Serialize>(out: &mut String, of: &str, one: &Configured<C>, origins: bool) {
+    out.push('\n');
+    let header = format!("[{of}.{}]", super::value::quoted(&one.name));
+    line(out, &header, origins.then_some(&one.origin));
+    if let Ok(serde_json::Value::Object(all)) = serde_json::to_value(&one.definition) {
+        for (key, value) in &all {
+            let _ = writeln!(out, "{key} = {}", inline(value));
+        }
+    }
 }
 
 fn line(out: &mut String, text: &str, origin: Option<&Origin>) {

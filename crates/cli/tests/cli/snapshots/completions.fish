@@ -54,6 +54,8 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit 
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "routes" -d 'Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "endpoint" -d 'Send what waits in queues to other systems: make, list, test, pause and delete endpoints'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "source" -d 'Take in what other systems have: make, list, test, pause and delete sources'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "store" -d 'Look at a store on disk, copy it and restore it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "user" -d 'Make, list, change and delete users, and give them rights'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "vhost" -d 'Make, list, change and delete virtual hosts'
@@ -942,6 +944,184 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "put" -d 'Make an endpoint, or change the one of this name: what waits in its queue is sent to another system, the most urgent first'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "list" -d 'List the endpoints whose queues you may see'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "show" -d 'Show an endpoint: what it does, and what became of the messages of each lane'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "test" -d 'Connect to the receiver as the endpoint does, and say what is wrong. Nothing is sent'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "pause" -d 'Send nothing new until it is resumed; it stays so over a restart'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "resume" -d 'Send again, at once and as if nothing had failed'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "delete" -d 'Delete an endpoint; what waits in its queue stays there'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l with -d 'A definition to test in place of the one that is there; `-` is standard input' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "put" -d 'Make a source, or change the one of this name: what another system has is taken in, at least once'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "list" -d 'List the sources that you may see'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "show" -d 'Show a source: what it does, and what it took in'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "test" -d 'Connect to the other system as the source does, and say what is wrong. Nothing is taken'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "pause" -d 'Take nothing until it is resumed; it stays so over a restart'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "resume" -d 'Take messages in again'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -f -a "delete" -d 'Delete a source; what it took in stays'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l with -d 'A definition to test in place of the one that is there; `-` is standard input' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

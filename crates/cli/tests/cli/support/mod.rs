@@ -9,6 +9,7 @@ pub mod dpkg;
 pub mod fake;
 pub mod fifo;
 pub mod http;
+pub mod link;
 pub mod prometheus;
 pub mod pty;
 pub mod small_disk;

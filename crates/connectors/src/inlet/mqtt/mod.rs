@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
+use overtake_engine::Clock;
 use rumqttc::v5::mqttbytes::v5::{
     Filter, Packet, PubAck, Publish, RetainForwardRule, SubAck, Subscribe, SubscribeReasonCode,
 };
@@ -73,7 +73,7 @@ impl Default for MqttSource {
 impl MqttSource {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn origin(&self, vault: Vault) -> Result<MqttOrigin, String> {
+    pub(crate) fn origin(&self, vault: Vault, clock: &dyn Clock) -> Result<MqttOrigin, String> {
         if !(1..=TOPICS_MAX).contains(&self.topics.len()) {
             return Err(format!("`topics` must be 1 to {TOPICS_MAX} topics"));
         }
@@ -103,7 +103,7 @@ impl MqttSource {
             server: server.remembered_for(self.session_expiry_s, RECEIVE_MAX),
             topics: self.topics.clone(),
             qos: qos(self.qos)?,
-            ids: Arc::new(Mutex::new(Ids::new(&self.client_id))),
+            ids: Arc::new(Mutex::new(Ids::new(&self.client_id, clock))),
         })
     }
 }
@@ -229,8 +229,8 @@ struct Ids {
 }
 
 impl Ids {
-    fn new(client_id: &str) -> Self {
-        let before = format!("{client_id}-{}", Timestamp::now().as_nanosecond());
+    fn new(client_id: &str, clock: &dyn Clock) -> Self {
+        let before = format!("{client_id}-{}", clock.nanos());
         Self { before, count: 0, given: HashMap::new() }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use overtake_engine::SystemClock;
 use rumqttc::v5::mqttbytes::v5::PublishProperties;
 
 use super::*;
@@ -18,7 +19,7 @@ fn origin(server: &Server, change: impl FnOnce(&mut MqttSource)) -> MqttOrigin {
         ..MqttSource::default()
     };
     change(&mut source);
-    source.origin(Vault::Any).expect("it can be")
+    source.origin(Vault::Any, &SystemClock).expect("it can be")
 }
 
 /// A connection of somebody else.
@@ -128,7 +129,7 @@ fn a_source_that_could_lose_messages_or_read_none_is_refused() {
             ..MqttSource::default()
         };
         change(&mut source);
-        source.origin(Vault::Any).err().expect("refused")
+        source.origin(Vault::Any, &SystemClock).err().expect("refused")
     };
     assert!(refused(|source| source.client_id.clear()).contains("`client_id` must be"));
     assert!(refused(|source| source.session_expiry_s = 0).contains("`session_expiry_s` must be"));

@@ -15,8 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use overtake_lane::Time;
+use overtake_engine::Clock;
 use redis::{Cmd, Pipeline, Value, cmd};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -93,7 +92,12 @@ impl Default for RedisSource {
 impl RedisSource {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn origin(&self, vault: Vault, name: &str) -> Result<RedisOrigin, String> {
+    pub(crate) fn origin(
+        &self,
+        vault: Vault,
+        name: &str,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<RedisOrigin, String> {
         if !(1..=STREAMS_MAX).contains(&self.streams.len()) || self.streams.iter().any(String::is_empty) {
             return Err(format!("`streams` must be the keys of 1 to {STREAMS_MAX} streams"));
         }
@@ -117,7 +121,8 @@ impl RedisSource {
             },
         )?;
         let consumer = self.consumer.clone().unwrap_or_else(|| format!("overtake-{name}"));
-        Ok(RedisOrigin { server, source: Arc::new(Self { consumer: Some(consumer), ..self.clone() }) })
+        let source = Arc::new(Self { consumer: Some(consumer), ..self.clone() });
+        Ok(RedisOrigin { server, source, clock: Arc::clone(clock) })
     }
 
     fn consumer(&self) -> &str {
@@ -129,6 +134,7 @@ impl RedisSource {
 pub(crate) struct RedisOrigin {
     server: RedisServer,
     source: Arc<RedisSource>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Origin for RedisOrigin {
@@ -142,6 +148,7 @@ impl Origin for RedisOrigin {
             let inlet = RedisInlet {
                 wire,
                 source: Arc::clone(&self.source),
+                clock: Arc::clone(&self.clock),
                 own: cursors.clone().collect(),
                 left: cursors.collect(),
                 claim_at: Instant::now(),
@@ -176,6 +183,7 @@ type Cursor = (String, Option<String>);
 struct RedisInlet {
     wire: Wire,
     source: Arc<RedisSource>,
+    clock: Arc<dyn Clock>,
     /// What was ours before this connection.
     own: Vec<Cursor>,
     /// What others have left.
@@ -199,7 +207,7 @@ impl Inlet for RedisInlet {
             while self.here.is_empty() {
                 self.read(max).await?;
             }
-            let now = Time(Timestamp::now().as_millisecond().max(0) as u64);
+            let now = self.clock.now();
             let taken = self.here.drain(..max.min(self.here.len()));
             let mut all = Vec::with_capacity(taken.len());
             for (stream, entries::Entry { id, fields }) in taken {

@@ -1,5 +1,6 @@
 //! The inlet against a real server.
 
+use overtake_engine::SystemClock;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Value};
 
@@ -30,7 +31,8 @@ fn origin(server: &Server, change: impl FnOnce(&mut RedisSource)) -> RedisOrigin
         ..RedisSource::default()
     };
     change(&mut source);
-    source.origin(Vault::Any, "s").expect("it can be")
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    source.origin(Vault::Any, "s", &clock).expect("it can be")
 }
 
 async fn bodies(inlet: &mut dyn Inlet, max: usize) -> String {

@@ -39,6 +39,7 @@ pub struct Webhook {
     /// Where to: `http://` or `https://`.
     pub url: String,
     /// How a message looks.
+    #[serde(skip_serializing_if = "is_raw")]
     pub format: WebhookFormat,
     /// Signs each request as [Standard Webhooks](https://www.standardwebhooks.com) have it: HMAC-SHA256. `whsec_` and base64, or any text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +54,7 @@ pub struct Webhook {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The `type` of CloudEvents for messages that have no property `type`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub event_type: String,
     /// Statuses that mean that this message will never be taken; by default 400, 413, 415 and 422.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +75,10 @@ pub enum WebhookFormat {
     Cloudevents,
     /// CloudEvents 1.0, structured content mode: JSON around it.
     CloudeventsJson,
+}
+
+fn is_raw(format: &WebhookFormat) -> bool {
+    *format == WebhookFormat::Raw
 }
 
 /// What a webhook is once its secrets are read.
@@ -97,11 +103,7 @@ impl Webhook {
         for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
             vault.check(secret)?;
         }
-        if vault != Vault::Any && !self.tls.is_plain() {
-            return Err(
-                "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
-            );
-        }
+        vault.check_tls(&self.tls)?;
         let tls = if address.is_secure { Some(self.tls.config()?) } else { None };
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {

@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use overtake_access::{Desks, Gate, Peer};
+use overtake_connectors::{Endpoints, Sources};
 use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
-use overtake_http::HttpOptions;
+use overtake_http::{HttpOptions, Services};
 use overtake_overview::Overview;
 use overtake_schedules::Schedules;
 use overtake_store::MemoryDisk;
@@ -36,7 +37,7 @@ impl Drop for World {
 }
 
 /// The gate is opened on a thread of its own: worlds are made where nobody waits. Schedules are not run.
-fn desks(engine: &Arc<LocalEngine>) -> (Desks, Arc<Schedules>) {
+fn desks(engine: &Arc<LocalEngine>) -> (Desks, Services) {
     let engine: Arc<dyn Engine> = Arc::clone(engine) as _;
     let opening = Arc::clone(&engine);
     let opened = std::thread::spawn(move || {
@@ -44,12 +45,18 @@ fn desks(engine: &Arc<LocalEngine>) -> (Desks, Arc<Schedules>) {
         runtime.block_on(async {
             let gate = Gate::open(Arc::clone(&opening), || SystemClock.now()).await.expect("it opens");
             let gate = Arc::new(gate);
-            let schedules = Schedules::open(opening, Arc::clone(&gate), Arc::new(SystemClock)).await;
-            (gate, schedules.expect("they open"))
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            let all = (Arc::clone(&opening), Arc::clone(&gate), Arc::clone(&clock));
+            let endpoints = Endpoints::open(all.0, all.1, all.2, Vec::new()).await.expect("they open");
+            let all = (Arc::clone(&opening), Arc::clone(&gate), Arc::clone(&clock));
+            let sources = Sources::open(all.0, all.1, all.2, Vec::new()).await.expect("they open");
+            let overview = Arc::new(Overview::new(Arc::clone(&opening), Arc::clone(&clock)));
+            let schedules = Schedules::open(opening, Arc::clone(&gate), clock).await.expect("they open");
+            (gate, Services { schedules, endpoints, sources, overview })
         })
     });
-    let (gate, schedules) = opened.join().expect("it does not panic");
-    (Desks::new(engine, gate), schedules)
+    let (gate, services) = opened.join().expect("it does not panic");
+    (Desks::new(engine, gate), services)
 }
 
 /// What came back.
@@ -86,11 +93,11 @@ impl World {
 
     fn over(engine: LocalEngine, dir: Option<TempDir>, options: HttpOptions) -> Self {
         let engine = Arc::new(engine);
-        let (desks, schedules) = desks(&engine);
+        let (desks, services) = desks(&engine);
         let counted = Arc::clone(&engine) as Arc<dyn Engine>;
         options.telemetry.add(Arc::new(overtake_telemetry::Broker::new(counted, &options.version)));
-        let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
-        let router = overtake_http::router(desks, schedules, Arc::clone(&overview), options.clone());
+        let overview = Arc::clone(&services.overview);
+        let router = overtake_http::router(desks, services, options.clone());
         // Where worlds are made outside of a runtime nobody asks for the overview.
         let looking = Handle::try_current().ok();
         let looking = looking.map(|handle| handle.spawn(async move { overview.run().await }).abort_handle());

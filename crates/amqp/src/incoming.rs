@@ -1,44 +1,55 @@
-//! Content on its way in: `basic.publish`, then its header, then its body in pieces (4.2.6).
+//! Content on its way in: a method that carries it, then its header, then its body in pieces (4.2.6).
 
 use bytes::Bytes;
-use overtake_properties::{Limits, Properties};
+use overtake_properties::{Limits, Properties, Short};
 
-use super::Publish;
-use super::violation::Violation;
 use crate::content::ContentHeader;
-use crate::method::basic;
 use crate::reply::ReplyCode;
+use crate::violation::Violation;
 
 /// No more room is made for a body than this before it comes, bytes.
 const ROOM_MAX: u64 = 1 << 20;
 
-/// What has come of a message so far, in one piece of memory: exchange, routing key, properties, body.
+/// What has come of a message so far, in one piece of memory: the names in its method, properties, body.
 #[derive(Debug)]
-pub(super) struct Incoming {
-    pub(super) mandatory: bool,
+pub(crate) struct Incoming<M> {
+    /// What its method says besides names.
+    about: M,
     bytes: Vec<u8>,
-    exchange_len: usize,
-    routing_key_len: usize,
+    name_ends: [usize; 3],
     body_at: usize,
     /// Bytes of body still to come; `None` before the header.
     left: Option<u64>,
 }
 
-impl Incoming {
-    pub(super) fn begin(publish: &basic::Publish<'_>) -> Self {
-        let (exchange, routing_key) = (publish.exchange.as_bytes(), publish.routing_key.as_bytes());
+/// A message that is whole.
+#[derive(Debug)]
+pub(crate) struct Whole<M> {
+    /// What its method says besides names.
+    pub(crate) about: M,
+    /// The name that only some methods have: of a consumer, or why a message comes back.
+    pub(crate) word: Bytes,
+    pub(crate) exchange: Bytes,
+    pub(crate) routing_key: Bytes,
+    pub(crate) properties: Properties,
+    pub(crate) body: Bytes,
+}
+
+impl<M> Incoming<M> {
+    pub(crate) fn begin(about: M, word: Short<'_>, exchange: Short<'_>, routing_key: Short<'_>) -> Self {
+        let (word, exchange, routing_key) = (word.as_bytes(), exchange.as_bytes(), routing_key.as_bytes());
+        let (word_end, exchange_end) = (word.len(), word.len() + exchange.len());
         Self {
-            mandatory: publish.mandatory,
-            bytes: [exchange, routing_key].concat(),
-            exchange_len: exchange.len(),
-            routing_key_len: routing_key.len(),
+            about,
+            bytes: [word, exchange, routing_key].concat(),
+            name_ends: [word_end, exchange_end, exchange_end + routing_key.len()],
             body_at: 0,
             left: None,
         }
     }
 
     /// Takes the header. `Some`: the message has no body, so it is whole.
-    pub(super) fn header(&mut self, payload: &[u8], body_max: u64) -> Result<bool, Violation> {
+    pub(crate) fn header(&mut self, payload: &[u8], body_max: u64) -> Result<bool, Violation> {
         if self.left.is_some() {
             return Err(unexpected("expected content body, got another content header"));
         }
@@ -56,7 +67,7 @@ impl Incoming {
     }
 
     /// Takes a piece of the body. True: it was the last.
-    pub(super) fn body(&mut self, piece: &[u8]) -> Result<bool, Violation> {
+    pub(crate) fn body(&mut self, piece: &[u8]) -> Result<bool, Violation> {
         let Some(left) = self.left else {
             return Err(unexpected("expected content header, got a content body"));
         };
@@ -70,14 +81,15 @@ impl Incoming {
     }
 
     /// The message, which is whole.
-    pub(super) fn finish(self) -> Result<Publish, Violation> {
+    pub(crate) fn finish(self) -> Result<Whole<M>, Violation> {
         let bytes = Bytes::from(self.bytes);
-        let key_at = self.exchange_len + self.routing_key_len;
-        let properties = Properties::check(bytes.slice(key_at..self.body_at), &Limits::default());
-        Ok(Publish {
-            exchange: bytes.slice(..self.exchange_len),
-            routing_key: bytes.slice(self.exchange_len..key_at),
-            mandatory: self.mandatory,
+        let [word_end, exchange_end, key_end] = self.name_ends;
+        let properties = Properties::check(bytes.slice(key_end..self.body_at), &Limits::default());
+        Ok(Whole {
+            about: self.about,
+            word: bytes.slice(..word_end),
+            exchange: bytes.slice(word_end..exchange_end),
+            routing_key: bytes.slice(exchange_end..key_end),
             properties: properties.map_err(|fault| Violation::wire(fault.into()))?,
             body: bytes.slice(self.body_at..),
         })
@@ -85,6 +97,6 @@ impl Incoming {
 }
 
 /// Something else came where content should.
-pub(super) fn unexpected(text: &str) -> Violation {
+pub(crate) fn unexpected(text: &str) -> Violation {
     Violation::of(ReplyCode::UnexpectedFrame, text)
 }

@@ -4,7 +4,7 @@ use overtake_lane::Time;
 
 /// When something was last heard and last said.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     /// What was agreed on, ms; 0: none.
     interval_ms: u64,
     heard: Time,
@@ -13,7 +13,7 @@ pub(super) struct Pulse {
 
 /// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beat {
+pub(crate) enum Beat {
     Nothing,
     /// Give a sign of life.
     Send,
@@ -22,29 +22,29 @@ pub(super) enum Beat {
 }
 
 impl Pulse {
-    pub(super) fn new(now: Time) -> Self {
+    pub(crate) fn new(now: Time) -> Self {
         Self { interval_ms: 0, heard: now, said: now }
     }
 
-    pub(super) fn agree(&mut self, now: Time, seconds: u16) {
+    pub(crate) fn agree(&mut self, now: Time, seconds: u16) {
         *self = Self { interval_ms: u64::from(seconds) * 1_000, heard: now, said: now };
     }
 
     /// What was agreed on, seconds; 0: nothing.
-    pub(super) fn interval_s(&self) -> u64 {
+    pub(crate) fn interval_s(&self) -> u64 {
         self.interval_ms / 1_000
     }
 
-    pub(super) fn hear(&mut self, now: Time) {
+    pub(crate) fn hear(&mut self, now: Time) {
         self.heard = now;
     }
 
-    pub(super) fn say(&mut self, now: Time) {
+    pub(crate) fn say(&mut self, now: Time) {
         self.said = now;
     }
 
     /// A sign is given after half the interval; two of them without one mean the end.
-    pub(super) fn beat(&self, now: Time) -> Beat {
+    pub(crate) fn beat(&self, now: Time) -> Beat {
         if self.interval_ms == 0 {
             Beat::Nothing
         } else if now >= self.dead_at() {
@@ -57,7 +57,7 @@ impl Pulse {
     }
 
     /// When there is something to be done at the latest.
-    pub(super) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         (self.interval_ms > 0).then(|| self.send_at().min(self.dead_at()))
     }
 

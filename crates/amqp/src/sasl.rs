@@ -16,6 +16,18 @@ pub enum Credentials {
     Certificate,
 }
 
+impl Credentials {
+    /// How a client logs in with these, and what it says to do so.
+    pub(crate) fn response(&self) -> (Mechanism, Vec<u8>) {
+        match self {
+            Self::Password { user, password } => {
+                (Mechanism::Plain, [b"\0", user.as_bytes(), b"\0", password.as_bytes()].concat())
+            }
+            Self::Certificate => (Mechanism::External, Vec::new()),
+        }
+    }
+}
+
 impl std::fmt::Debug for Credentials {
     /// Without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -30,7 +42,7 @@ impl std::fmt::Debug for Credentials {
 
 /// What a client may log in with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mechanism {
+pub(crate) enum Mechanism {
     /// `\0user\0password`
     Plain,
     /// A table with LOGIN and PASSWORD, without its length.
@@ -40,7 +52,7 @@ pub(super) enum Mechanism {
 }
 
 impl Mechanism {
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         match name {
             "PLAIN" => Some(Self::Plain),
             "AMQPLAIN" => Some(Self::AmqPlain),
@@ -49,7 +61,7 @@ impl Mechanism {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "PLAIN",
             Self::AmqPlain => "AMQPLAIN",
@@ -58,7 +70,7 @@ impl Mechanism {
     }
 
     /// `None`: the response makes no sense.
-    pub(super) fn read(self, response: &[u8]) -> Option<Credentials> {
+    pub(crate) fn read(self, response: &[u8]) -> Option<Credentials> {
         match self {
             Self::Plain => plain(response),
             Self::AmqPlain => amqplain(response),
@@ -104,6 +116,14 @@ mod tests {
         let table = b"\x05LOGINS\0\0\0\x03ann\x08PASSWORDS\0\0\0\x06secret";
         assert_eq!(Mechanism::AmqPlain.read(table), Some(ann()));
         assert_eq!(Mechanism::External.read(b""), Some(Credentials::Certificate));
+    }
+
+    #[test]
+    fn what_a_client_says_is_understood() {
+        for credentials in [ann(), Credentials::Certificate] {
+            let (mechanism, response) = credentials.response();
+            assert_eq!(mechanism.read(&response), Some(credentials));
+        }
     }
 
     #[test]

@@ -1,0 +1,174 @@
+//! A client of AMQP on a socket.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use overtake_amqp::client::{Answer, Client, ClientOptions, Event, Unsent};
+use overtake_amqp::method::{Method, MethodId};
+use overtake_engine::Clock;
+use overtake_properties::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
+
+use crate::sink::LinkError;
+
+/// The channel everything happens on.
+pub(crate) const CHANNEL: u16 = 1;
+/// Read at once, bytes.
+const PIECE: usize = 64 << 10;
+
+/// Any socket.
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
+
+/// A connection that is open, with one channel.
+pub(crate) struct Wire {
+    pub(crate) client: Client,
+    /// The other side is an Overtake, too.
+    pub(crate) is_of_ours: bool,
+    reader: ReadHalf<Box<dyn Socket>>,
+    writer: WriteHalf<Box<dyn Socket>>,
+    input: BytesMut,
+    /// On its way into the socket.
+    output: Vec<u8>,
+    /// Bytes of it that are there.
+    written: usize,
+    /// Heard, and not yet told.
+    events: VecDeque<Event>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Wire {
+    pub(super) async fn open(
+        socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        options: ClientOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, LinkError> {
+        let (reader, writer) = split(Box::new(socket) as Box<dyn Socket>);
+        let client = Client::new(clock.now(), options);
+        let input = BytesMut::with_capacity(PIECE);
+        let (output, written, events) = (Vec::new(), 0, VecDeque::new());
+        let is_of_ours = false;
+        let mut wire = Self { client, is_of_ours, reader, writer, input, output, written, events, clock };
+        while !wire.client.is_open() {
+            match wire.turn().await {
+                Some(Event::Closed(ending)) => return Err(ending.to_string().into()),
+                Some(Event::Opened(terms)) => {
+                    let product = terms.server_properties.get("product").and_then(Value::text);
+                    wire.is_of_ours = product == Some("Overtake");
+                }
+                _ => {}
+            }
+        }
+        wire.client.open_channel().map_err(unsent)?;
+        Ok(wire)
+    }
+
+    /// Asks, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// The server refuses, or the connection is lost.
+    pub(crate) async fn ask<'m>(&mut self, method: impl Into<Method<'m>>) -> Result<Answer, LinkError> {
+        let method: Method<'m> = method.into();
+        let asked: MethodId = method.id();
+        self.client.ask(CHANNEL, method).map_err(unsent)?;
+        let mut others = VecDeque::new();
+        let answer = loop {
+            match self.next().await? {
+                Event::Answered { request, answer, .. } if request == asked => break answer,
+                other => others.push_back(other),
+            }
+        };
+        others.append(&mut self.events);
+        self.events = others;
+        Ok(answer)
+    }
+
+    /// The next thing that is heard. What is said meanwhile goes out; nothing is lost when the wait is given up.
+    ///
+    /// # Errors
+    /// The channel or the connection is over.
+    pub(crate) async fn next(&mut self) -> Result<Event, LinkError> {
+        loop {
+            let event = match self.events.pop_front() {
+                Some(event) => Some(event),
+                None => self.turn().await,
+            };
+            match event {
+                None => {}
+                Some(Event::Closed(ending)) => return Err(ending.to_string().into()),
+                Some(Event::ChannelClosed { code, text, .. }) => {
+                    return Err(format!("the server closed the channel: {code} {text}").into());
+                }
+                Some(event) => return Ok(event),
+            }
+        }
+    }
+
+    /// Something that was heard already.
+    pub(crate) fn heard(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Has everything that was said in the socket.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(crate) async fn flush(&mut self) -> Result<(), LinkError> {
+        while self.has_output() {
+            if let Some(event) = self.turn().await {
+                let is_over = matches!(event, Event::Closed(_));
+                self.events.push_front(event);
+                if is_over {
+                    return self.next().await.map(drop);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_output(&mut self) -> bool {
+        self.written < self.output.len() || !self.client.output().is_empty()
+    }
+
+    /// Reads or writes once, or lets time pass.
+    async fn turn(&mut self) -> Option<Event> {
+        if self.written == self.output.len() {
+            self.output = std::mem::take(self.client.output());
+            self.written = 0;
+        }
+        let wakes = self.client.next_deadline().and_then(|at| self.clock.until(at));
+        let rest = &self.output[self.written..];
+        let Self { reader, writer, input, .. } = self;
+        input.reserve(PIECE);
+        tokio::select! {
+            read = reader.read_buf(input) => match read {
+                Ok(len) if len > 0 => self.client.receive(self.clock.now(), &mut self.input),
+                _ => self.client.hung_up(),
+            },
+            written = writer.write(rest), if !rest.is_empty() => match written {
+                Ok(len) if len > 0 => {
+                    self.written += len;
+                    self.client.written(self.clock.now());
+                }
+                _ => self.client.hung_up(),
+            },
+            () = sleep(wakes) => {}
+        }
+        self.client.tick(self.clock.now());
+        self.events.extend(self.client.take_events());
+        self.events.pop_front()
+    }
+}
+
+async fn sleep(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+pub(crate) fn unsent(unsent: Unsent) -> LinkError {
+    LinkError::Lost(unsent.to_string())
+}

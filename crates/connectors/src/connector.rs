@@ -1,0 +1,184 @@
+//! What endpoints and sources have in common: a name in a virtual host, a definition, and work that goes on by it.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use overtake_access::{Denied, Desk, NotDone};
+use overtake_engine::{Clock, Connection, Failure};
+use overtake_lane::VhostId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::secret::Vault;
+
+/// Something on its way.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// An endpoint or a source, as it is defined.
+pub trait Connector: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// It as it stands.
+    type View: Clone + fmt::Debug + Send + 'static;
+    /// What it is called.
+    const WORDS: Words;
+
+    /// Begins its work.
+    ///
+    /// # Errors
+    /// [`NotConfigured`]: it cannot be.
+    fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<Self::View>, NotConfigured>>;
+
+    /// Connects as its work would, and sends or takes nothing.
+    ///
+    /// # Errors
+    /// [`NotConfigured`]: it cannot be; within: what is wrong, as a phrase.
+    fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>>;
+
+    /// Whether somebody may see the one of this name.
+    fn is_seen_by(&self, by: &Desk, name: &str) -> bool;
+
+    /// Its work is gone for good: what else is kept of it may go.
+    fn kept_besides(_ours: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a kind of connector is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// One of them.
+    pub noun: &'static str,
+    /// Before the keys of metadata under which they are kept: `ROOM/NUMBER/NAME`, by the number of the virtual host, which no other ever has, and the
+    /// name, percent-encoded.
+    pub room: &'static str,
+    /// What is audited: made or changed, deleted, paused, resumed.
+    pub deeds: [&'static str; 4],
+}
+
+/// Where one of them works.
+#[derive(Clone)]
+pub struct Site {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its virtual host.
+    pub vhost: VhostId,
+    /// What that is called.
+    pub vhost_name: Arc<str>,
+    /// The number of the virtual host, and its name, percent-encoded.
+    pub ours: String,
+    /// Of a session of its own, in the virtual host.
+    pub engine: Connection,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Which secrets it may name.
+    pub vault: Vault,
+}
+
+/// Work that goes on until nobody controls it any more.
+pub struct Running<V> {
+    pub(crate) control: mpsc::Sender<Control<V>>,
+    pub(crate) task: JoinHandle<()>,
+}
+
+/// So many words to one that works may wait; whoever has another one waits, too.
+pub(crate) const WORDS_MAX: usize = 16;
+
+/// What work is told from outside.
+pub(crate) enum Control<V> {
+    Pause,
+    Resume,
+    View(oneshot::Sender<V>),
+}
+
+/// Where a connector is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provenance {
+    /// The configuration of the server: it is changed there.
+    File,
+    /// The API.
+    Api,
+}
+
+impl Provenance {
+    pub(crate) fn vault(self) -> Vault {
+        match self {
+            Self::File => Vault::Any,
+            Self::Api => Vault::OfApi,
+        }
+    }
+}
+
+/// A connector as it stands.
+#[derive(Clone, Debug)]
+pub struct ConnectorView<C: Connector> {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is.
+    pub definition: Arc<C>,
+    /// Where it is from.
+    pub provenance: Provenance,
+    /// It does nothing until it is resumed.
+    pub is_paused: bool,
+    /// What it does.
+    pub work: C::View,
+}
+
+/// Why a connector was not made, changed, shown, tested or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotConfigured {
+    /// It cannot have this name.
+    BadName,
+    /// There is none of this name that one may see.
+    NoSuch,
+    /// There are too many.
+    TooMany,
+    /// It cannot be, as a phrase.
+    Bad(String),
+    /// It is from the server's configuration, and changed there.
+    OfFile,
+    /// The user may not, or the engine does not.
+    NotDone(NotDone),
+}
+
+/// Most connectors of a kind.
+pub(crate) const CONNECTORS_MAX: usize = 1_000;
+/// Longest name, bytes.
+pub(crate) const NAME_LEN_MAX: usize = 200;
+
+impl fmt::Display for NotConfigured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadName => {
+                write!(f, "the name is 1 to {NAME_LEN_MAX} bytes of text without control characters")
+            }
+            Self::NoSuch => f.write_str("there is none of this name"),
+            Self::TooMany => write!(f, "there are {CONNECTORS_MAX}, and there may be no more"),
+            Self::Bad(why) => f.write_str(why),
+            Self::OfFile => f.write_str("it stands in the server's configuration file: change it there"),
+            Self::NotDone(not) => not.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotConfigured {}
+
+impl From<NotDone> for NotConfigured {
+    fn from(not: NotDone) -> Self {
+        Self::NotDone(not)
+    }
+}
+
+impl From<Denied> for NotConfigured {
+    fn from(denied: Denied) -> Self {
+        Self::NotDone(denied.into())
+    }
+}
+
+impl From<Failure> for NotConfigured {
+    fn from(failure: Failure) -> Self {
+        Self::NotDone(failure.into())
+    }
+}

@@ -1,0 +1,252 @@
+//! One source at work: takes messages in, and lets the other system forget them when they are durable here.
+//!
+//! ```text
+//!   connect ──▶ receive ──▶ publish all ── durable ──▶ settle ──┐
+//!      ▲           ▲           │ no room: waits                 │
+//!      └── lost ───┴───────────┴────────────────────────────────┘
+//! ```
+//!
+//! What came in and was not settled comes again, with the same id: so a crash between the two makes no second message while the first one is
+//! pending.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use overtake_engine::{Failure, NewMessage};
+use overtake_lane::{Backoff, Part, Refusal, Time};
+use tokio::sync::mpsc;
+
+use crate::connector::{Control, Site};
+use crate::inlet::{Fate, Incoming, Inlet, Origin};
+use crate::sink::LinkError;
+use crate::source::Source;
+
+/// Connecting is given up after so long.
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+/// How long it waits after so many failures in a row.
+const PAUSES: Backoff = Backoff { initial_ms: 200, multiplier: 2, max_ms: 10_000 };
+
+/// What a source does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntakeState {
+    /// It tries to connect.
+    Connecting,
+    /// It is connected, and takes in what comes.
+    Running,
+    /// What came cannot be stored for now: it is tried again, and nothing more is taken meanwhile.
+    Blocked,
+    /// It is not connected, and waits for the next attempt.
+    Down,
+    /// It takes nothing until it is resumed.
+    Paused,
+}
+
+/// A source as it stands.
+#[derive(Clone, Debug)]
+pub struct IntakeView {
+    /// What it does.
+    pub state: IntakeState,
+    /// Messages that were taken in, since it is there.
+    pub taken: u64,
+    /// Bytes of their content.
+    pub taken_bytes: u64,
+    /// Messages that can never be taken.
+    pub refused: u64,
+    /// When the last one was taken in.
+    pub last_taken: Option<Time>,
+    /// What went wrong last, and when.
+    pub last_error: Option<(Time, Arc<str>)>,
+}
+
+pub(crate) struct Intake {
+    site: Site,
+    source: Arc<Source>,
+    origin: Arc<dyn Origin>,
+    view: IntakeView,
+    is_paused: bool,
+}
+
+type Controlled = mpsc::Receiver<Control<IntakeView>>;
+
+/// Nobody controls it any more.
+struct Ended;
+
+impl Intake {
+    pub(crate) fn new(site: Site, source: Arc<Source>, origin: Arc<dyn Origin>) -> Self {
+        let view = IntakeView {
+            state: IntakeState::Connecting,
+            taken: 0,
+            taken_bytes: 0,
+            refused: 0,
+            last_taken: None,
+            last_error: None,
+        };
+        Self { site, source, origin, view, is_paused: false }
+    }
+
+    /// Takes messages in until whoever controls it is gone.
+    pub(crate) async fn run(mut self, mut control: Controlled) {
+        let mut failures = 0;
+        while let Ok(progressed) = self.connect_once(&mut control).await {
+            failures = if progressed { 0 } else { failures + 1 };
+            self.view.state = IntakeState::Down;
+            let pause = Duration::from_millis(PAUSES.wait_ms(failures));
+            if self.until(&mut control, tokio::time::sleep(pause)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// One life of a connection. Answers whether something was taken in by it.
+    async fn connect_once(&mut self, control: &mut Controlled) -> Result<bool, Ended> {
+        while self.is_paused {
+            self.view.state = IntakeState::Paused;
+            self.until(control, std::future::pending::<()>()).await?;
+        }
+        self.view.state = IntakeState::Connecting;
+        let origin = Arc::clone(&self.origin);
+        let connected = self.until(control, tokio::time::timeout(CONNECT, origin.connect())).await?;
+        let mut inlet = match connected {
+            Some(Ok(Ok(inlet))) => inlet,
+            Some(Ok(Err(error))) => return Ok(self.failed(&error)),
+            Some(Err(_)) => {
+                return Ok(self.failed(&LinkError::Lost(format!("no connection within {CONNECT:?}"))));
+            }
+            None => return Ok(false),
+        };
+        let before = self.view.taken;
+        while !self.is_paused {
+            self.view.state = IntakeState::Running;
+            let max = self.source.batch as usize;
+            let received = self.until(control, inlet.receive(max)).await?;
+            let done = match received {
+                Some(Ok(incoming)) => self.take_in(control, &mut *inlet, incoming).await?,
+                Some(Err(error)) => Err(error),
+                // Somebody said something; what is on its way is not lost by that.
+                None => Ok(()),
+            };
+            if let Err(error) = done {
+                self.failed(&error);
+                break;
+            }
+        }
+        Ok(self.view.taken > before)
+    }
+
+    fn failed(&mut self, error: &LinkError) -> bool {
+        let why = error.to_string();
+        tracing::info!(source = &*self.site.name, "{why}");
+        self.note(why);
+        false
+    }
+
+    fn note(&mut self, why: String) {
+        self.view.last_error = Some((self.site.clock.now(), why.into()));
+    }
+
+    /// Waits for something, and does what it is told meanwhile. `None`: it was told something that may change what it waits for.
+    async fn until<T>(
+        &mut self,
+        control: &mut Controlled,
+        what: impl Future<Output = T>,
+    ) -> Result<Option<T>, Ended> {
+        tokio::pin!(what);
+        loop {
+            tokio::select! {
+                biased;
+                asked = control.recv() => match asked.ok_or(Ended)? {
+                    Control::View(caller) => drop(caller.send(self.view.clone())),
+                    Control::Pause => {
+                        self.is_paused = true;
+                        return Ok(None);
+                    }
+                    Control::Resume => {
+                        self.is_paused = false;
+                        return Ok(None);
+                    }
+                },
+                done = &mut what => return Ok(Some(done)),
+            }
+        }
+    }
+
+    /// Has all of it durable here, or set aside, and says so.
+    async fn take_in(
+        &mut self,
+        control: &mut Controlled,
+        inlet: &mut dyn Inlet,
+        incoming: Vec<Incoming>,
+    ) -> Result<Result<(), LinkError>, Ended> {
+        let mut fates = vec![Fate::Taken; incoming.len()];
+        let messages = incoming.into_iter().map(|one| self.source.message(one)).enumerate();
+        let mut left: Vec<(usize, NewMessage)> = messages.collect();
+        let mut failures = 0;
+        while !left.is_empty() {
+            let batch: Vec<NewMessage> = left.iter().map(|(_, message)| message.clone()).collect();
+            let bytes: u64 = batch.iter().map(|message| message.content.size() as u64).sum();
+            match self.site.engine.publish(batch).await {
+                Ok(_) => {
+                    self.view.taken += left.len() as u64;
+                    self.view.taken_bytes += bytes;
+                    self.view.last_taken = Some(self.site.clock.now());
+                    break;
+                }
+                Err(Failure::Refused(refused)) if is_for_good(refused.refusal) => {
+                    let at = match refused.part {
+                        Some(Part::Publish(at)) => at,
+                        _ => 0,
+                    };
+                    let (nth, message) = left.remove(at);
+                    // Twice in one batch: the first of the two is enough.
+                    if refused.refusal != Refusal::IdPending {
+                        fates[nth] = Fate::Refused;
+                        self.refuse(&message, refused.refusal, &mut left, nth);
+                    }
+                }
+                Err(failure) => {
+                    failures += 1;
+                    self.view.state = IntakeState::Blocked;
+                    self.note(failure.to_string());
+                    let pause = Duration::from_millis(PAUSES.wait_ms(failures));
+                    self.until(control, tokio::time::sleep(pause)).await?;
+                    if self.is_paused {
+                        return Ok(Err(LinkError::Lost("paused".to_owned())));
+                    }
+                }
+            }
+        }
+        Ok(inlet.settle(fates).await)
+    }
+
+    /// A message that can never be taken goes where such messages go, with the next attempt; or it is counted only.
+    fn refuse(
+        &mut self,
+        message: &NewMessage,
+        why: Refusal,
+        left: &mut Vec<(usize, NewMessage)>,
+        nth: usize,
+    ) {
+        let why = why.to_string();
+        tracing::warn!(source = &*self.site.name, id = message.id.as_deref(), "refused: {why}");
+        self.view.refused += 1;
+        if let Some(queue) = &self.source.refused_to {
+            left.push((nth, Source::set_aside(queue, message, &why)));
+        }
+        self.note(why);
+    }
+}
+
+/// Whether the same message would be refused again.
+fn is_for_good(refusal: Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::MessageTooLarge
+            | Refusal::KeyMissing
+            | Refusal::KeyInvalid
+            | Refusal::IdInvalid
+            | Refusal::IdPending
+            | Refusal::PriorityOutOfRange
+            | Refusal::PriorityUnknown
+            | Refusal::Unroutable
+    )
+}

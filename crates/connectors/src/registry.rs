@@ -1,0 +1,373 @@
+//! All endpoints, or all sources, there are: made, changed, paused and deleted, and run.
+//!
+//! What is configured in the server's file is there as long as it stands there; what is made over the API is kept as metadata. Neither holds a
+//! secret, only where one is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use overtake_access::{Deed, Desk, Gate, Tag};
+use overtake_engine::{Clock, Engine, Failure};
+use overtake_lane::{MetadataEntry, VhostId, check_name};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{Mutex, oneshot};
+use tokio::task::JoinSet;
+
+use crate::connector::{
+    CONNECTORS_MAX, Connector, ConnectorView, Control, NAME_LEN_MAX, NotConfigured, Provenance, Running, Site,
+};
+use crate::secret::Vault;
+
+/// All connectors of a kind.
+pub struct Registry<C: Connector> {
+    engine: Arc<dyn Engine>,
+    gate: Arc<Gate>,
+    clock: Arc<dyn Clock>,
+    all: Mutex<BTreeMap<Key, Entry<C>>>,
+}
+
+/// A virtual host and a name in it.
+type Key = (VhostId, Arc<str>);
+
+struct Entry<C: Connector> {
+    definition: Arc<C>,
+    provenance: Provenance,
+    is_paused: bool,
+    running: Running<C::View>,
+}
+
+/// What is kept of one.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "C: Connector")]
+struct Kept<C> {
+    /// Not for one of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<C>,
+    #[serde(default)]
+    paused: bool,
+}
+
+impl<C: Connector> Registry<C> {
+    /// Those that are configured, in the virtual host `/`, and those that the engine remembers; all run. One that is remembered and cannot be read is
+    /// left alone and said in the log.
+    ///
+    /// # Errors
+    /// One that is configured cannot be, by its name; or the engine does not answer.
+    pub async fn open(
+        engine: Arc<dyn Engine>,
+        gate: Arc<Gate>,
+        clock: Arc<dyn Clock>,
+        configured: Vec<(String, C)>,
+    ) -> Result<Arc<Self>, (String, NotConfigured)> {
+        let this = Arc::new(Self { engine, gate, clock, all: Mutex::default() });
+        let mut kept = this.kept().await.map_err(|failure| (String::new(), failure.into()))?;
+        let mut all = this.all.lock().await;
+        for (name, definition) in configured {
+            let key = (VhostId::DEFAULT, Arc::from(name.as_str()));
+            let is_paused = kept.remove(&key).is_some_and(|kept| kept.paused);
+            let entry = this.start(&key, Arc::new(definition), Provenance::File, is_paused).await;
+            all.insert(key, entry.map_err(|not| (name, not))?);
+        }
+        for (key, one) in kept {
+            let Some(definition) = one.definition else { continue };
+            match this.start(&key, Arc::new(definition), Provenance::Api, one.paused).await {
+                Ok(entry) => drop(all.insert(key, entry)),
+                Err(why) => tracing::error!("the {} {} does not run: {why}", C::WORDS.noun, key.1),
+            }
+        }
+        drop(all);
+        Ok(this)
+    }
+
+    async fn kept(&self) -> Result<BTreeMap<Key, Kept<C>>, Failure> {
+        let (noun, mut kept) = (C::WORDS.noun, BTreeMap::new());
+        for (key, value) in self.engine.metadata().await? {
+            let ours = key.strip_prefix(C::WORDS.room).and_then(|rest| rest.strip_prefix('/'));
+            let Some(ours) = ours else { continue };
+            match (key_of(ours), serde_json::from_slice(&value)) {
+                (Some(key), Ok(one)) => drop(kept.insert(key, one)),
+                (_, Ok(_)) => tracing::error!("the metadata `{key}` is no {noun}'s"),
+                (_, Err(why)) => {
+                    tracing::error!("the {noun} `{key}` cannot be read, and does not run: {why}")
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    async fn start(
+        &self,
+        key: &Key,
+        definition: Arc<C>,
+        provenance: Provenance,
+        is_paused: bool,
+    ) -> Result<Entry<C>, NotConfigured> {
+        if check_name(&key.1).is_err() || key.1.len() > NAME_LEN_MAX {
+            return Err(NotConfigured::BadName);
+        }
+        let site = self.site(key, provenance.vault()).await?;
+        let running = Arc::clone(&definition).start(site).await?;
+        if is_paused {
+            let _ = running.control.send(Control::Pause).await;
+        }
+        Ok(Entry { definition, provenance, is_paused, running })
+    }
+
+    async fn site(&self, key: &Key, vault: Vault) -> Result<Site, Failure> {
+        let vhosts = self.engine.vhosts().await?;
+        let vhost_name = vhosts.into_iter().find(|view| view.vhost == key.0).map(|view| view.name);
+        Ok(Site {
+            name: Arc::clone(&key.1),
+            vhost: key.0,
+            vhost_name: vhost_name.ok_or(overtake_lane::Refusal::NoSuchVhost)?,
+            ours: ours_of(key),
+            engine: self.engine.in_vhost(key.0).connect(),
+            clock: Arc::clone(&self.clock),
+            vault,
+        })
+    }
+
+    /// Ends all, when what is under way is finished or so much time has passed.
+    pub async fn stop(&self, patience: Duration) {
+        let mut ending = JoinSet::new();
+        for (_, entry) in std::mem::take(&mut *self.all.lock().await) {
+            ending.spawn(end(entry.running, patience));
+        }
+        while ending.join_next().await.is_some() {}
+    }
+
+    // ---- what users ask ----
+
+    /// A connector is so from now on. Administrator. Answers whether it is new.
+    ///
+    /// # Errors
+    /// [`NotConfigured`].
+    pub async fn put(
+        self: &Arc<Self>,
+        by: &Desk,
+        name: &str,
+        definition: C,
+    ) -> Result<(bool, ConnectorView<C>), NotConfigured> {
+        by.who().must_have(Tag::Administrator)?;
+        let key = self.key(by, name).await?;
+        let (this, by) = (Arc::clone(self), by.clone());
+        // Whole, also where whoever asked has gone meanwhile.
+        whole(async move { this.put_whole(&by, key, definition).await }).await
+    }
+
+    async fn put_whole(
+        &self,
+        by: &Desk,
+        key: Key,
+        definition: C,
+    ) -> Result<(bool, ConnectorView<C>), NotConfigured> {
+        let mut all = self.all.lock().await;
+        let before = all.get(&key).map(|entry| (Arc::clone(&entry.definition), entry.provenance));
+        match &before {
+            None if all.len() >= CONNECTORS_MAX => return Err(NotConfigured::TooMany),
+            Some((_, Provenance::File)) => return Err(NotConfigured::OfFile),
+            _ => {}
+        }
+        if before.as_ref().is_none_or(|(before, _)| **before != definition) {
+            let is_paused = all.get(&key).is_some_and(|entry| entry.is_paused);
+            let kept = Kept { definition: Some(definition.clone()), paused: is_paused };
+            // Begun first: it may be that it cannot be.
+            let entry = self.start(&key, Arc::new(definition), Provenance::Api, is_paused).await?;
+            if let Err(failure) = self.keep(&key, &kept).await {
+                end(entry.running, Duration::ZERO).await;
+                return Err(failure.into());
+            }
+            let before = before.as_ref().map(|(before, _)| told(&**before));
+            self.record(by, 0, &key, before, told(&*entry.definition));
+            if let Some(old) = all.insert(key.clone(), entry) {
+                end(old.running, Duration::ZERO).await;
+            }
+        }
+        let view = view(&key, &all[&key]).await?;
+        Ok((before.is_none(), view))
+    }
+
+    /// A connector is gone. Administrator.
+    ///
+    /// # Errors
+    /// [`NotConfigured`].
+    pub async fn delete(&self, by: &Desk, name: &str) -> Result<(), NotConfigured> {
+        by.who().must_have(Tag::Administrator)?;
+        let key = self.key(by, name).await?;
+        let mut all = self.all.lock().await;
+        match all.get(&key).map(|entry| entry.provenance) {
+            None => return Err(NotConfigured::NoSuch),
+            Some(Provenance::File) => return Err(NotConfigured::OfFile),
+            Some(Provenance::Api) => {}
+        }
+        let gone = C::kept_besides(&ours_of(&key)).into_iter().chain([name_of::<C>(&key)]);
+        let gone = gone.map(|key| MetadataEntry::remove(&key)).collect();
+        self.engine.set_metadata(gone).await?;
+        let entry = all.remove(&key).expect("nobody else changes them meanwhile");
+        self.record(by, 1, &key, Some(told(&*entry.definition)), Value::Null);
+        end(entry.running, Duration::ZERO).await;
+        Ok(())
+    }
+
+    /// A connector does nothing new until it is resumed, or goes on as if nothing had failed. It stays so over a restart. Administrator.
+    ///
+    /// # Errors
+    /// [`NotConfigured`].
+    pub async fn pause(
+        &self,
+        by: &Desk,
+        name: &str,
+        is_paused: bool,
+    ) -> Result<ConnectorView<C>, NotConfigured> {
+        by.who().must_have(Tag::Administrator)?;
+        let key = self.key(by, name).await?;
+        let mut all = self.all.lock().await;
+        let entry = all.get_mut(&key).ok_or(NotConfigured::NoSuch)?;
+        let definition = (entry.provenance == Provenance::Api).then(|| (*entry.definition).clone());
+        self.keep(&key, &Kept { definition, paused: is_paused }).await?;
+        entry.is_paused = is_paused;
+        let control = if is_paused { Control::Pause } else { Control::Resume };
+        let _ = entry.running.control.send(control).await;
+        self.record(by, if is_paused { 2 } else { 3 }, &key, None, Value::Null);
+        view(&key, entry).await
+    }
+
+    /// A connector.
+    ///
+    /// # Errors
+    /// [`NotConfigured`].
+    pub async fn show(&self, by: &Desk, name: &str) -> Result<ConnectorView<C>, NotConfigured> {
+        by.must_look()?;
+        let key = self.key(by, name).await?;
+        let all = self.all.lock().await;
+        let seen = all.get(&key).filter(|entry| entry.definition.is_seen_by(by, &key.1));
+        view(&key, seen.ok_or(NotConfigured::NoSuch)?).await
+    }
+
+    /// The connectors of a virtual host that one may see, by name.
+    ///
+    /// # Errors
+    /// [`NotConfigured`].
+    pub async fn list(&self, by: &Desk) -> Result<Vec<ConnectorView<C>>, NotConfigured> {
+        by.must_look()?;
+        let vhost = self.engine.vhost(by.vhost()).await?.vhost;
+        let all = self.all.lock().await;
+        let mut views = Vec::new();
+        for (key, entry) in all.iter().filter(|(key, _)| key.0 == vhost) {
+            if entry.definition.is_seen_by(by, &key.1) {
+                views.push(view(key, entry).await?);
+            }
+        }
+        Ok(views)
+    }
+
+    /// Every connector, with the name of its virtual host: for metrics.
+    pub async fn every(&self) -> Vec<(Arc<str>, ConnectorView<C>)> {
+        let Ok(vhosts) = self.engine.vhosts().await else { return Vec::new() };
+        let all = self.all.lock().await;
+        let mut views = Vec::new();
+        for (key, entry) in all.iter() {
+            let vhost = vhosts.iter().find(|vhost| vhost.vhost == key.0);
+            if let (Some(vhost), Ok(view)) = (vhost, view(key, entry).await) {
+                views.push((Arc::clone(&vhost.name), view));
+            }
+        }
+        views
+    }
+
+    /// Connects as a connector would itself, and answers how long that took; with a draft, as that would. Nothing is sent or taken. Administrator.
+    ///
+    /// # Errors
+    /// [`NotConfigured`]; within: what is wrong, as a phrase.
+    pub async fn test(
+        &self,
+        by: &Desk,
+        name: &str,
+        draft: Option<C>,
+    ) -> Result<Result<Duration, String>, NotConfigured> {
+        by.who().must_have(Tag::Administrator)?;
+        let key = self.key(by, name).await?;
+        let (definition, provenance) = match draft {
+            Some(draft) => (Arc::new(draft), Provenance::Api),
+            None => {
+                let all = self.all.lock().await;
+                let entry = all.get(&key).ok_or(NotConfigured::NoSuch)?;
+                (Arc::clone(&entry.definition), entry.provenance)
+            }
+        };
+        let site = self.site(&key, provenance.vault()).await?;
+        let began = Instant::now();
+        Ok(definition.try_out(site).await?.map(|()| began.elapsed()))
+    }
+
+    async fn key(&self, by: &Desk, name: &str) -> Result<Key, NotConfigured> {
+        Ok((self.engine.vhost(by.vhost()).await?.vhost, name.into()))
+    }
+
+    async fn keep(&self, key: &Key, kept: &Kept<C>) -> Result<(), Failure> {
+        let value = serde_json::to_vec(kept).expect("a definition can be written");
+        self.engine.set_metadata(vec![MetadataEntry::set(&name_of::<C>(key), &value)]).await
+    }
+
+    fn record(&self, by: &Desk, deed: usize, key: &Key, before: Option<Value>, after: Value) {
+        let deed = Deed::of(Some(by.who()), C::WORDS.deeds[deed], &*key.1).within(by.vhost());
+        self.gate.record(deed.from_to(before, after));
+    }
+}
+
+impl<C: Connector> fmt::Debug for Registry<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Registry of {}s", C::WORDS.noun)
+    }
+}
+
+fn told<C: Connector>(definition: &C) -> Value {
+    serde_json::to_value(definition).unwrap_or_default()
+}
+
+async fn end<V>(running: Running<V>, patience: Duration) {
+    let Running { control, mut task } = running;
+    drop(control);
+    if tokio::time::timeout(patience, &mut task).await.is_err() {
+        task.abort();
+    }
+}
+
+async fn view<C: Connector>(key: &Key, entry: &Entry<C>) -> Result<ConnectorView<C>, NotConfigured> {
+    let (caller, answer) = oneshot::channel();
+    let _ = entry.running.control.send(Control::View(caller)).await;
+    let work = answer.await.map_err(|_| Failure::Unavailable("its work has ended".into()))?;
+    Ok(ConnectorView {
+        name: Arc::clone(&key.1),
+        definition: Arc::clone(&entry.definition),
+        provenance: entry.provenance,
+        is_paused: entry.is_paused,
+        work,
+    })
+}
+
+/// What is done although nobody waits for it any more.
+async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+fn ours_of((vhost, name): &Key) -> String {
+    format!("{}/{}", vhost.0, utf8_percent_encode(name, NON_ALPHANUMERIC))
+}
+
+fn name_of<C: Connector>(key: &Key) -> String {
+    format!("{}/{}", C::WORDS.room, ours_of(key))
+}
+
+fn key_of(ours: &str) -> Option<Key> {
+    let (vhost, name) = ours.split_once('/')?;
+    let name = percent_decode_str(name).decode_utf8().ok()?;
+    Some((VhostId(vhost.parse().ok()?), name.into()))
+}

@@ -1,0 +1,96 @@
+//! What people do with endpoints, and what they are told.
+
+use overtake_connectors::{NotConfigured, Provenance};
+use overtake_forward::State;
+use serde_json::{Value, json};
+
+use crate::receiver::{Receiver, Says};
+use crate::world::{World, endpoint};
+
+fn to_queue() -> Value {
+    json!({"queue": "out", "to": {"queue": {"name": "in"}}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_lasts_with_its_pause_until_it_is_deleted() {
+    let world = World::new().await;
+    assert_eq!(world.try_put("move", to_queue()).await, Ok(true));
+    assert_eq!(world.try_put("move", to_queue()).await, Ok(false));
+    let desk = world.desk("guest").await;
+    world.endpoints.pause(&desk, "move", true).await.expect("paused");
+    let world = world.again().await;
+    world.publish("a:5").await;
+    let view = world.view("move").await;
+    assert_eq!((view.is_paused, view.provenance, view.work.state), (true, Provenance::Api, State::Paused));
+    assert_eq!(world.sees("out").await, "a ready");
+    let desk = world.desk("guest").await;
+    world.endpoints.pause(&desk, "move", false).await.expect("resumed");
+    world.until_empty().await;
+    world.endpoints.delete(&desk, "move").await.expect("deleted");
+    assert_eq!(world.endpoints.list(&desk).await.expect("a list").len(), 0);
+    let world = world.again().await;
+    let desk = world.desk("guest").await;
+    assert_eq!(world.endpoints.list(&desk).await.expect("a list").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_in_the_file_is_changed_there() {
+    let world = World::new().await;
+    let World { disk, engine, endpoints, .. } = world;
+    endpoints.stop(std::time::Duration::ZERO).await;
+    engine.close();
+    disk.clear_hook();
+    let world = World::open(disk, vec![("move".to_owned(), endpoint(to_queue()))]).await;
+    assert_eq!(world.try_put("move", to_queue()).await, Err(NotConfigured::OfFile));
+    let desk = world.desk("guest").await;
+    assert_eq!(world.endpoints.delete(&desk, "move").await, Err(NotConfigured::OfFile));
+    assert_eq!(world.view("move").await.provenance, Provenance::File);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_is_said_and_changes_nothing() {
+    let world = World::new().await;
+    let said = [
+        (json!({"queue": {"name": "out"}}), "to.queue: out would be sent to itself"),
+        (json!({"queue": {}}), "to.queue: `name` must be a queue, or `exchange` an exchange"),
+        (json!({"webhook": {"url": "ftp://x"}}), "to.webhook: `ftp://x` must begin with http:// or https://"),
+        (
+            json!({"webhook": {"url": "http://a:b@x"}}),
+            "to.webhook: a URL is shown to people: say the password in `password`, as { env = \"…\" } or { file = \"…\" }",
+        ),
+        (
+            json!({"webhook": {"url": "http://x", "signing_key": {"env": "HOME"}}}),
+            "to.webhook: over the API a secret is {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server",
+        ),
+        (
+            json!({"webhook": {"url": "https://x", "tls": {"ca_file": "/etc/shadow"}}}),
+            "to.webhook: `tls` names files of the server: say it in its configuration, not over the API",
+        ),
+    ];
+    for (to, why) in said {
+        let refused = world.try_put("bad", json!({"queue": "out", "to": to})).await;
+        assert_eq!(refused, Err(NotConfigured::Bad(why.to_owned())));
+    }
+    let send = json!({"queue": "out", "to": {"queue": {"name": "in"}}, "send": {"fan_out": 0}});
+    let why = NotConfigured::Bad("send: `fan_out` must be 1 to 64".to_owned());
+    assert_eq!(world.try_put("bad", send).await, Err(why));
+    assert_eq!(world.try_put("", to_queue()).await, Err(NotConfigured::BadName));
+    let desk = world.desk("guest").await;
+    assert!(world.endpoints.list(&desk).await.expect("a list").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_connects_and_says_what_is_wrong() {
+    let (world, server) = (World::new().await, Receiver::new(|_| Says::Status(200, "")).await);
+    let desk = world.desk("guest").await;
+    let hook = |url: String| endpoint(json!({"queue": "out", "to": {"webhook": {"url": url}}}));
+    let test = async |draft| world.endpoints.test(&desk, "draft", Some(draft)).await.expect("tested");
+    assert!(test(hook(server.url())).await.is_ok());
+    let why = test(hook("http://no-such-host.invalid/".to_owned())).await.expect_err("nobody is there");
+    assert!(why.starts_with("the name no-such-host.invalid is not known here"), "{why}");
+    let why = test(hook(format!("https://{}/", server.address))).await.expect_err("no TLS is there");
+    assert!(why.starts_with("TLS with 127.0.0.1: "), "{why}");
+    let no_queue = endpoint(json!({"queue": "nope", "to": {"webhook": {"url": server.url()}}}));
+    assert!(test(no_queue).await.expect_err("no queue").starts_with("the queue nope: "));
+    assert_eq!(world.endpoints.test(&desk, "draft", None).await, Err(NotConfigured::NoSuch));
+}
