@@ -10,6 +10,8 @@ mod outward;
 mod rabbit;
 mod receiver;
 mod servers;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
+mod there_and_back;
 #[cfg(feature = "mqtt")]
 mod to_mqtt;
 #[cfg(feature = "redis")]

@@ -1,11 +1,13 @@
-//! A broker on a disk in memory with a queue `q` and one endpoint, `e`, that sends it.
+//! A broker on a disk in memory with a queue `q` and one endpoint, `e`, that sends it; and perhaps a source into a queue `in`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{Desk, Desks, Gate};
-use overtake_connectors::{ConnectorView, Endpoint, Endpoints};
-use overtake_engine::{Content, Engine, LocalEngine, NewMessage, Options, SystemClock, Target};
+use overtake_connectors::{ConnectorView, Endpoint, Endpoints, IntakeState, Source, Sources};
+use overtake_engine::{
+    Content, Engine, LeaseRequest, LeasedMessage, LocalEngine, NewMessage, Options, SystemClock, Target,
+};
 use overtake_lane::{Given, Headers, Settings, Time};
 use overtake_store::MemoryDisk;
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Outward {
     pub(crate) engine: Arc<LocalEngine>,
     pub(crate) endpoints: Arc<Endpoints>,
+    gate: Arc<Gate>,
     desk: Desk,
 }
 
@@ -34,9 +37,34 @@ impl Outward {
         let endpoint = json!({"queue": "q", "to": to, "send": {"reconnect": soon, "retry": soon}});
         let endpoint: Endpoint = serde_json::from_value(endpoint).expect("an endpoint");
         let configured = vec![("e".to_owned(), endpoint)];
-        let endpoints = Endpoints::open(all, gate, Arc::new(SystemClock), configured).await;
+        let endpoints = Endpoints::open(all, Arc::clone(&gate), Arc::new(SystemClock), configured).await;
         let endpoints = endpoints.unwrap_or_else(|(name, not)| panic!("{name}: {not}"));
-        Self { engine, endpoints, desk }
+        Self { engine, endpoints, gate, desk }
+    }
+
+    /// A source from there into the queue `in`, once it takes in what comes.
+    pub(crate) async fn source(&self, from: Value) -> Arc<Sources> {
+        self.engine.declare_queue("in", Settings::default()).await.expect("declared");
+        let json = json!({"from": from, "to": {"queue": "in"}});
+        let source: Source = serde_json::from_value(json).expect("a source");
+        let engine: Arc<dyn Engine> = self.engine.clone();
+        let configured = vec![("s".to_owned(), source)];
+        let all = Sources::open(engine, Arc::clone(&self.gate), Arc::new(SystemClock), configured).await;
+        let all = all.expect("they open");
+        let running = async {
+            let mut often = tokio::time::interval(Duration::from_millis(10));
+            while all.show(&self.desk, "s").await.expect("it is there").work.state != IntakeState::Running {
+                often.tick().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, running).await.expect("it takes in what comes");
+        all
+    }
+
+    /// What comes into the queue `in` next.
+    pub(crate) async fn comes_in(&self) -> LeasedMessage {
+        let lease = LeaseRequest { wait_ms: 30_000, ..LeaseRequest::new("in".into(), 1) };
+        self.engine.lease(lease).await.expect("leased").pop().expect("one comes")
     }
 
     pub(crate) async fn pause(&self, is_paused: bool) {
