@@ -2,6 +2,7 @@
 //!
 //! What the fields of an entry are is said in [`crate::redis::fields`], and what errors mean in [`crate::redis::fault`].
 
+use overtake_forward::Answer;
 use redis::{Cmd, Pipeline, cmd};
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,13 @@ use crate::peer::Named;
 use crate::redis::{RedisServer, Wire, fields};
 use crate::secret::{Secret, Vault};
 use crate::tls::Tls;
-use overtake_forward::Answer;
 
 /// Most messages that are handed to the socket before the outbox is looked at again.
 const PIECE_MAX: usize = 16;
 /// No further one is added to a piece of so many bytes.
 const PIECE_BYTES: usize = 1 << 20;
+/// What is around a name and a value, bytes, about: their lengths and ends of lines.
+const FRAME_LEN: usize = 14;
 
 /// A stream of Redis or Valkey.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +99,8 @@ struct RedisLink {
 }
 
 impl RedisLink {
-    fn entry(&self, message: &Outgoing) -> Cmd {
+    /// And its bytes on the line, about.
+    fn entry(&self, message: &Outgoing) -> (Cmd, usize) {
         let mut add = cmd("XADD");
         if self.per_lane {
             add.arg(format!("{}:{}", self.stream, message.leased().message.lane));
@@ -108,10 +111,12 @@ impl RedisLink {
             add.arg("MAXLEN").arg("~").arg(maxlen);
         }
         add.arg("*");
+        let mut len = 0;
         for (name, value) in fields::of(message) {
+            len += name.len() + value.len() + FRAME_LEN;
             add.arg(name.as_ref()).arg(value.as_ref());
         }
-        add
+        (add, len)
     }
 
     /// What goes out together, and the number and bytes of each. It is little, since nothing that is more urgent overtakes what the socket has:
@@ -120,8 +125,7 @@ impl RedisLink {
         let (mut commands, mut sent, mut bytes) = (Pipeline::new(), Vec::new(), 0);
         while sent.len() < PIECE_MAX && bytes < PIECE_BYTES {
             let Some(at) = outbox.next() else { break };
-            let entry = self.entry(outbox.get(at));
-            let len = entry.get_packed_command().len();
+            let (entry, len) = self.entry(outbox.get(at));
             bytes += len;
             sent.push((at, len as u64));
             commands.add_command(entry);

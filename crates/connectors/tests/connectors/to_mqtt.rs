@@ -228,3 +228,13 @@ async fn a_server_that_went_away_is_noticed_while_nothing_is_sent() {
     server.kill();
     world.until("down", |view| view.work.state == State::Down).await;
 }
+
+#[tokio::test]
+async fn a_server_never_gets_more_at_once_than_it_takes() {
+    let Some(server) = Server::mosquitto("allow_anonymous true\nmax_inflight_messages 2") else { return };
+    let world = Outward::open(jobs(&server)).await;
+    world.publish_all(0..200).await;
+    world.until_empty().await;
+    let work = world.view().await.work;
+    assert!(work.last_error.is_none() && work.lanes.values().all(|lane| lane.put_back == 0), "{work:?}");
+}

@@ -178,3 +178,25 @@ async fn each_lane_may_have_a_stream_of_its_own_and_a_stream_its_length() {
     assert!((20..40).contains(&kept.len()), "{kept:?}");
     assert_eq!(kept.last().map(String::as_str), Some("199"));
 }
+
+#[tokio::test]
+async fn a_user_who_may_only_write_to_the_stream_is_enough_and_one_who_may_not_is_told() {
+    let list = "--user writer on >secret ~jobs +xadd --user reader on >secret ~jobs +xread";
+    let Some(server) = Server::redis(&list.split(' ').collect::<Vec<_>>()) else { return };
+    let password = server.dir().join("password");
+    std::fs::write(&password, "secret").expect("a file");
+    let as_user = |user: &str| {
+        let mut to = jobs(&server);
+        to["redis"]["username"] = json!(user);
+        to["redis"]["password"] = json!({"file": password});
+        to
+    };
+    let writer = Outward::open(as_user("writer")).await;
+    writer.publish(message("m", 5)).await;
+    writer.until_empty().await;
+    let reader = Outward::open(as_user("reader")).await;
+    reader.publish(message("m", 5)).await;
+    reader.until("failed", |view| view.work.lanes.values().any(|lane| lane.failed > 0)).await;
+    let (_, why) = reader.view().await.work.last_error.expect("an error");
+    assert!(why.contains("NOPERM") && why.contains("the user must have the right"), "{why}");
+}
