@@ -34,6 +34,9 @@ impl RedisServer {
     /// What is wrong with it, as a phrase.
     pub(crate) fn new(vault: Vault, named: &Named<'_>) -> Result<Self, String> {
         let peer = Peer::new(vault, named, &SCHEMES)?;
+        if peer.username.is_some() && named.password.is_none() {
+            return Err("a user is known by its password: say it in `password`".to_owned());
+        }
         let path = peer.url.path().trim_start_matches('/');
         let database = if path.is_empty() { Ok(0) } else { path.parse() };
         let database = database.map_err(|_| {

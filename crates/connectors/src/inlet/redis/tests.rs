@@ -1,10 +1,13 @@
 //! The inlet against a real server.
 
+use std::time::Duration;
+
 use overtake_engine::SystemClock;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Value};
 
 use super::*;
+use crate::inlet::{Fate, Incoming};
 use crate::servers::Server;
 
 /// So long nothing takes.
