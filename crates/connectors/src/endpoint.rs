@@ -103,7 +103,11 @@ impl Endpoint {
     fn sink(&self, site: &Site) -> Result<Arc<dyn Sink>, String> {
         self.send.check().map_err(|bad| format!("send: {bad}"))?;
         let within = |why: String| format!("to.{}: {why}", self.to.kind());
-        self.to.sink(site, &self.queue_of(&site.name), self.send.fan_out).map_err(within)
+        #[cfg(feature = "mqtt")]
+        if let Receiver::Mqtt(receiver) = &self.to {
+            receiver.check_lines(self.send.fan_out).map_err(within)?;
+        }
+        self.to.sink(site, &self.queue_of(&site.name)).map_err(within)
     }
 
     /// The least urgent priority that may use the reserve, as the scheme of the queue has it.
@@ -147,7 +151,7 @@ impl Endpoint {
 }
 
 impl Receiver {
-    fn sink(&self, site: &Site, queue: &str, lines: u16) -> Result<Arc<dyn Sink>, String> {
+    fn sink(&self, site: &Site, queue: &str) -> Result<Arc<dyn Sink>, String> {
         Ok(match self {
             Self::Queue(receiver) => Arc::new(receiver.sink(&site.engine, queue)?),
             Self::Webhook(webhook) => {
@@ -155,7 +159,7 @@ impl Receiver {
             }
             Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
             #[cfg(feature = "mqtt")]
-            Self::Mqtt(receiver) => Arc::new(receiver.sink(site.vault, lines)?),
+            Self::Mqtt(receiver) => Arc::new(receiver.sink(site.vault)?),
             #[cfg(feature = "redis")]
             Self::Redis(receiver) => Arc::new(receiver.sink(site.vault)?),
         })

@@ -72,6 +72,7 @@ impl Peer {
     }
 
     /// What the server says, with its name before it.
+    #[cfg(feature = "redis")]
     pub(crate) fn says(&self, what: impl std::fmt::Display) -> String {
         format!("{}: {what}", self.address.authority())
     }

@@ -68,19 +68,24 @@ pub(crate) struct MqttSink {
 }
 
 impl MqttReceiver {
-    /// Over so many connections.
+    /// Whether there may be so many connections.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase.
-    pub(crate) fn sink(&self, vault: Vault, fan_out: u16) -> Result<MqttSink, String> {
-        let client_id = self.client_id.as_deref().unwrap_or_default();
-        if fan_out > 1 && !client_id.is_empty() {
+    /// Why not, as a phrase.
+    pub(crate) fn check_lines(&self, lines: u16) -> Result<(), String> {
+        if lines > 1 && self.client_id.is_some() {
             return Err(
                 "with a `fan_out` of more than 1 connections of one `client_id` would push each other \
                         out: leave it out"
                     .to_owned(),
             );
         }
+        Ok(())
+    }
+
+    /// # Errors
+    /// What is wrong with it, as a phrase.
+    pub(crate) fn sink(&self, vault: Vault) -> Result<MqttSink, String> {
         let server = MqttServer::new(
             vault,
             &Named {
@@ -89,7 +94,7 @@ impl MqttReceiver {
                 password: self.password.as_ref(),
                 tls: &self.tls,
             },
-            client_id,
+            self.client_id.as_deref().unwrap_or_default(),
         )?;
         let (topic, qos) = (Topic::parse(&self.topic)?, crate::mqtt::qos(self.qos)?);
         Ok(MqttSink { server, topic, qos, retain: self.retain })
@@ -109,5 +114,17 @@ impl Sink for MqttSink {
             let link = MqttLink::new(wire, limits, self.topic.clone(), self.qos, self.retain);
             Ok(Box::new(link) as Box<dyn Link>)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_would_push_each_other_out_are_refused() {
+        let named = MqttReceiver { client_id: Some("c".to_owned()), ..MqttReceiver::default() };
+        assert!(named.check_lines(2).expect_err("refused").contains("leave it out"));
+        assert_eq!((named.check_lines(1), MqttReceiver::default().check_lines(64)), (Ok(()), Ok(())));
     }
 }
