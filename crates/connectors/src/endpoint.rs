@@ -15,7 +15,11 @@ use crate::runner::{Post, Runner};
 use crate::sink::Sink;
 use crate::sink::amqp::AmqpReceiver;
 use crate::sink::kafka::Kafka;
+#[cfg(feature = "mqtt")]
+use crate::sink::mqtt::MqttReceiver;
 use crate::sink::queue::QueueReceiver;
+#[cfg(feature = "redis")]
+use crate::sink::redis::RedisReceiver;
 use crate::sink::webhook::{SharedSink, Webhook};
 
 /// A queue whose messages are sent to another system.
@@ -64,6 +68,12 @@ pub enum Receiver {
     Amqp(AmqpReceiver),
     /// Topics of Kafka.
     Kafka(Kafka),
+    /// Topics of an MQTT 5 server.
+    #[cfg(feature = "mqtt")]
+    Mqtt(MqttReceiver),
+    /// A stream of Redis or Valkey.
+    #[cfg(feature = "redis")]
+    Redis(RedisReceiver),
 }
 
 impl Receiver {
@@ -75,6 +85,10 @@ impl Receiver {
             Self::Webhook(_) => "webhook",
             Self::Amqp(_) => "amqp",
             Self::Kafka(_) => "kafka",
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(_) => "mqtt",
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => "redis",
         }
     }
 }
@@ -93,6 +107,10 @@ impl Endpoint {
     fn sink(&self, site: &Site) -> Result<Arc<dyn Sink>, String> {
         self.send.check().map_err(|bad| format!("send: {bad}"))?;
         let within = |why: String| format!("to.{}: {why}", self.to.kind());
+        #[cfg(feature = "mqtt")]
+        if let Receiver::Mqtt(receiver) = &self.to {
+            receiver.check_lines(self.send.fan_out).map_err(within)?;
+        }
         self.to.sink(site, &self.queue_of(&site.name)).map_err(within)
     }
 
@@ -145,6 +163,10 @@ impl Receiver {
             }
             Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
             Self::Kafka(kafka) => kafka.sink(site.vault)?,
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(receiver) => Arc::new(receiver.sink(site.vault)?),
+            #[cfg(feature = "redis")]
+            Self::Redis(receiver) => Arc::new(receiver.sink(site.vault)?),
         })
     }
 }

@@ -19,26 +19,44 @@ mod inlet;
 mod intake;
 mod kafka;
 mod metrics;
+#[cfg(feature = "mqtt")]
+mod mqtt;
 mod outbox;
 mod outgoing;
+#[cfg(any(feature = "mqtt", feature = "redis"))]
+mod peer;
+#[cfg(feature = "redis")]
+mod redis;
 mod registry;
 mod runner;
 mod secret;
+#[cfg(test)]
+#[path = "../tests/connectors/servers.rs"]
+mod servers;
 mod sink;
 mod source;
+mod texts;
 mod tls;
 
 pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};
 pub use endpoint::{Endpoint, Receiver};
 pub use inlet::amqp::AmqpUpstream;
 pub use inlet::kafka::{KafkaStart, KafkaTopics};
+#[cfg(feature = "mqtt")]
+pub use inlet::mqtt::MqttSource;
+#[cfg(feature = "redis")]
+pub use inlet::redis::{RedisSource, StreamStart};
 pub use intake::{IntakeState, IntakeView};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
 pub use registry::Registry;
 pub use secret::{Secret, Vault};
 pub use sink::amqp::AmqpReceiver;
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};
+#[cfg(feature = "mqtt")]
+pub use sink::mqtt::MqttReceiver;
 pub use sink::queue::QueueReceiver;
+#[cfg(feature = "redis")]
+pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
 pub use source::{Destination, PriorityFrom, Source, Upstream};
 pub use tls::Tls;

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
 use crate::inlet::amqp::AmqpUpstream;
 use crate::inlet::kafka::KafkaTopics;
+#[cfg(feature = "mqtt")]
+use crate::inlet::mqtt::MqttSource;
+#[cfg(feature = "redis")]
+use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
 
@@ -52,6 +56,12 @@ pub enum Upstream {
     Amqp(AmqpUpstream),
     /// Topics of Kafka.
     Kafka(KafkaTopics),
+    /// Topics of an MQTT 5 server.
+    #[cfg(feature = "mqtt")]
+    Mqtt(MqttSource),
+    /// Streams of Redis or Valkey.
+    #[cfg(feature = "redis")]
+    Redis(RedisSource),
 }
 
 /// Where messages go, in the virtual host of the source.
@@ -91,6 +101,10 @@ impl Upstream {
         match self {
             Self::Amqp(_) => "amqp",
             Self::Kafka(_) => "kafka",
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(_) => "mqtt",
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => "redis",
         }
     }
 
@@ -98,6 +112,10 @@ impl Upstream {
         Ok(match self {
             Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
             Self::Kafka(topics) => topics.origin(site.vault)?,
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(source) => Arc::new(source.origin(site.vault, &*site.clock)?),
+            #[cfg(feature = "redis")]
+            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.name, &site.clock)?),
         })
     }
 }

@@ -2,6 +2,10 @@
 
 pub(crate) mod amqp;
 pub(crate) mod kafka;
+#[cfg(feature = "mqtt")]
+pub(crate) mod mqtt;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
 
 use bytes::Bytes;
 use overtake_properties::Properties;

@@ -2,7 +2,11 @@
 
 pub(crate) mod amqp;
 pub(crate) mod kafka;
+#[cfg(feature = "mqtt")]
+pub(crate) mod mqtt;
 pub(crate) mod queue;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
 pub(crate) mod webhook;
 
 use std::fmt;

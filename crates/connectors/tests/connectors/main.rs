@@ -4,8 +4,19 @@
 
 mod admin;
 mod amqp;
+mod certificates;
 mod moves;
+mod outward;
 mod rabbit;
 mod receiver;
+mod servers;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
+mod there_and_back;
+#[cfg(feature = "mqtt")]
+mod to_mqtt;
+#[cfg(feature = "redis")]
+mod to_redis;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
+mod under_tls;
 mod webhook;
 mod world;

@@ -8,7 +8,7 @@ use rdkafka::producer::BaseRecord;
 use super::KafkaKey;
 use super::topic::{Field, Topic};
 use crate::outgoing::Outgoing;
-use crate::sink::webhook::format::{priority, rfc3339};
+use crate::texts::{priority, rfc3339};
 
 /// A message as a record.
 pub(super) struct Record {

@@ -7,13 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use jiff::Timestamp;
-use overtake_lane::{Given, HeaderValue as Value, Time};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, json};
 
 use super::{WebhookFormat, WebhookSink};
 use crate::outgoing::Outgoing;
+use crate::texts::{headers as texts, priority, rfc3339};
 
 /// What a value of a CloudEvents attribute in a header must encode: spaces, quotes, percent signs and all that is not printable ASCII (3.1.3.2).
 const IN_HEADERS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -124,31 +123,9 @@ fn structured(sink: &WebhookSink, message: &Outgoing) -> Bytes {
     serde_json::to_vec(&event).expect("text can be written").into()
 }
 
-/// Headers of a message that can be told as text.
-fn texts(message: &Outgoing) -> impl Iterator<Item = (String, String)> {
-    message.headers().into_iter().filter_map(|(name, value)| {
-        let text = match value {
-            Value::Text(text) => text,
-            Value::Int(number) => number.to_string(),
-            Value::Bool(value) => value.to_string(),
-            _ => return None,
-        };
-        Some((name, text))
-    })
-}
-
-pub(in crate::sink) fn priority(message: &Outgoing) -> Option<String> {
-    (*message.priority() != Given::Missing).then(|| message.priority().to_string())
-}
-
 /// What no header may say is left out.
 fn put(headers: &mut HeaderMap, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
         headers.insert(name, value);
     }
-}
-
-pub(in crate::sink) fn rfc3339(at: Time) -> String {
-    let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(ms).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
 }

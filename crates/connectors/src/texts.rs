@@ -1,0 +1,30 @@
+//! What is said of a message, as text.
+
+use jiff::Timestamp;
+use overtake_lane::{Given, HeaderValue, Time};
+
+use crate::outgoing::Outgoing;
+
+/// Headers of a message that can be told as text.
+pub(crate) fn headers(message: &Outgoing) -> impl Iterator<Item = (String, String)> {
+    message.headers().into_iter().filter_map(|(name, value)| {
+        let text = match value {
+            HeaderValue::Text(text) => text,
+            HeaderValue::Int(number) => number.to_string(),
+            HeaderValue::Bool(value) => value.to_string(),
+            _ => return None,
+        };
+        Some((name, text))
+    })
+}
+
+/// Its priority as it was given, where one was.
+pub(crate) fn priority(message: &Outgoing) -> Option<String> {
+    (*message.priority() != Given::Missing).then(|| message.priority().to_string())
+}
+
+/// As `2026-11-22T09:20:00.000Z`.
+pub(crate) fn rfc3339(at: Time) -> String {
+    let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(ms).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
+}
