@@ -96,13 +96,15 @@ fn half(out: &mut String, left: f64, what: &str, seen: &[Seen], times: Times) {
     }
     let dots = |is_alert| seen.iter().filter(move |one| one.is_alert == is_alert);
     for (is_alert, color, size) in [(false, TELEMETRY, 1.2), (true, ALERT, 3.5)] {
+        // One path of points without length, with round ends: a tenth of the bytes of as many circles.
+        let _ = write!(
+            out,
+            "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\" stroke-linecap=\"round\" d=\"",
+            2.0 * size
+        );
         for one in dots(is_alert) {
-            let _ = writeln!(
-                out,
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{size}\" fill=\"{color}\"/>",
-                x(one.at),
-                y(one.took)
-            );
+            let _ = write!(out, "M{:.1} {:.1}h0", x(one.at), y(one.took));
         }
+        let _ = writeln!(out, "\"/>");
     }
 }

@@ -1,5 +1,6 @@
 //! An endpoint to Kafka, from publishing into its queue to the record in the topic.
 
+mod executions;
 mod world;
 
 use std::time::Duration;

@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) kafka: MockCluster<'static, DefaultProducerContext>,
     pub(crate) clock: Arc<Dial>,
     pub(crate) engine: Arc<LocalEngine>,
-    gate: Arc<Gate>,
+    pub(crate) gate: Arc<Gate>,
     endpoints: Option<Arc<Endpoints>>,
 }
 
