@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use overtake_access::{Denied, Desk, NotDone};
 use overtake_engine::{Clock, Connection, Failure};
-use overtake_lane::VhostId;
+use overtake_lane::{Refusal, VhostId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, oneshot};
@@ -164,6 +164,14 @@ impl fmt::Display for NotConfigured {
 }
 
 impl std::error::Error for NotConfigured {}
+
+impl NotConfigured {
+    /// Whether its virtual host is not there any more.
+    pub(crate) fn is_of_gone_vhost(&self) -> bool {
+        let Self::NotDone(NotDone::Failed(Failure::Refused(refused))) = self else { return false };
+        refused.refusal == Refusal::NoSuchVhost
+    }
+}
 
 impl From<NotDone> for NotConfigured {
     fn from(not: NotDone) -> Self {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use overtake_access::{Deed, Desk, Gate, Tag};
 use overtake_engine::{Clock, Engine, Failure};
-use overtake_lane::{MetadataEntry, VhostId, check_name};
+use overtake_lane::{MetadataEntry, VhostId, VhostView, check_name};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,6 +76,9 @@ impl<C: Connector> Registry<C> {
             let Some(definition) = one.definition else { continue };
             match this.start(&key, Arc::new(definition), Provenance::Api, one.paused).await {
                 Ok(entry) => drop(all.insert(key, entry)),
+                Err(not) if not.is_of_gone_vhost() => {
+                    this.forget(&key).await.map_err(|failure| (String::new(), failure.into()))?;
+                }
                 Err(why) => tracing::error!("the {} {} does not run: {why}", C::WORDS.noun, key.1),
             }
         }
@@ -204,9 +207,7 @@ impl<C: Connector> Registry<C> {
             Some(Provenance::File) => return Err(NotConfigured::OfFile),
             Some(Provenance::Api) => {}
         }
-        let gone = C::kept_besides(&ours_of(&key)).into_iter().chain([name_of::<C>(&key)]);
-        let gone = gone.map(|key| MetadataEntry::remove(&key)).collect();
-        self.engine.set_metadata(gone).await?;
+        self.forget(&key).await?;
         let entry = all.remove(&key).expect("nobody else changes them meanwhile");
         self.record(by, 1, &key, Some(told(&*entry.definition)), Value::Null);
         end(entry.running, Duration::ZERO).await;
@@ -255,7 +256,9 @@ impl<C: Connector> Registry<C> {
     pub async fn list(&self, by: &Desk) -> Result<Vec<ConnectorView<C>>, NotConfigured> {
         by.must_look()?;
         let vhost = self.engine.vhost(by.vhost()).await?.vhost;
-        let all = self.all.lock().await;
+        let vhosts = self.engine.vhosts().await?;
+        let mut all = self.all.lock().await;
+        self.forget_gone(&mut all, &vhosts).await;
         let mut views = Vec::new();
         for (key, entry) in all.iter().filter(|(key, _)| key.0 == vhost) {
             if entry.definition.is_seen_by(by, &key.1) {
@@ -268,7 +271,8 @@ impl<C: Connector> Registry<C> {
     /// Every connector, with the name of its virtual host: for metrics.
     pub async fn every(&self) -> Vec<(Arc<str>, ConnectorView<C>)> {
         let Ok(vhosts) = self.engine.vhosts().await else { return Vec::new() };
-        let all = self.all.lock().await;
+        let mut all = self.all.lock().await;
+        self.forget_gone(&mut all, &vhosts).await;
         let mut views = Vec::new();
         for (key, entry) in all.iter() {
             let vhost = vhosts.iter().find(|vhost| vhost.vhost == key.0);
@@ -302,6 +306,24 @@ impl<C: Connector> Registry<C> {
         let site = self.site(&key, provenance.vault()).await?;
         let began = Instant::now();
         Ok(definition.try_out(site).await?.map(|()| began.elapsed()))
+    }
+
+    /// Those of virtual hosts that are gone go, too: when somebody looks, or at the next start.
+    async fn forget_gone(&self, all: &mut BTreeMap<Key, Entry<C>>, vhosts: &[VhostView]) {
+        let is_gone = |key: &&Key| vhosts.iter().all(|vhost| vhost.vhost != key.0);
+        for key in all.keys().filter(is_gone).cloned().collect::<Vec<_>>() {
+            if self.forget(&key).await.is_ok()
+                && let Some(entry) = all.remove(&key)
+            {
+                tracing::info!("the virtual host of the {} {} is gone, and it with it", C::WORDS.noun, key.1);
+                end(entry.running, Duration::ZERO).await;
+            }
+        }
+    }
+
+    async fn forget(&self, key: &Key) -> Result<(), Failure> {
+        let gone = C::kept_besides(&ours_of(key)).into_iter().chain([name_of::<C>(key)]);
+        self.engine.set_metadata(gone.map(|key| MetadataEntry::remove(&key)).collect()).await
     }
 
     async fn key(&self, by: &Desk, name: &str) -> Result<Key, NotConfigured> {

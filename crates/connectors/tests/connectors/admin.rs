@@ -94,3 +94,28 @@ async fn a_test_connects_and_says_what_is_wrong() {
     assert!(test(no_queue).await.expect_err("no queue").starts_with("the queue nope: "));
     assert_eq!(world.endpoints.test(&desk, "draft", None).await, Err(NotConfigured::NoSuch));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_goes_with_its_virtual_host() {
+    use overtake_engine::Engine;
+    let world = World::new().await;
+    let vhost = world.engine.declare_vhost("v", Default::default()).await.expect("declared");
+    world.engine.in_vhost(vhost).declare_queue("out", Default::default()).await.expect("declared");
+    let desks = overtake_access::Desks::new(world.engine.clone(), world.gate.clone());
+    let permission = overtake_access::Permission::try_from(overtake_access::Patterns {
+        configure: ".*".into(),
+        write: ".*".into(),
+        read: ".*".into(),
+    });
+    let permission = permission.expect("patterns");
+    let change =
+        overtake_access::Change::SetPermission { user: "guest".into(), vhost: "v".into(), permission };
+    world.gate.change(None, vec![change]).await.expect("changed");
+    let desk = desks.desk(world.gate.on_behalf_of("guest"), "v").await.expect("a desk");
+    world.endpoints.put(&desk, "move", endpoint(to_queue())).await.expect("made");
+    assert_eq!(world.endpoints.every().await.len(), 1);
+    world.engine.delete_vhost("v").await.expect("deleted");
+    assert_eq!(world.endpoints.every().await.len(), 0);
+    let kept = world.engine.metadata().await.expect("read");
+    assert!(!kept.iter().any(|(key, _)| key.starts_with("endpoint")), "nothing of it is kept");
+}

@@ -2,6 +2,7 @@
 import { Admin } from './admin.js';
 import { Clients } from './clients.js';
 import { bytes } from './format.js';
+import { Endpoints } from './endpoints.js';
 import { Executions } from './executions.js';
 import { html, useEffect, useRef } from './lib.js';
 import { Overview } from './overview.js';
@@ -20,6 +21,7 @@ const VIEWS = [
   { name: 'clients', label: 'Clients', icon: 'M4 5h16v9H4zm-1 11h18v3H3z', view: Clients, tag: 'management' },
   { name: 'topology', label: 'Routing', icon: 'M5 4h5v5H8v2h8v-2h-2V4h5v5h-2v4h-4v2h2v5h-5v-5h2v-2H6V9H5z', view: Topology },
   { name: 'routes', label: 'Routes', icon: 'M2 11h6l5-6h3V2l6 4-6 4V7h-2l-4 5 4 5h2v-3l6 4-6 4v-3h-3l-5-6H2z', view: Routes },
+  { name: 'endpoints', label: 'Endpoints', icon: 'M3 5h8v3H6v8h5v3H3zM12 11h5V7l5 5-5 5v-4h-5z', view: Endpoints },
   { name: 'admin', label: 'Admin', icon: 'M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6z', view: Admin },
 ];
 
@@ -114,7 +116,7 @@ function useKeys(who) {
     const pressed = (event) => {
       const typing = event.target.closest?.('input, textarea, select, dialog');
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const places = { o: '#/', e: '#/executions', s: '#/schedules', c: '#/clients', r: '#/topology', t: '#/routes', a: '#/admin' };
+      const places = { o: '#/', e: '#/executions', s: '#/schedules', c: '#/clients', r: '#/topology', t: '#/routes', n: '#/endpoints', a: '#/admin' };
       if (first.current === 'g' && places[event.key]) location.hash = places[event.key];
       else if (event.key === 'p') openPublish({});
       else if (event.key === '/') document.querySelector('input[type=search]')?.focus();
@@ -133,6 +135,6 @@ function useKeys(who) {
 
 async function showKeys() {
   const { ask } = await import('./dialog.js');
-  const keys = [['g o', 'overview'], ['g e', 'executions'], ['g s', 'schedules'], ['g c', 'clients'], ['g r', 'routing: exchanges and bindings'], ['g t', 'routes'], ['g a', 'admin'], ['/', 'filter'], ['p', 'publish a message'], ['j k', 'next and previous message'], ['Enter', 'open it'], ['x', 'select it'], ['Esc', 'close']];
+  const keys = [['g o', 'overview'], ['g e', 'executions'], ['g s', 'schedules'], ['g c', 'clients'], ['g r', 'routing: exchanges and bindings'], ['g t', 'routes'], ['g n', 'endpoints and sources'], ['g a', 'admin'], ['/', 'filter'], ['p', 'publish a message'], ['j k', 'next and previous message'], ['Enter', 'open it'], ['x', 'select it'], ['Esc', 'close']];
   await ask({ title: 'Keys', verb: 'Good', text: html`<dl class="facts keys">${keys.map(([key, what]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>` });
 }
