@@ -19,6 +19,9 @@ VIEWS = {
     "routes": "#/routes",
     "routes-try": "#/routes/try",
     "routes-edit": "#/routes/edit",
+    "endpoints": "#/endpoints",
+    "endpoint": "#/endpoints/endpoints/views",
+    "sources": "#/endpoints/sources",
     "users": "#/admin/users",
     "tokens": "#/admin/tokens",
     "vhosts": "#/admin/vhosts",
@@ -30,7 +33,8 @@ VIEWS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def something_to_see(api):
-    """A queue with something in each state, an exchange bound to it, a schedule, routes, one of which leads nowhere."""
+    """A queue with something in each state, an exchange bound to it, a schedule, routes, one of which leads nowhere, an endpoint."""
+    api("PUT", "/v1/endpoints/views", {"queue": "views.sent", "to": {"webhook": {"url": "http://127.0.0.1:1/"}}})
     api.queue("views.history", scheme="named", order="fifo")
     api.queue("views", scheme="named", history="views.history", max_active=5)
     body = '{"order": 7, "lines": [1, 2.5, null, true], "note": "hello"}'
