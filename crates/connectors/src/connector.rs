@@ -76,6 +76,17 @@ pub struct Site {
     pub vault: Vault,
 }
 
+impl Site {
+    /// How others may know it who keep something for it, such as a group of consumers: `overtake-NAME`, and `overtake-NAME@VHOST` outside the virtual
+    /// host `/`.
+    pub(crate) fn known_as(&self) -> String {
+        if self.vhost == VhostId::DEFAULT {
+            return format!("overtake-{}", self.name);
+        }
+        format!("overtake-{}@{}", self.name, self.vhost_name)
+    }
+}
+
 /// Work that goes on until nobody controls it any more.
 pub struct Running<V> {
     pub(crate) control: mpsc::Sender<Control<V>>,

@@ -111,11 +111,11 @@ impl Upstream {
     fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
         Ok(match self {
             Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
-            Self::Kafka(topics) => topics.origin(site.vault)?,
+            Self::Kafka(topics) => topics.origin(site.vault, &site.known_as())?,
             #[cfg(feature = "mqtt")]
             Self::Mqtt(source) => Arc::new(source.origin(site.vault, &*site.clock)?),
             #[cfg(feature = "redis")]
-            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.name, &site.clock)?),
+            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.known_as(), &site.clock)?),
         })
     }
 }

@@ -42,16 +42,13 @@ pub struct KafkaTopics {
     pub cluster: KafkaCluster,
     /// The topics.
     pub topics: Vec<String>,
-    /// The consumer group, whose members share the partitions. Sources that are each to have all messages need each their own.
-    #[serde(default = "group")]
-    pub group: String,
+    /// The consumer group, whose members share the partitions; by default one of the source's own ([`Site::known_as`](crate::connector::Site::known_as)),
+    /// so that each of several sources has all messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Where a group begins that has read nothing yet.
     #[serde(default)]
     pub start: KafkaStart,
-}
-
-fn group() -> String {
-    "overtake".to_owned()
 }
 
 /// Where a group begins that has read nothing yet.
@@ -66,30 +63,33 @@ pub enum KafkaStart {
 }
 
 impl KafkaTopics {
+    /// `known_as` is the group where none is named.
+    ///
     /// # Errors
     /// What is wrong with them, as a phrase.
-    pub(crate) fn origin(&self, vault: Vault) -> Result<Arc<dyn Origin>, String> {
+    pub(crate) fn origin(&self, vault: Vault, known_as: &str) -> Result<Arc<dyn Origin>, String> {
         self.cluster.check(vault)?;
         if self.topics.is_empty()
             || self.topics.iter().any(|topic| topic.is_empty() || topic.starts_with('^'))
         {
             return Err("`topics` must name one topic at least; patterns are not read".to_owned());
         }
-        if self.group.is_empty() {
+        let group = self.group.as_deref().unwrap_or(known_as);
+        if group.is_empty() {
             return Err("`group` must be a name".to_owned());
         }
-        self.work()
+        self.work(group)
     }
 
     #[cfg(not(feature = "kafka"))]
-    fn work(&self) -> Result<Arc<dyn Origin>, String> {
+    fn work(&self, _group: &str) -> Result<Arc<dyn Origin>, String> {
         Err(crate::kafka::NOT_BUILT.to_owned())
     }
 
     #[cfg(feature = "kafka")]
-    fn work(&self) -> Result<Arc<dyn Origin>, String> {
+    fn work(&self, group: &str) -> Result<Arc<dyn Origin>, String> {
         let mut config = self.cluster.config();
-        config.set("group.id", &self.group);
+        config.set("group.id", group);
         config.set("enable.auto.commit", "false");
         config.set("enable.auto.offset.store", "false");
         config.set("queued.max.messages.kbytes", AHEAD_KBYTES);
@@ -110,7 +110,7 @@ mod definitions {
 
     fn origin(json: &str) -> Result<(), String> {
         let topics: KafkaTopics = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        topics.origin(Vault::OfApi).map(drop)
+        topics.origin(Vault::OfApi, "overtake-s").map(drop)
     }
 
     #[test]

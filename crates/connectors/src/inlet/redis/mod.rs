@@ -35,9 +35,11 @@ pub struct RedisSource {
     pub url: String,
     /// The keys of the streams; those that are not there yet are made.
     pub streams: Vec<String>,
-    /// The group of consumers that shares them; it is made where it is not there yet.
-    pub group: String,
-    /// Our name in it; by default `overtake-` and the name of the source. Two brokers that share a group must have different ones.
+    /// The group of consumers that shares them; it is made where it is not there yet. By default one of the source's own
+    /// ([`Site::known_as`](crate::connector::Site::known_as)), so that each of several sources has all entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Our name in it; by default the same. Two brokers that share a group must have different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
     /// Where a group begins that is made here.
@@ -71,7 +73,7 @@ impl Default for RedisSource {
         Self {
             url: String::new(),
             streams: Vec::new(),
-            group: "overtake".to_owned(),
+            group: None,
             consumer: None,
             start: StreamStart::default(),
             claim_idle_ms: 60_000,
@@ -83,18 +85,20 @@ impl Default for RedisSource {
 }
 
 impl RedisSource {
+    /// `known_as` is the group, and our name in it, where none is named.
+    ///
     /// # Errors
     /// What is wrong with it, as a phrase.
     pub(crate) fn origin(
         &self,
         vault: Vault,
-        name: &str,
+        known_as: &str,
         clock: &Arc<dyn Clock>,
     ) -> Result<RedisOrigin, String> {
         if !(1..=STREAMS_MAX).contains(&self.streams.len()) || self.streams.iter().any(String::is_empty) {
             return Err(format!("`streams` must be the keys of 1 to {STREAMS_MAX} streams"));
         }
-        if self.group.is_empty() || self.consumer.as_deref() == Some("") {
+        if self.group.as_deref() == Some("") || self.consumer.as_deref() == Some("") {
             return Err("`group` and `consumer` must be names".to_owned());
         }
         if self.claim_idle_ms == 0 {
@@ -113,9 +117,14 @@ impl RedisSource {
                 tls: &self.tls,
             },
         )?;
-        let consumer = self.consumer.clone().unwrap_or_else(|| format!("overtake-{name}"));
-        let source = Arc::new(Self { consumer: Some(consumer), ..self.clone() });
+        let group = self.group.clone().or_else(|| Some(known_as.to_owned()));
+        let consumer = self.consumer.clone().or_else(|| Some(known_as.to_owned()));
+        let source = Arc::new(Self { group, consumer, ..self.clone() });
         Ok(RedisOrigin { server, source, clock: Arc::clone(clock) })
+    }
+
+    fn group(&self) -> &str {
+        self.group.as_deref().expect("an origin has given one")
     }
 
     fn consumer(&self) -> &str {
@@ -151,7 +160,7 @@ impl RedisOrigin {
             StreamStart::Beginning => "0",
         };
         let mut make = cmd("XGROUP");
-        make.arg("CREATE").arg(stream).arg(&self.source.group).arg(start).arg("MKSTREAM");
+        make.arg("CREATE").arg(stream).arg(self.source.group()).arg(start).arg("MKSTREAM");
         match wire.ask(&make).await? {
             Err(fault) if !fault.is_group_there() => Err(wire.says(format!("{stream}: {fault}"))),
             _ => Ok(()),

@@ -120,7 +120,7 @@ impl Reader {
         let (stream, cursor) = &self.left[at];
         let (stream, from) = (stream.clone(), cursor.clone().expect("it is open"));
         let mut command = cmd("XAUTOCLAIM");
-        command.arg(&stream).arg(&self.source.group).arg(self.source.consumer());
+        command.arg(&stream).arg(self.source.group()).arg(self.source.consumer());
         command.arg(self.source.claim_idle_ms).arg(from).arg("COUNT").arg(max);
         let answer = self.wire.ask(&command).await?.map_err(|fault| self.wire.says(fault))?;
         let (next, found) = entries::of_claim(answer);
@@ -143,7 +143,7 @@ impl Reader {
 
     fn group_read(&self, max: usize, block_ms: Option<u64>, streams: &[(&str, &str)]) -> Cmd {
         let mut command = cmd("XREADGROUP");
-        command.arg("GROUP").arg(&self.source.group).arg(self.source.consumer()).arg("COUNT").arg(max);
+        command.arg("GROUP").arg(self.source.group()).arg(self.source.consumer()).arg("COUNT").arg(max);
         if let Some(ms) = block_ms {
             command.arg("BLOCK").arg(ms);
         }
@@ -181,7 +181,7 @@ impl Reader {
                 entries.iter().filter(|(of, _)| of == stream).map(|(_, id)| id.as_str()).collect();
             if !ids.is_empty() {
                 let mut ack = cmd("XACK");
-                ack.arg(stream).arg(&self.source.group).arg(ids);
+                ack.arg(stream).arg(self.source.group()).arg(ids);
                 commands.add_command(ack);
             }
         }

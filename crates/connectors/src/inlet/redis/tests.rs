@@ -27,6 +27,10 @@ async fn said(to: &mut MultiplexedConnection, words: &str) -> Value {
 }
 
 fn origin(server: &Server, change: impl FnOnce(&mut RedisSource)) -> RedisOrigin {
+    origin_of("overtake-s", server, change)
+}
+
+fn origin_of(known_as: &str, server: &Server, change: impl FnOnce(&mut RedisSource)) -> RedisOrigin {
     let mut source = RedisSource {
         url: format!("redis://127.0.0.1:{}", server.port),
         streams: vec!["jobs".to_owned()],
@@ -35,7 +39,7 @@ fn origin(server: &Server, change: impl FnOnce(&mut RedisSource)) -> RedisOrigin
     };
     change(&mut source);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    source.origin(Vault::Any, "s", &clock).expect("it can be")
+    source.origin(Vault::Any, known_as, &clock).expect("it can be")
 }
 
 async fn bodies(inlet: &mut dyn Inlet, max: usize) -> String {
@@ -64,7 +68,7 @@ async fn what_was_received_and_not_settled_comes_again_after_an_end() {
     settle(&mut *inlet, 2).await;
     assert_eq!(bodies(&mut *inlet, 10).await, "c");
     inlet.settle(vec![Fate::Refused]).await.expect("settled");
-    let pending = said(&mut other, "XPENDING jobs overtake").await;
+    let pending = said(&mut other, "XPENDING jobs overtake-s").await;
     assert_eq!(pending, Value::Array(vec![Value::Int(0), Value::Nil, Value::Nil, Value::Nil]));
 }
 
@@ -74,7 +78,7 @@ async fn what_a_dead_consumer_left_is_taken_over() {
     let (mut other, origin) = (somebody(&server).await, origin(&server, |source| source.claim_idle_ms = 1));
     said(&mut other, "XADD jobs * body left").await;
     let mut inlet = origin.connect().await.expect("connected");
-    said(&mut other, "XREADGROUP GROUP overtake dead STREAMS jobs >").await;
+    said(&mut other, "XREADGROUP GROUP overtake-s dead STREAMS jobs >").await;
     assert_eq!(bodies(&mut *inlet, 10).await, "left");
     settle(&mut *inlet, 1).await;
 }
@@ -102,6 +106,25 @@ async fn streams_together_bring_no_more_at_once_than_is_asked_for() {
     settle(&mut *inlet, 1).await;
     assert_eq!(bodies(&mut *inlet, 1).await, "b");
     settle(&mut *inlet, 1).await;
+}
+
+#[tokio::test]
+async fn sources_that_name_no_group_each_have_all_entries_and_those_of_one_group_share_them() {
+    let Some(server) = Server::redis(&[]) else { return };
+    let mut other = somebody(&server).await;
+    for body in ["a", "b"] {
+        said(&mut other, &format!("XADD jobs * body {body}")).await;
+    }
+    for own in ["overtake-s", "overtake-s@cameras"] {
+        let mut inlet = origin_of(own, &server, |_| ()).connect().await.expect("connected");
+        assert_eq!(bodies(&mut *inlet, 10).await, "a b", "{own}");
+        settle(&mut *inlet, 2).await;
+    }
+    for (member, share) in [("overtake-s", "a"), ("overtake-t", "b")] {
+        let origin = origin_of(member, &server, |source| source.group = Some("shared".to_owned()));
+        let mut inlet = origin.connect().await.expect("connected");
+        assert_eq!(bodies(&mut *inlet, 1).await, share, "{member}");
+    }
 }
 
 #[tokio::test]
