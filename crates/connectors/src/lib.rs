@@ -7,8 +7,8 @@
 //!                  Engine                  a task for each line ── Sink::connect ──▶ Link::send(Outbox)
 //! ```
 //!
-//! What is sent next, and what is tried again when, is decided in `overtake-forward`; here it is carried out. A [`Sink`] knows one
-//! protocol: it connects, and its [`Link`] sends what its [`Outbox`] hands it, one message after the other, and says how each fared. The
+//! What is sent next, and what is tried again when, is decided in `overtake-forward`; here it is carried out. A `Sink` knows one
+//! protocol: it connects, and its `Link` sends what its `Outbox` hands it, one message after the other, and says how each fared. The
 //! outbox is where times to live end and batches stop, so no protocol can forget to look.
 
 mod address;

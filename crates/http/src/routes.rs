@@ -54,7 +54,7 @@ struct RoutesOut<'a> {
     /// By urgency, then by name.
     routes: Vec<RouteOut<'a>>,
     /// Where copies go.
-    endpoints: Vec<EndpointOut>,
+    endpoints: Vec<RouteEndpointOut>,
 }
 
 /// A route.
@@ -85,20 +85,20 @@ struct RouteOut<'a> {
 
 /// A queue that routes put copies into.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Endpoint)]
-struct EndpointOut {
+#[schema(as = RouteEndpoint)]
+struct RouteEndpointOut {
     /// The queue.
     queue: String,
     /// Whether it is there: a copy for one that is not is left out.
     exists: bool,
     /// Its lanes, the most urgent first.
-    lanes: Vec<EndpointLaneOut>,
+    lanes: Vec<RouteEndpointLaneOut>,
 }
 
 /// A lane of an endpoint.
 #[derive(Serialize, ToSchema)]
-#[schema(as = EndpointLane)]
-struct EndpointLaneOut {
+#[schema(as = RouteEndpointLane)]
+struct RouteEndpointLaneOut {
     /// `ENDPOINT_PriN`, or the endpoint's own name for what says nothing; in a queue of another scheme than `route` the name of the lane. For
     /// people: lanes are told apart by `queue` and `lane`.
     name: String,
@@ -320,13 +320,13 @@ async fn must_lead_somewhere(desk: &Desk, manifest: &Manifest) -> Result<(), Pro
     }
 }
 
-async fn endpoint(desk: &Desk, sink: &Sink) -> Result<EndpointOut, Problem> {
+async fn endpoint(desk: &Desk, sink: &Sink) -> Result<RouteEndpointOut, Problem> {
     let queue = sink.name().to_owned();
     let Ok(view) = desk.queue(&queue).await else {
-        return Ok(EndpointOut { queue, exists: false, lanes: Vec::new() });
+        return Ok(RouteEndpointOut { queue, exists: false, lanes: Vec::new() });
     };
     let is_of_routes = view.settings.scheme == Scheme::Route;
-    let lanes = view.lanes.iter().map(|lane| EndpointLaneOut {
+    let lanes = view.lanes.iter().map(|lane| RouteEndpointLaneOut {
         name: match &*lane.lane {
             "default" if is_of_routes => queue.clone(),
             level if is_of_routes => format!("{queue}_Pri{level}"),
@@ -337,10 +337,10 @@ async fn endpoint(desk: &Desk, sink: &Sink) -> Result<EndpointOut, Problem> {
         leased: lane.leased,
         expired: lane.expired,
     });
-    Ok(EndpointOut { lanes: lanes.collect(), exists: true, queue })
+    Ok(RouteEndpointOut { lanes: lanes.collect(), exists: true, queue })
 }
 
-fn shown(view: &RoutesView, endpoints: Vec<EndpointOut>) -> RoutesOut<'_> {
+fn shown(view: &RoutesView, endpoints: Vec<RouteEndpointOut>) -> RoutesOut<'_> {
     let (manifest, table) = (view.set.manifest(), view.set.table());
     let of = |id: RouteId| {
         let route = named(manifest, table, id);

@@ -170,3 +170,39 @@ fn the_committed_document_is_current() {
         "docs/openapi.json is not what the handlers say: UPDATE=1 cargo test -p overtake-http --test http openapi"
     );
 }
+
+/// Of two schemas of one name the document keeps one, and says of the other's operations what is not so.
+#[test]
+fn no_two_schemas_have_one_name() {
+    fn names(directory: &Path, seen: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(directory).expect("readable") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                names(&path, seen);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("UTF-8");
+            for item in text
+                .split("#[derive(")
+                .skip(1)
+                .filter(|item| item.split_once(')').is_some_and(|(derived, _)| derived.contains("ToSchema")))
+            {
+                let before_fields = item.split_once('{').map_or(item, |(before, _)| before);
+                let named = before_fields.split_once("schema(as = ").map(|(_, name)| name);
+                let declared = ["struct ", "enum "].iter().find_map(|word| before_fields.split_once(word));
+                let name = named.or(declared.map(|(_, name)| name)).expect("a name");
+                let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                assert!(
+                    seen.insert(name.clone()),
+                    "{name} is the name of another schema, too: {}",
+                    path.display()
+                );
+            }
+        }
+    }
+    let mut seen = BTreeSet::new();
+    names(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut seen);
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    assert!(seen.iter().any(|name| schemas.contains_key(name)), "{seen:?}");
+}

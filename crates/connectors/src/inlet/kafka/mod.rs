@@ -42,7 +42,7 @@ pub struct KafkaTopics {
     pub cluster: KafkaCluster,
     /// The topics.
     pub topics: Vec<String>,
-    /// The consumer group, whose members share the partitions; by default one of the source's own ([`Site::known_as`](crate::connector::Site::known_as)),
+    /// The consumer group, whose members share the partitions; by default one of the source's own (`overtake-NAME`),
     /// so that each of several sources has all messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,

@@ -36,7 +36,7 @@ pub struct RedisSource {
     /// The keys of the streams; those that are not there yet are made.
     pub streams: Vec<String>,
     /// The group of consumers that shares them; it is made where it is not there yet. By default one of the source's own
-    /// ([`Site::known_as`](crate::connector::Site::known_as)), so that each of several sources has all entries.
+    /// (`overtake-NAME`), so that each of several sources has all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Our name in it; by default the same. Two brokers that share a group must have different ones.
