@@ -36,6 +36,7 @@ mod servers;
 mod sink;
 mod source;
 mod texts;
+mod timer;
 mod tls;
 
 pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};

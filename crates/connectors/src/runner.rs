@@ -18,6 +18,7 @@ use crate::connector::Control;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::sink::{Link, LinkError, Sink};
+use crate::timer::sleep;
 
 /// A lease that waits is asked for anew after so long, ms.
 const WAIT_MS: u64 = 3_600_000;
@@ -302,13 +303,6 @@ impl Drop for Line {
         for task in [&self.task, &self.lease].into_iter().flatten() {
             task.abort();
         }
-    }
-}
-
-async fn sleep(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use overtake_amqp::client::{Answer, Client, ClientOptions, Event, Unsent};
@@ -12,6 +11,7 @@ use overtake_properties::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 
 use crate::sink::LinkError;
+use crate::timer::sleep;
 
 /// The channel everything happens on.
 pub(crate) const CHANNEL: u16 = 1;
@@ -159,13 +159,6 @@ impl Wire {
         self.client.tick(self.clock.now());
         self.events.extend(self.client.take_events());
         self.events.pop_front()
-    }
-}
-
-async fn sleep(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -39,7 +39,7 @@ pub struct RedisSource {
     /// (`overtake-NAME`), so that each of several sources has all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Our name in it; by default the same. Two brokers that share a group must have different ones.
+    /// Our name in it; by default `overtake-NAME`, too. Two brokers that share a group must have different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
     /// Where a group begins that is made here.
