@@ -97,7 +97,8 @@ fn whatever_a_module_imports_is_there() {
 fn nothing_comes_from_elsewhere() {
     let own = files().into_iter().filter(|file| !file.starts_with("vendor/"));
     for file in own {
-        let text = read(&file).replace("http://www.w3.org/2000/svg", "");
+        // A namespace, and the name that RFC 2606 keeps for examples: text, never fetched.
+        let text = read(&file).replace("http://www.w3.org/2000/svg", "").replace("'https://example.org/", "");
         assert!(!text.contains("//cdn") && !text.contains("http://") && !text.contains("https://"), "{file}");
     }
     // A policy without `unsafe-inline` would keep the browser from taking it.
