@@ -108,6 +108,7 @@ impl Bench {
             to: Address::Queue(Arc::clone(&self.queue)),
             priority: (self.dice.roll(lanes) as i64).into(),
             id: None,
+            origin: None,
             key: None,
             ttl_ms: None,
             base_ttl_ms: None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Publish, Refused};
 use overtake_engine::{Content, NewMessage, Target};
-use overtake_lane::{Given, Route};
-use overtake_properties::{Fields, PropertiesRef, Short, TableRef, Value};
+use overtake_lane::{Given, Origin, PRODUCER_NAME_LEN_MAX, Route};
+use overtake_properties::{Fields, PropertiesRef, Short, Table, TableRef, Value};
 
 /// The queue of this name is the answer to whoever asks for replies on this channel.
 pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
@@ -14,6 +14,10 @@ pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 const ID: &str = "x-overtake-id";
 /// A header by which a last-value queue knows what a message replaces.
 const KEY: &str = "x-overtake-key";
+
+/// By which number its producer knows a message: the producer's name, the number, and below which it publishes no more. They are for whoever takes
+/// the message in, and go no further.
+const ORIGIN: [&str; 3] = ["x-overtake-producer", "x-overtake-sequence", "x-overtake-floor"];
 
 /// The exchange and the routing key used last: most messages of a connection go the same way.
 #[derive(Debug, Default)]
@@ -58,7 +62,8 @@ pub(crate) fn message(
     let ttl_ms = said.expiration().map(expiration).transpose()?;
     let priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
     let mut content = Content { body, ..Content::default() };
-    let (mut more_keys, mut id, mut key, mut hidden) = (Vec::new(), None, None, false);
+    let (mut more_keys, mut id, mut key, mut origin) = (Vec::new(), None, None, None);
+    let mut hidden: Vec<&str> = Vec::new();
     if let Some(headers) = said.headers() {
         more_keys = keys(headers, "CC")?;
         let copies = keys(headers, "BCC")?;
@@ -66,25 +71,28 @@ pub(crate) fn message(
             let seen = [&routing_key].into_iter().chain(&more_keys).cloned().collect();
             content.route = Route { exchange: Arc::clone(&name), keys: seen };
             more_keys.extend(copies);
-            hidden = true;
+            hidden.push("BCC");
         }
         id = text_header(headers, ID)?;
         key = text_header(headers, KEY)?;
+        origin = self::origin(headers)?;
+        hidden.extend(ORIGIN.iter().filter(|_| origin.is_some()));
     }
     content.properties = match replies(said, publisher)? {
-        None if !hidden => properties,
+        None if hidden.is_empty() => properties,
         queue => {
-            let headers = said.headers().map(|headers| headers.without("BCC"));
+            let without = |table: Table, name: &&str| table.view().without(name);
+            let headers = said.headers().map(|headers| hidden.iter().fold(headers.to_table(), without));
             let fields = Fields::of(said);
             let reply_to =
                 queue.as_deref().and_then(|queue| Short::new(queue.as_bytes())).or(fields.reply_to);
-            let headers = headers.as_ref().map(overtake_properties::Table::view);
+            let headers = headers.as_ref().map(Table::view);
             Fields { headers, reply_to, ..fields }.encode()
         }
     };
     // Not mandatory for the engine: what no queue gets is given back by the connection.
     let to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
-    Ok(NewMessage { to, priority, id, key, ttl_ms, delay_ms: 0, content })
+    Ok(NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms: 0, content })
 }
 
 fn check_user(said: PropertiesRef<'_>, user: &str) -> Result<(), Refused> {
@@ -123,6 +131,25 @@ fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refu
         .text()
         .map(|text| Some(text.to_owned()))
         .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
+}
+
+fn origin(headers: TableRef<'_>) -> Result<Option<Origin>, Refused> {
+    let [producer, sequence, floor] = ORIGIN;
+    let Some(name) = text_header(headers, producer)? else { return Ok(None) };
+    let number = |name| {
+        let number = headers.get(name).map(|value| value.int().and_then(|number| u64::try_from(number).ok()));
+        number.map(|number| {
+            number.ok_or_else(|| wrong(format!("the header '{name}' is no whole number from 0")))
+        })
+    };
+    let missing = || wrong(format!("the header '{producer}' goes with '{sequence}'"));
+    let (sequence, floor) = (number(sequence).ok_or_else(missing)??, number(floor).transpose()?.unwrap_or(0));
+    let origin = Origin::new(&name, sequence, floor);
+    origin.map(Some).ok_or_else(|| {
+        wrong(format!(
+            "the header '{producer}' is 1 to {PRODUCER_NAME_LEN_MAX} letters, digits, '-', '_' and '.'"
+        ))
+    })
 }
 
 /// Where replies go, if to the channel that asks for them.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_lane::{
     Binding, BrowseOrder, Cursor, Ending, ExchangeSettings, ExchangeView, Existing, Given, Identity,
-    LaneChoice, LeaseTerm, MessageView, MetadataEntry, Outcome, Part, Policy, PolicyKind, QueueId, QueueView,
-    Receipt, Refusal, Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings,
-    VhostView,
+    LaneChoice, LeaseTerm, MessageView, MetadataEntry, Origin, Outcome, Part, Policy, PolicyKind, QueueId,
+    QueueView, Receipt, Refusal, Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId,
+    VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
 
@@ -295,6 +295,9 @@ pub struct NewMessage {
     pub priority: Given,
     /// Makes the publish idempotent while it is pending.
     pub id: Option<String>,
+    /// By which number its producer knows it: one that was taken before, however long ago, is answered as if it were taken, without
+    /// copies, and not published again.
+    pub origin: Option<Origin>,
     /// Its key.
     pub key: Option<String>,
     /// Its time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.

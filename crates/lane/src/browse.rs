@@ -256,9 +256,17 @@ impl Queue {
             owner: self.owner,
             consumers,
             waiting,
+            first_seq: self.first_seq(),
             next_seq: self.next_seq,
             lanes: lanes.collect(),
         }
+    }
+
+    /// No message has a lesser sequence.
+    fn first_seq(&self) -> Seq {
+        let here = self.by_seq.from(Seq(0)).next().map(|slot| self.entries[slot].message.seq);
+        let runs = self.runs.values().map(|run| run.first);
+        here.into_iter().chain(runs).min().unwrap_or(self.next_seq)
     }
 
     /// Slots by status: by default what is ready and delayed.

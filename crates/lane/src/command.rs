@@ -13,6 +13,7 @@ use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Priority};
+use crate::producers::Origin;
 use crate::record::Report;
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -117,7 +118,8 @@ pub enum Command {
     },
     /// Publishes one message.
     Publish(Publish),
-    /// The same, but answers [`Reply::Count`] only: in so many queues it is. Where it stands there is not looked for.
+    /// The same, but answers [`Reply::Count`] only: in so many queues it is; 1 for what was taken before. Where it stands there is not
+    /// looked for.
     PublishUntold(Publish),
     /// Publishes and settles, over any queues, all or nothing.
     Transact {
@@ -240,6 +242,8 @@ pub struct Publish {
     pub priority: Given,
     /// Makes the publish idempotent while it is pending.
     pub id: Option<Box<str>>,
+    /// By which number its producer knows it: one that was taken before is not taken again, and answered as if it were.
+    pub origin: Option<Box<Origin>>,
     /// The key.
     pub key: Option<Box<str>>,
     /// The message's own time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.

@@ -366,6 +366,7 @@ mod tests {
             to: Address::Queue(to.into()),
             priority: Given::Missing,
             id: None,
+            origin: None,
             key: None,
             ttl_ms: None,
             base_ttl_ms: None,

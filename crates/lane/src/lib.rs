@@ -31,6 +31,7 @@ mod picker;
 mod policy;
 mod position;
 mod priority;
+mod producers;
 mod publishing;
 mod pulling;
 mod queue;
@@ -73,6 +74,7 @@ pub use policy::{
     ApplyTo, DEFINITION_BYTES_MAX, Definition, POLICIES_MAX, PoliciesSize, Policy, PolicyKind, PolicyValue,
 };
 pub use priority::{Given, Original, Priority, Scheme};
+pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYTES_MAX};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};
 pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;

@@ -3,11 +3,13 @@
 //! Many are set and removed in one step, or none is. Invariant: `size` is what the entries take.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
+use crate::producers;
 use crate::refusal::Refusal;
 
 /// Longest key of metadata, bytes.
@@ -72,6 +74,8 @@ impl MetadataSize {
 pub(crate) struct Metadata {
     values: BTreeMap<Arc<str>, Arc<[u8]>>,
     size: MetadataSize,
+    /// Of them, what is kept of producers, as [`MetadataSize::cost`].
+    producers: u64,
 }
 
 impl Metadata {
@@ -97,6 +101,7 @@ impl Metadata {
         self.size.entries += 1;
         self.size.key_bytes += key.len() as u64;
         self.size.value_bytes += value.len() as u64;
+        self.producers += cost_of_producer(&key, &value);
         self.values.insert(key, value);
     }
 
@@ -106,7 +111,37 @@ impl Metadata {
             self.size.entries -= 1;
             self.size.key_bytes -= key.len() as u64;
             self.size.value_bytes -= value.len() as u64;
+            self.producers -= cost_of_producer(&key, &value);
         }
+    }
+
+    /// What is kept of producers counts for so much.
+    pub(crate) fn producers(&self) -> u64 {
+        self.producers
+    }
+
+    /// Values by key, from one up to another, which is not before it.
+    pub(crate) fn range<'a>(
+        &'a self,
+        from: &'a str,
+        to: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<[u8]>)> {
+        let from = self.values.range::<str, _>((Bound::Included(from), Bound::Unbounded));
+        from.take_while(move |(key, _)| &***key < to)
+    }
+
+    /// The first value at this key or after it.
+    pub(crate) fn first_from(&self, key: &str) -> Option<(&Arc<str>, &Arc<[u8]>)> {
+        self.values.range::<str, _>((Bound::Included(key), Bound::Unbounded)).next()
+    }
+
+    /// Values whose keys begin so.
+    pub(crate) fn of_room<'a>(
+        &'a self,
+        room: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<[u8]>)> {
+        let from = self.values.range::<str, _>((Bound::Included(room), Bound::Unbounded));
+        from.take_while(move |(key, _)| key.starts_with(room))
     }
 
     /// The facts that make all of it, by key.
@@ -176,6 +211,10 @@ impl Broker {
 
 fn cost(key: &str, value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + METADATA_ENTRY_COST
+}
+
+fn cost_of_producer(key: &str, value: &[u8]) -> u64 {
+    if key.starts_with(producers::ROOM) { cost(key, value) } else { 0 }
 }
 
 fn fits(entry: &MetadataEntry) -> bool {

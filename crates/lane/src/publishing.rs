@@ -58,6 +58,7 @@ impl Targets {
             to,
             priority,
             id: id.clone(),
+            origin: None,
             key: key.clone(),
             ttl_ms: *ttl_ms,
             base_ttl_ms,
@@ -70,6 +71,10 @@ impl Targets {
 
 impl Broker {
     pub(crate) fn publish(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        if self.was_taken(&publish, &mut BTreeSet::new())? {
+            step.effects.push(Effect::Released(publish.place));
+            return Ok(Reply::Published(Few::new()));
+        }
         let targets = self.targets(&publish.to)?;
         if let Targets::One(id) = targets {
             return self.publish_to_one(id, &publish, step);
@@ -98,6 +103,10 @@ impl Broker {
 
     /// As [`Broker::publish`], but where copies stand is not looked for.
     pub(crate) fn publish_untold(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
+        if self.was_taken(&publish, &mut BTreeSet::new())? {
+            step.effects.push(Effect::Released(publish.place));
+            return Ok(Reply::Count(1));
+        }
         let targets = self.targets(&publish.to)?;
         // One queue alone may be one that it waits in, too.
         let Targets::One(id) = targets else {
@@ -121,13 +130,15 @@ impl Broker {
         let Admission { priority, pending, .. } =
             admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
-        Ok(match pending {
+        let copied = match pending {
             Some(pending) => {
                 step.effects.push(Effect::Released(publish.place));
                 pending
             }
             None => queue.publish(now, publish, priority, options.default_ttl_ms, step),
-        })
+        };
+        self.take_of(publish, step);
+        Ok(copied)
     }
 
     /// Publishes and settles, all or none: everything is checked before anything is done.
@@ -138,15 +149,19 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let mut before: BTreeMap<QueueId, (Admitted, BTreeSet<Priority>)> = BTreeMap::new();
-        let mut routed = Vec::with_capacity(publishes.len());
+        let (mut routed, mut taken) = (Vec::with_capacity(publishes.len()), BTreeSet::new());
         let mut copies = 0;
-        for (at, publish) in publishes.into_iter().enumerate() {
+        for (at, publish) in publishes.iter().enumerate() {
             step.at_fault = Some(Part::Publish(at));
+            if self.was_taken(publish, &mut taken)? {
+                routed.push((publish, Targets::Many(Vec::new())));
+                continue;
+            }
             let targets = self.targets(&publish.to)?;
             for (at, id) in targets.as_slice().iter().enumerate() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
-                let copy = targets.copy(at, queue, &publish);
+                let copy = targets.copy(at, queue, publish);
                 let Admission { priority, pending, at_once } =
                     queue.admit(&copy, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
@@ -241,6 +256,10 @@ impl Broker {
         }
         if stored == 0 {
             step.effects.push(Effect::Released(publish.place));
+        }
+        // What no queue got may have one the next time.
+        if !targets.as_slice().is_empty() {
+            self.take_of(publish, step);
         }
     }
 }

@@ -326,6 +326,7 @@ impl Broker {
             shared.extend(self.drop_queue(queue, step));
         }
         self.vhosts.remove(id);
+        self.forget_producers(id, step);
         self.dispatch_all(shared.into_iter(), step);
         Ok(Reply::Done)
     }

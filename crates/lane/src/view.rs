@@ -39,6 +39,8 @@ pub struct QueueView {
     pub consumers: u64,
     /// Pulls that wait for a message.
     pub waiting: u64,
+    /// No message of it, however it stands, has a lesser sequence than this; that of its next one if it is empty.
+    pub first_seq: Seq,
     /// The sequence its next message gets.
     pub next_seq: Seq,
     /// Its lanes, the most urgent first.

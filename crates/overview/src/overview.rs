@@ -170,6 +170,7 @@ pub(crate) mod tests {
             owner: None,
             consumers: 0,
             waiting: 0,
+            first_seq: overtake_lane::Seq(1),
             next_seq: Seq(1),
             lanes: lanes.collect(),
         }

@@ -95,6 +95,7 @@ impl Schedule {
             ttl_ms: ttl_ms.map(|ms| ms.saturating_add(delay_ms)),
             delay_ms,
             content: content.with_user_id(&self.user),
+            ..NewMessage::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{LeasedMessage, NewMessage, Refused, Target};
-use overtake_lane::{Command, MetadataEntry};
+use overtake_lane::{Command, MetadataEntry, Origin};
 use overtake_routes::NamedRoute;
 
 use crate::rng::mix;
@@ -91,7 +91,9 @@ fn entry(MetadataEntry { key, value }: &MetadataEntry) -> String {
 }
 
 fn message(message: &NewMessage) -> String {
-    let NewMessage { to, priority, id, key, ttl_ms, delay_ms, content } = message;
+    let NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms, content } = message;
+    let numbered = |origin: &Origin| format!(", {}#{}", origin.producer(), origin.sequence());
+    let numbered = origin.as_ref().map(numbered).unwrap_or_default();
     let to = match to {
         Target::Queue(name) => name.to_string(),
         Target::Exchange { name, routing_key, more_keys, .. } => {
@@ -102,7 +104,7 @@ fn message(message: &NewMessage) -> String {
     let mark = content.content_type().unwrap_or("-");
     let len = content.body.len();
     format!(
-        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes)"
+        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes{numbered})"
     )
 }
 

@@ -116,6 +116,70 @@ fn a_message_of_an_id_that_waits_is_stored_once() {
     assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-overtake-id' is no text");
 }
 
+/// Of a producer that numbers what it publishes; what follows the number is below which it publishes no more.
+fn numbered(ann: &mut Client, sequence: i32, floor: i32, body: &str) {
+    let headers = [
+        ("x-overtake-producer", t("edge.7")),
+        ("x-overtake-sequence", n(sequence)),
+        ("more", n(1)),
+        ("x-overtake-floor", n(floor)),
+    ];
+    ann.send_with("", "q", &headers, body);
+}
+
+#[test]
+fn a_message_of_a_producer_is_stored_once_however_long_ago_it_came() {
+    let (mut broker, mut ann) = with_queue();
+    ann.confirm();
+    numbered(&mut ann, 5, 0, "a");
+    assert_eq!(ann.hears(), "safe 1");
+    assert_eq!(ann.take_all("q"), "a");
+    numbered(&mut ann, 5, 0, "again");
+    numbered(&mut ann, 4, 4, "b");
+    numbered(&mut ann, 3, 0, "late");
+    assert_eq!(ann.hears(), "safe 2 3 4", "what was taken is confirmed");
+    assert_eq!(ann.take_all("q"), "b");
+    let letter = ann.letter("b");
+    let headers = letter.properties.view().headers().expect("some").iter();
+    assert_eq!(
+        headers.map(|(name, _)| name.text()).collect::<Vec<_>>(),
+        [Some("more")],
+        "it goes no further"
+    );
+    broker.restart();
+    let mut ann = broker.connect();
+    ann.confirm();
+    numbered(&mut ann, 4, 0, "again");
+    numbered(&mut ann, 6, 0, "c");
+    assert_eq!(ann.hears(), "safe 1 2");
+    assert_eq!(ann.take_all("q"), "c");
+}
+
+#[test]
+fn the_number_of_a_message_is_one_and_goes_with_a_producer() {
+    let (_broker, mut ann) = with_queue();
+    let (producer, sequence, floor) = ("x-overtake-producer", "x-overtake-sequence", "x-overtake-floor");
+    for (headers, told) in [
+        (&[(producer, n(1))][..], "the header 'x-overtake-producer' is no text"),
+        (&[(producer, t("a"))], "the header 'x-overtake-producer' goes with 'x-overtake-sequence'"),
+        (
+            &[(producer, t("a")), (sequence, n(-1))],
+            "the header 'x-overtake-sequence' is no whole number from 0",
+        ),
+        (
+            &[(producer, t("a")), (sequence, n(1)), (floor, t("0"))],
+            "the header 'x-overtake-floor' is no whole number from 0",
+        ),
+        (
+            &[(producer, t("a/b")), (sequence, n(1))],
+            "the header 'x-overtake-producer' is 1 to 64 letters, digits, '-', '_' and '.'",
+        ),
+    ] {
+        let refused = ann.refused(|ann| ann.send_with("", "q", headers, "a"));
+        assert_eq!(refused, format!("406 PRECONDITION_FAILED - {told}"));
+    }
+}
+
 #[test]
 fn a_message_says_how_often_it_came_back() {
     let (_broker, mut ann) = with_queue();

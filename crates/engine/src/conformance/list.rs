@@ -299,6 +299,12 @@ macro_rules! conformance_tests {
                 values_survive,
                 whoever_is_connected_sets_values_for_all,
             ;
+            producers:
+                what_was_taken_is_not_taken_again,
+                below_its_floor_a_producer_publishes_nothing,
+                it_is_known_after_a_restart,
+                each_virtual_host_has_its_own,
+            ;
             policies:
                 a_shorter_length_holds_at_once,
                 fewer_bytes_hold_at_once,

@@ -30,6 +30,7 @@ pub mod metadata;
 pub mod order;
 pub mod pickers;
 pub mod policies;
+pub mod producers;
 pub mod refusals;
 pub mod restart;
 pub mod retry;

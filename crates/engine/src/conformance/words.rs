@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Ending, Given, HeaderValue, Settings};
+use overtake_lane::{Ending, Given, HeaderValue, Origin, Settings};
 
 use crate::api::{Content, Filter, NewMessage, Target};
 
-/// A message as a story writes it: `body:priority,id=x,key=k,ttl=9,delay=9,bytes=9,h.colour=red,user=ann,in=queue,to=exchange/key`.
+/// A message as a story writes it: `body:priority,id=x,of=producer/3/1,key=k,ttl=9,delay=9,bytes=9,h.colour=red,user=ann,in=queue,to=exchange/key`.
 ///
 /// With `must` it is mandatory. The body is how the story calls the message; `bytes` fills it up to a length.
 pub fn message(queue: &str, text: &str) -> NewMessage {
@@ -30,6 +30,13 @@ fn say(message: &mut NewMessage, key: &str, value: &str) {
     match key {
         "id" => message.id = Some(value.to_owned()),
         "key" => message.key = Some(value.to_owned()),
+        "of" => {
+            let parts: Vec<&str> = value.split('/').collect();
+            let [producer, sequence, floor] = parts[..] else {
+                panic!("`{value}` is no number of a producer")
+            };
+            message.origin = Origin::new(producer, number(sequence), number(floor));
+        }
         "ttl" => message.ttl_ms = Some(number(value)),
         "delay" => message.delay_ms = number(value),
         "bytes" => {

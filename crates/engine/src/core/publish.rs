@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Command, Fact, Outcome, Part, Place, Publish, Published, Receipt, Refusal, Reply, Time,
-    public_id,
+    Address, Command, Fact, ORIGIN_LEN_MAX, Outcome, Part, Place, Publish, Published, Receipt, Refusal,
+    Reply, Time, public_id,
 };
 use overtake_store::record::{self, Content as Recorded};
 use overtake_store::{Lsn, StoreError, Writer};
@@ -87,7 +87,13 @@ impl<T> Core<T> {
                 Target::Exchange { name, routing_key, .. } => name.len() + routing_key.len(),
             };
             let way = to + route.size() + 2 * route.keys.len();
-            message.content.size() + way + texts(&message.id) + texts(&message.key) + MESSAGE_OVERHEAD
+            let numbered = if message.origin.is_some() { ORIGIN_LEN_MAX } else { 0 };
+            message.content.size()
+                + way
+                + texts(&message.id)
+                + texts(&message.key)
+                + numbered
+                + MESSAGE_OVERHEAD
         };
         let len = messages.iter().map(size).sum::<usize>() + settlements * SETTLEMENT_LEN;
         // Half of what fits: copies for several queues, and leases that follow at once, stand in the same record.
@@ -105,7 +111,7 @@ impl<T> Core<T> {
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
     fn place(&mut self, message: NewMessage) -> Publish {
-        let NewMessage { to, priority, id, key, ttl_ms, delay_ms, mut content } = message;
+        let NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
         content.ttl_ms = ttl_ms;
         if content.route.keys.is_empty() {
             content.route = to.route();
@@ -125,8 +131,8 @@ impl<T> Core<T> {
             }
         };
         let place = self.contents.insert(content, self.chunk());
-        let (id, key) = (id.map(Into::into), key.map(Into::into));
-        Publish { to, priority, id, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place }
+        let (id, origin, key) = (id.map(Into::into), origin.map(Box::new), key.map(Into::into));
+        Publish { to, priority, id, origin, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place }
     }
 
     fn describe(&self, copy: &Published, ids: &[Option<String>]) -> PublishedCopy {

@@ -84,6 +84,7 @@ macro_rules! message {
                     ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
                     content: of_user(content, self.user_id.as_deref())?,
+                    ..NewMessage::default()
                 };
                 limits.check(&message)?;
                 Ok(message)

@@ -18,6 +18,7 @@ mod overflow;
 mod pickers;
 mod policies;
 mod priority;
+mod producers;
 mod queues;
 mod routing;
 mod runs;

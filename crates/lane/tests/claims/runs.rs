@@ -94,6 +94,7 @@ fn plain(priority: i64) -> Publish {
         to: Address::Queue("q".into()),
         priority: Given::from(priority),
         id: None,
+        origin: None,
         key: None,
         ttl_ms: None,
         base_ttl_ms: None,

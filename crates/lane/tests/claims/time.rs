@@ -287,6 +287,7 @@ fn time_never_goes_back_when_the_clock_does() {
         to: Address::Queue("q".into()),
         priority: 5.into(),
         id: Some("a".into()),
+        origin: None,
         key: None,
         ttl_ms: None,
         base_ttl_ms: None,

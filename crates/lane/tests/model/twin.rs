@@ -116,6 +116,7 @@ impl Twin {
             to: Address::Queue("q".into()),
             priority: i64::from(priority).into(),
             id: None,
+            origin: None,
             key: key.map(|key| format!("k{key}").into()),
             ttl_ms,
             base_ttl_ms: None,

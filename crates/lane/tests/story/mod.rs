@@ -445,6 +445,7 @@ impl Stage {
             to,
             priority: priority.parse().expect("never fails"),
             id: words.keys.get("id").map(|id| (*id).into()),
+            origin: None,
             key: words.keys.get("key").map(|key| (*key).into()),
             ttl_ms: words.number("ttl"),
             base_ttl_ms: None,

@@ -71,6 +71,7 @@ pub(super) fn draw(rng: &mut Rng, exchange: &str, routing_key: &str, body_max: u
         },
         priority: priority.map_or(Given::Missing, |priority| Given::Number(priority.into())),
         id,
+        origin: None,
         key,
         ttl_ms,
         delay_ms: 0,

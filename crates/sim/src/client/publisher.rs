@@ -79,6 +79,7 @@ impl World {
             ttl_ms: rng.once_in(6).then(|| rng.one_of(&[1, 30, 200, 2_000])),
             delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
             content: Content::new(None, &headers, Bytes::from(vec![fill; len as usize])),
+            ..NewMessage::default()
         };
         let is_at_once = self.plan.is_deadly && self.chance.deaths.once_in(12);
         self.stamp(NewMessage { ttl_ms: if is_at_once { Some(0) } else { message.ttl_ms }, ..message })

@@ -473,6 +473,7 @@ impl World {
             to,
             priority: message.priority.into(),
             id: message.id.map(|id| format!("id{id}").into()),
+            origin: None,
             key: message.key.map(|key| format!("key{key}").into()),
             ttl_ms: message.ttl_ms,
             base_ttl_ms: None,
