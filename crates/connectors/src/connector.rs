@@ -72,6 +72,8 @@ pub struct Site {
     pub engine: Connection,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The name of this life of the broker, which no other of any broker has.
+    pub life: Arc<str>,
     /// Which secrets it may name.
     pub vault: Vault,
 }

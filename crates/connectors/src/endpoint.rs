@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use tokio::sync::mpsc;
 
 use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::epochs::Epochs;
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
 use crate::sink::amqp::AmqpReceiver;
@@ -132,9 +133,10 @@ impl Endpoint {
         let terms = Terms { reserve_from, ..self.send.clone() };
         let budget_key = budget_key(&site.ours);
         let budget = budget(&site.engine, &budget_key).await?;
+        let epochs = if sink.is_numbered() { Some(epochs(&site, &queue).await?) } else { None };
         let Site { name, engine, clock, .. } = site;
         let seed = clock.nanos();
-        let post = Post { name, queue, terms, sink, engine, clock, budget_key, seed };
+        let post = Post { name, queue, terms, sink, engine, clock, epochs, budget_key, seed };
         let (control, controlled) = mpsc::channel(WORDS_MAX);
         let task = tokio::spawn(Runner::new(post, budget).run(controlled));
         Ok(Running { control, task })
@@ -192,8 +194,21 @@ impl Connector for Endpoint {
     }
 
     fn kept_besides(ours: &str) -> Vec<String> {
-        vec![budget_key(ours)]
+        vec![budget_key(ours), epochs_key(ours)]
     }
+}
+
+/// Where is kept by which names receivers know messages.
+fn epochs_key(ours: &str) -> String {
+    format!("endpoint-epochs/{ours}")
+}
+
+/// By which names a receiver knows the messages of the queue.
+async fn epochs(site: &Site, queue: &str) -> Result<Epochs, Failure> {
+    let key = epochs_key(&site.ours);
+    let kept = kept(&site.engine, &key).await?;
+    let view = site.engine.queue(queue).await.ok();
+    Ok(Epochs::new(key, &site.life, kept.as_deref(), view.as_ref()))
 }
 
 /// Where is kept what went on a day.
@@ -203,11 +218,16 @@ fn budget_key(ours: &str) -> String {
 
 /// A day, since 1970, and the bytes that went on it.
 async fn budget(engine: &Connection, key: &str) -> Result<Option<(u64, u64)>, Failure> {
-    let all = engine.metadata().await?;
-    let kept = all.iter().find(|(name, _)| **name == *key).map(|(_, value)| value);
-    let text = kept.and_then(|value| std::str::from_utf8(value).ok());
+    let kept = kept(engine, key).await?;
+    let text = kept.as_deref().and_then(|value| std::str::from_utf8(value).ok());
     Ok(text.and_then(|text| {
         let (day, used) = text.split_once(' ')?;
         Some((day.parse().ok()?, used.parse().ok()?))
     }))
+}
+
+/// The value of a key.
+async fn kept(engine: &Connection, key: &str) -> Result<Option<Arc<[u8]>>, Failure> {
+    let all = engine.metadata().await?;
+    Ok(all.iter().find(|(name, _)| **name == *key).map(|(_, value)| Arc::clone(value)))
 }

@@ -15,6 +15,7 @@ mod address;
 mod amqp;
 mod connector;
 mod endpoint;
+mod epochs;
 mod inlet;
 mod intake;
 mod kafka;

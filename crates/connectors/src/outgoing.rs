@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_engine::LeasedMessage;
 use overtake_forward::Item;
-use overtake_lane::{Given, Headers, Receipt, Time};
+use overtake_lane::{Given, Headers, Origin, Receipt, Time};
 use overtake_properties::{Properties, Short};
 
 /// A message on its way out.
@@ -14,11 +14,22 @@ use overtake_properties::{Properties, Short};
 pub(crate) struct Outgoing {
     leased: LeasedMessage,
     queue: Arc<str>,
+    origin: Option<Origin>,
 }
 
 impl Outgoing {
     pub(crate) fn new(leased: LeasedMessage, queue: Arc<str>) -> Self {
-        Self { leased, queue }
+        Self { leased, queue, origin: None }
+    }
+
+    /// The same, numbered.
+    pub(crate) fn numbered(self, origin: Option<Origin>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// By what a receiver that numbers producers' messages knows it.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     /// As the forwarder sees it.

@@ -27,6 +27,7 @@ pub struct Registry<C: Connector> {
     engine: Arc<dyn Engine>,
     gate: Arc<Gate>,
     clock: Arc<dyn Clock>,
+    life: Arc<str>,
     all: Mutex<BTreeMap<Key, Entry<C>>>,
 }
 
@@ -63,7 +64,7 @@ impl<C: Connector> Registry<C> {
         clock: Arc<dyn Clock>,
         configured: Vec<(String, C)>,
     ) -> Result<Arc<Self>, (String, NotConfigured)> {
-        let this = Arc::new(Self { engine, gate, clock, all: Mutex::default() });
+        let this = Arc::new(Self { engine, gate, clock, life: new_life(), all: Mutex::default() });
         let mut kept = this.kept().await.map_err(|failure| (String::new(), failure.into()))?;
         let mut all = this.all.lock().await;
         for (name, definition) in configured {
@@ -130,6 +131,7 @@ impl<C: Connector> Registry<C> {
             ours: ours_of(key),
             engine: self.engine.in_vhost(key.0).connect(),
             clock: Arc::clone(&self.clock),
+            life: Arc::clone(&self.life),
             vault,
         })
     }
@@ -345,6 +347,12 @@ impl<C: Connector> fmt::Debug for Registry<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Registry of {}s", C::WORDS.noun)
     }
+}
+
+fn new_life() -> Arc<str> {
+    let mut drawn = [0; 16];
+    getrandom::fill(&mut drawn).expect("the system gives random bytes");
+    format!("{:032x}", u128::from_be_bytes(drawn)).into()
 }
 
 fn told<C: Connector>(definition: &C) -> Value {

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::connector::Control;
+use crate::epochs::Epochs;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::sink::{Link, LinkError, Sink};
@@ -36,6 +37,8 @@ pub(crate) struct Post {
     /// Of a session of its own, in the virtual host.
     pub(crate) engine: Connection,
     pub(crate) clock: Arc<dyn Clock>,
+    /// By which the receiver may know messages that come again.
+    pub(crate) epochs: Option<Epochs>,
     /// Where its use of a day is remembered.
     pub(crate) budget_key: String,
     pub(crate) seed: u64,
@@ -115,7 +118,10 @@ impl Runner {
                         is_stopping = true;
                     }
                 },
-                _ = remember.tick() => self.remember().await,
+                _ = remember.tick() => {
+                    self.remember().await;
+                    self.raise().await;
+                }
                 () = sleep(asleep) => {}
             }
         }
@@ -148,6 +154,26 @@ impl Runner {
         }
     }
 
+    /// What is behind the endpoint for good, receivers need not know any more.
+    async fn raise(&mut self) {
+        let Self { post: Post { engine, queue, epochs: Some(epochs), .. }, .. } = self else { return };
+        if let Ok(view) = engine.queue(queue).await {
+            epochs.raise(&view);
+            // If not now, then the next time.
+            let _ = epochs.keep(engine).await;
+        }
+    }
+
+    /// The receiver of this queue may know messages by numbers from now on, if it can be.
+    async fn number(&mut self, batch: &[Receipt]) {
+        let Self { post: Post { engine, name, epochs: Some(epochs), .. }, .. } = self else { return };
+        let Some(first) = batch.first() else { return };
+        epochs.is_of(first.queue);
+        if let Err(failure) = epochs.keep(engine).await {
+            tracing::debug!(endpoint = &**name, "sent without numbers: {failure}");
+        }
+    }
+
     // ---- what is to be done ----
 
     async fn act(&mut self) {
@@ -157,7 +183,10 @@ impl Runner {
                 Action::Disconnect { line } => self.disconnect(line),
                 Action::Lease { line, ask } => self.lease(line, ask),
                 Action::GiveUp { line } => self.give_up(line),
-                Action::Send { line, batch } => self.send(line, &batch),
+                Action::Send { line, batch } => {
+                    self.number(&batch).await;
+                    self.send(line, &batch);
+                }
                 Action::Halt { line } => self.lines[line].halt.store(true, Ordering::Release),
                 Action::Settle { receipt, outcome } => self.settle(receipt, outcome).await,
             }
@@ -220,7 +249,9 @@ impl Runner {
     fn send(&mut self, at: usize, batch: &[Receipt]) {
         let of = |receipt: &Receipt| {
             let leased = self.held.get(receipt).expect("what is sent is held").clone();
-            Outgoing::new(leased, Arc::clone(&self.post.queue))
+            let epochs = self.post.epochs.as_ref();
+            let origin = epochs.and_then(|epochs| epochs.origin(receipt.queue, receipt.seq));
+            Outgoing::new(leased, Arc::clone(&self.post.queue)).numbered(origin)
         };
         let batch: Vec<Outgoing> = batch.iter().map(of).collect();
         let line = &self.lines[at];

@@ -147,7 +147,7 @@ impl Source {
         let to = self.target(&path);
         let content = Content { properties, body, ..Content::default() };
         let id = (!id.is_empty()).then_some(id);
-        NewMessage { to, priority, id, key, ttl_ms, delay_ms: 0, content }
+        NewMessage { to, priority, id, key, ttl_ms, content, ..NewMessage::default() }
     }
 
     fn target(&self, path: &str) -> Target {

@@ -4,6 +4,7 @@ mod amqp;
 mod cameras;
 mod commands;
 mod dpkg;
+mod exactly_once;
 mod exec;
 mod exits;
 mod full_disk;

@@ -85,6 +85,10 @@ impl AmqpReceiver {
 }
 
 impl Sink for AmqpSink {
+    fn is_numbered(&self) -> bool {
+        true
+    }
+
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let mut wire = self.way.connect().await?;
@@ -203,7 +207,7 @@ impl Link for AmqpLink {
     }
 }
 
-/// What only an Overtake understands: one that comes again while the first waits there is known, and its key is its key.
+/// What only an Overtake understands: one that comes again is known, its id is its id, and its key is its key.
 fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     let view = properties.view();
     let headers = view.headers().map(|headers| headers.to_table()).unwrap_or_default();
@@ -211,6 +215,13 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     let mut headers = headers.view().with(Short::literal("x-overtake-id"), Value::String(id.as_bytes()));
     if let Some(key) = message.key() {
         headers = headers.view().with(Short::literal("x-overtake-key"), Value::String(key.as_bytes()));
+    }
+    if let Some(origin) = message.origin() {
+        let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
+        let name = Value::String(origin.producer().as_bytes());
+        headers = headers.view().with(Short::literal("x-overtake-producer"), name);
+        headers = headers.view().with(Short::literal("x-overtake-sequence"), number(origin.sequence()));
+        headers = headers.view().with(Short::literal("x-overtake-floor"), number(origin.floor()));
     }
     view.with_headers(Some(headers.view()))
 }

@@ -19,6 +19,11 @@ pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A receiver that can be connected to.
 pub(crate) trait Sink: Send + Sync {
+    /// Whether it may know messages by [`Outgoing::origin`](crate::outgoing::Outgoing::origin).
+    fn is_numbered(&self) -> bool {
+        false
+    }
+
     /// A connection that is ready to send: with names looked up, secrets shown, and the target seen to be there where the protocol can say so.
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>>;
 }

@@ -77,8 +77,8 @@ impl QueueLink {
             id: Some(message.id().into_owned()),
             key: message.key().map(ToOwned::to_owned),
             ttl_ms: message.expires().some().map(|at| at.since(now).max(1)),
-            delay_ms: 0,
             content: (*message.leased().content).clone(),
+            ..NewMessage::default()
         }
     }
 }

@@ -17,7 +17,6 @@ pub struct Link {
 }
 
 struct State {
-    to: String,
     bytes_per_second: u32,
     open: Mutex<Open>,
     changed: Condvar,
@@ -25,7 +24,10 @@ struct State {
 
 #[derive(Default)]
 struct Open {
+    to: String,
     is_cut: bool,
+    /// What comes back is lost.
+    is_deaf: bool,
     sockets: Vec<TcpStream>,
     carried: u64,
 }
@@ -34,8 +36,9 @@ impl Link {
     /// To an address, with a rate for what goes there; what comes back is not slowed.
     pub fn to(address: &str, bytes_per_second: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let (open, changed) = (Mutex::default(), Condvar::new());
-        let state = Arc::new(State { to: address.to_owned(), bytes_per_second, open, changed });
+        let open = Open { to: address.to_owned(), ..Open::default() };
+        let (open, changed) = (Mutex::new(open), Condvar::new());
+        let state = Arc::new(State { bytes_per_second, open, changed });
         let address = listener.local_addr().expect("an address");
         let carrying = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -56,9 +59,20 @@ impl Link {
         self.state.changed.notify_all();
     }
 
+    /// What is sent arrives, and no answer comes back.
+    pub fn deafen(&self) {
+        self.state.open.lock().expect("nobody panicked").is_deaf = true;
+    }
+
+    /// Whoever it leads to is at another address now.
+    pub fn leads_to(&self, address: &str) {
+        self.state.open.lock().expect("nobody panicked").to = address.to_owned();
+    }
+
     /// It is there again.
     pub fn mend(&self) {
-        self.state.open.lock().expect("nobody panicked").is_cut = false;
+        let mut open = self.state.open.lock().expect("nobody panicked");
+        (open.is_cut, open.is_deaf) = (false, false);
     }
 
     /// Waits until so many bytes have gone there in all.
@@ -74,13 +88,14 @@ impl Link {
 impl State {
     fn carry(self: &Arc<Self>, near: TcpStream) {
         let mut open = self.open.lock().expect("nobody panicked");
-        let far = if open.is_cut { None } else { TcpStream::connect(&self.to).ok() };
+        let far = if open.is_cut { None } else { TcpStream::connect(&open.to).ok() };
         let Some(far) = far else { return };
         for socket in [&near, &far] {
             open.sockets.push(socket.try_clone().expect("a handle"));
         }
         let back = (far.try_clone().expect("a handle"), near.try_clone().expect("a handle"));
-        std::thread::spawn(move || drop(std::io::copy(&mut &back.0, &mut &back.1)));
+        let this = Arc::clone(self);
+        std::thread::spawn(move || this.back(&back.0, &back.1));
         let this = Arc::clone(self);
         std::thread::spawn(move || this.slowly(&near, &far));
     }
@@ -98,6 +113,16 @@ impl State {
         }
         let _ = far.shutdown(Shutdown::Both);
         let _ = near.shutdown(Shutdown::Both);
+    }
+
+    fn back(&self, mut far: &TcpStream, mut near: &TcpStream) {
+        let mut piece = [0; PIECE];
+        while let Ok(len @ 1..) = far.read(&mut piece) {
+            let is_deaf = self.open.lock().expect("nobody panicked").is_deaf;
+            if !is_deaf && near.write_all(&piece[..len]).is_err() {
+                break;
+            }
+        }
     }
 
     /// Until the link is free again. False: it was cut.
