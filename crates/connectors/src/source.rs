@@ -9,7 +9,9 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
-use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::connector::{
+    Connector, Flaw, NotConfigured, Pending, Place, Running, Site, WORDS_MAX, Words, must_name_a_queue,
+};
 use crate::inlet::amqp::AmqpUpstream;
 use crate::inlet::kafka::KafkaTopics;
 #[cfg(feature = "mqtt")]
@@ -108,14 +110,14 @@ impl Upstream {
         }
     }
 
-    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+    fn origin(&self, place: &Place) -> Result<Arc<dyn Origin>, String> {
         Ok(match self {
-            Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
-            Self::Kafka(topics) => topics.origin(site.vault, &site.known_as())?,
+            Self::Amqp(upstream) => Arc::new(upstream.origin(place)?),
+            Self::Kafka(topics) => topics.origin(place.vault, &place.known_as())?,
             #[cfg(feature = "mqtt")]
-            Self::Mqtt(source) => Arc::new(source.origin(site.vault, &*site.clock)?),
+            Self::Mqtt(source) => Arc::new(source.origin(place.vault, &*place.clock)?),
             #[cfg(feature = "redis")]
-            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.known_as(), &site.clock)?),
+            Self::Redis(source) => Arc::new(source.origin(place.vault, &place.known_as(), &place.clock)?),
         })
     }
 }
@@ -124,12 +126,16 @@ impl Source {
     /// What it takes from, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// Why it cannot be, as a phrase.
-    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+    /// The first flaw.
+    fn origin(&self, place: &Place) -> Result<Arc<dyn Origin>, Flaw> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
-            return Err(format!("`batch` must be 1 to {BATCH_MAX}"));
+            return Err(Flaw::of("", format_args!("`batch` must be 1 to {BATCH_MAX}")));
         }
-        self.from.origin(site).map_err(|why| format!("from.{}: {why}", self.from.kind()))
+        if let Destination::Queue(name) = &self.to {
+            must_name_a_queue("to.queue", name)?;
+        }
+        self.refused_to.iter().try_for_each(|name| must_name_a_queue("refused_to", name))?;
+        self.from.origin(place).map_err(|why| Flaw::of(format!("from.{}", self.from.kind()), why))
     }
 
     /// The queue or exchange that messages go to.
@@ -211,9 +217,13 @@ impl Connector for Source {
         deeds: ["source.put", "source.delete", "source.pause", "source.resume"],
     };
 
+    fn check(&self, place: &Place) -> Result<(), Flaw> {
+        self.origin(place).map(drop)
+    }
+
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
         Box::pin(async move {
-            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let origin = self.origin(&site.place)?;
             let (control, controlled) = tokio::sync::mpsc::channel(WORDS_MAX);
             let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
             Ok(Running { control, task })
@@ -222,7 +232,7 @@ impl Connector for Source {
 
     fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
         Box::pin(async move {
-            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let origin = self.origin(&site.place)?;
             let there = match &self.to {
                 Destination::Queue(name) => site.engine.check_queue(name).await.map(drop),
                 Destination::Exchange { name, .. } => site.engine.exchange(name).await.map(drop),

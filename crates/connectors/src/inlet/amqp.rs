@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
 use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, Wire, short, unsent};
-use crate::connector::Site;
+use crate::connector::Place;
 use crate::secret::Secret;
 use crate::sink::{LinkError, Work};
 use crate::tls::Tls;
@@ -60,8 +60,8 @@ pub(crate) struct AmqpOrigin {
 impl AmqpUpstream {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn origin(&self, site: &Site) -> Result<AmqpOrigin, String> {
-        let way = self.server().way(site.vault, &site.name, Arc::clone(&site.clock))?;
+    pub(crate) fn origin(&self, place: &Place) -> Result<AmqpOrigin, String> {
+        let way = self.server().way(place.vault, &place.name, Arc::clone(&place.clock))?;
         Ok(AmqpOrigin { way, upstream: self.clone() })
     }
 
