@@ -208,7 +208,10 @@ impl Intake {
                     self.view.state = IntakeState::Blocked;
                     self.note(failure.to_string());
                     let pause = Duration::from_millis(PAUSES.wait_ms(failures));
-                    self.until(control, tokio::time::sleep(pause)).await?;
+                    let waited = self.until(control, tokio::time::timeout(pause, inlet.lost())).await?;
+                    if let Some(Ok(lost)) = waited {
+                        return Ok(Err(lost));
+                    }
                     if self.is_paused {
                         return Ok(Err(LinkError::Lost("paused".to_owned())));
                     }
@@ -250,3 +253,6 @@ fn is_for_good(refusal: Refusal) -> bool {
             | Refusal::Unroutable
     )
 }
+
+#[cfg(test)]
+mod tests;

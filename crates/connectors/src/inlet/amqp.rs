@@ -39,7 +39,7 @@ pub struct AmqpUpstream {
     pub tls: Tls,
     /// The queue.
     pub queue: String,
-    /// Most messages that are on their way here and not durable yet.
+    /// Most messages that are on their way here and not durable yet, 1 or more.
     #[serde(default = "prefetch")]
     pub prefetch: u16,
     /// Their `message_id` names a message, and no other ever: one that comes again while it waits here is known. Many publishers use one id for
@@ -61,6 +61,13 @@ impl AmqpUpstream {
     /// # Errors
     /// What is wrong with it, as a phrase.
     pub(crate) fn origin(&self, place: &Place) -> Result<AmqpOrigin, String> {
+        if self.prefetch == 0 {
+            return Err(
+                "`prefetch` must be at least 1: with 0 the server sends all it has, and it would wait in \
+                        memory here"
+                    .to_owned(),
+            );
+        }
         let way = self.server().way(place.vault, &place.name, Arc::clone(&place.clock))?;
         Ok(AmqpOrigin { way, upstream: self.clone() })
     }
@@ -141,6 +148,11 @@ impl Inlet for AmqpInlet {
                 }
             }
         })
+    }
+
+    /// What comes meanwhile is kept, which is no more than `prefetch` allows.
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        Box::pin(self.wire.lost())
     }
 
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {

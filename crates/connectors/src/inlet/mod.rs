@@ -24,6 +24,12 @@ pub(crate) trait Inlet: Send {
     /// Waits for messages, and hands over at most so many, in the order in which they came. Nothing is lost when the wait is given up.
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>>;
 
+    /// Ends when the connection is lost while what was handed over waits to be settled. Signs of life go on meanwhile where the other side
+    /// wants them, and nothing is handed over. Nothing is lost when the wait is given up.
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        Box::pin(std::future::pending())
+    }
+
     /// What became of all that was handed over last, in its order: it is never asked for more before that.
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>>;
 }

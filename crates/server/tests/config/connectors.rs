@@ -136,6 +136,15 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
         hint: see docs/endpoints.md for what each key means
     "#]],
     );
+    file(
+        "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.amqp]\nurl = \"amqp://h\"\nqueue = \"q\"\nprefetch = 0\n",
+        expect![[r#"
+            overtake.toml:6:1: `sources.jobs.from.amqp`: `prefetch` must be at least 1: with 0 the server sends all it has, and it would wait in memory here
+              6 | prefetch = 0
+                | ^^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
 }
 
 #[cfg(not(feature = "kafka"))]

@@ -2,7 +2,8 @@
 //!
 //! Offsets are committed when what stood before them is durable here, and only then: nothing is lost, and what was received and not
 //! settled comes again, here or at another member, with the same id. A partition that is taken away between receiving and settling
-//! takes its messages along: they come again at whoever has it then.
+//! takes its messages along: they come again at whoever has it then. librdkafka gives signs of life by itself; a member that takes
+//! nothing for `max.poll.interval.ms` all the same, since there is no room here, leaves its partitions to others, who may have some.
 //!
 //! | record | here |
 //! |---|---|
