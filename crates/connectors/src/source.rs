@@ -20,6 +20,7 @@ use crate::inlet::mqtt::MqttSource;
 use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
+use crate::texts::given;
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -34,7 +35,7 @@ pub struct Source {
     pub from: Upstream,
     /// Where they go.
     pub to: Destination,
-    /// How urgent they are; by default as their property `priority` says.
+    /// How urgent they are; by default as each says itself: over AMQP in its property, else in its header, user property or field `priority`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityFrom>,
     /// Into this queue goes what can never be taken, with the reason in the header `x-refused`. Without it, it is left to the other system where
@@ -148,8 +149,8 @@ impl Source {
 
     /// What came in, as it is published here.
     pub(crate) fn message(&self, incoming: Incoming) -> NewMessage {
-        let Incoming { id, key, path, properties, ttl_ms, body } = incoming;
-        let priority = self.priority_of(properties.view(), &body);
+        let Incoming { id, key, path, priority, properties, ttl_ms, body } = incoming;
+        let priority = self.priority_of(priority, properties.view(), &body);
         let to = self.target(&path);
         let content = Content { properties, body, ..Content::default() };
         let id = (!id.is_empty()).then_some(id);
@@ -172,15 +173,15 @@ impl Source {
         }
     }
 
-    fn priority_of(&self, properties: PropertiesRef<'_>, body: &Bytes) -> Given {
+    fn priority_of(&self, own: Given, properties: PropertiesRef<'_>, body: &Bytes) -> Given {
         let said = match &self.priority {
-            None => properties.priority().map(|priority| Given::Number(priority.into())),
+            None => Some(own),
             Some(PriorityFrom::Value(given)) => Some(given.clone()),
             Some(PriorityFrom::Header(name)) => {
                 let value = properties.headers().and_then(|table| table.get(name));
                 value.and_then(|value| match overtake_engine::header_of(value) {
                     HeaderValue::Int(number) => Some(Given::Number(number)),
-                    HeaderValue::Text(text) => Some(named(&text)),
+                    HeaderValue::Text(text) => Some(given(&text)),
                     _ => None,
                 })
             }
@@ -188,7 +189,7 @@ impl Source {
                 let json = serde_json::from_slice::<serde_json::Value>(body).ok();
                 json.as_ref()
                     .and_then(|json| json.pointer(pointer))
-                    .and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(named)))
+                    .and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(given)))
             }
         };
         said.unwrap_or_default()
@@ -253,6 +254,35 @@ impl Connector for Source {
     }
 }
 
-fn named(text: &str) -> Given {
-    text.parse().map_or_else(|_| Given::Name(text.to_owned()), Given::Number)
+#[cfg(test)]
+mod tests {
+    use overtake_lane::Headers;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a source says of a message with the property 3 and the header `urgency`, which says itself that it is `high`.
+    fn priority(said: serde_json::Value) -> Given {
+        let mut source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "in"}});
+        if !said.is_null() {
+            source["priority"] = said;
+        }
+        let source: Source = serde_json::from_value(source).expect("a source");
+        let headers: Headers = [("urgency".to_owned(), HeaderValue::Text("low".to_owned()))].into();
+        let body = Bytes::from(r#"{"level": "-7"}"#);
+        let content = Content::new(None, &headers, body.clone());
+        let properties = content.properties.view().with_priority(Some(3));
+        let own = Given::Name("high".to_owned());
+        source.message(Incoming { priority: own, properties, body, ..Incoming::default() }).priority
+    }
+
+    #[test]
+    fn a_message_is_as_urgent_as_it_says_itself_unless_the_source_says_otherwise() {
+        let name = |name: &str| Given::Name(name.to_owned());
+        assert_eq!(priority(serde_json::Value::Null), name("high"));
+        assert_eq!(priority(json!({"header": "urgency"})), name("low"));
+        assert_eq!(priority(json!({"header": "none"})), Given::Missing);
+        assert_eq!(priority(json!({"body": "/level"})), Given::Number(-7));
+        assert_eq!(priority(json!({"value": "mid"})), name("mid"));
+    }
 }

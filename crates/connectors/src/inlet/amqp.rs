@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use overtake_amqp::client::{Event, Message};
 use overtake_amqp::method::{basic, queue};
+use overtake_lane::Given;
 use overtake_properties::{Properties, Short};
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +112,7 @@ impl AmqpInlet {
             id: id.unwrap_or_default().to_owned(),
             key: None,
             path: if routing_key.is_empty() { text(&exchange) } else { text(&routing_key) },
+            priority: view.priority().map(|priority| Given::Number(priority.into())).unwrap_or_default(),
             ttl_ms,
             properties: without_expiration(&properties),
             body,

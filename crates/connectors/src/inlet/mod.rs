@@ -8,6 +8,7 @@ pub(crate) mod mqtt;
 pub(crate) mod redis;
 
 use bytes::Bytes;
+use overtake_lane::Given;
 use overtake_properties::Properties;
 
 use crate::sink::{LinkError, Work};
@@ -52,6 +53,8 @@ pub(crate) struct Incoming {
     pub(crate) key: Option<String>,
     /// Where it came from, in the words of the protocol: a topic, a stream, an exchange and a routing key.
     pub(crate) path: String,
+    /// How urgent it says it is, in the words of whoever sent it: more than the property `priority` has room for.
+    pub(crate) priority: Given,
     /// What it says about itself, headers among it. An expiration is in `ttl_ms`.
     pub(crate) properties: Properties,
     /// Its time to live from now, ms.

@@ -11,7 +11,7 @@
 //! | key | the key; what is not UTF-8 in it is replaced |
 //! | topic | the path |
 //! | header `content-type`, `content-encoding` | the properties of these names |
-//! | header `priority` | stays a header; where it is 0 to 255, the property, too |
+//! | header `priority` | the priority, a number or a name; stays a header, and where it is 0 to 255, the property, too |
 //! | other headers | headers: text where they are UTF-8, else bytes; of one name the first |
 //! | no payload (a tombstone) | an empty body |
 
