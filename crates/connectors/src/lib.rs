@@ -30,7 +30,7 @@ mod redis;
 mod registry;
 mod runner;
 mod secret;
-#[cfg(test)]
+#[cfg(all(test, any(feature = "mqtt", feature = "redis")))]
 #[path = "../tests/connectors/servers.rs"]
 mod servers;
 mod sink;
