@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use overtake_access::{Denied, Desk, NotDone};
-use overtake_engine::{Clock, Connection, Failure};
-use overtake_lane::{Refusal, VhostId};
+use overtake_engine::{Clock, Connection, Failure, SystemClock};
+use overtake_lane::{Refusal, VHOST_DEFAULT_NAME, VhostId, check_name};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +24,12 @@ pub trait Connector: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
     type View: Clone + fmt::Debug + Send + 'static;
     /// What it is called.
     const WORDS: Words;
+
+    /// Whether it can be, as far as that can be known without an engine and a connection. Whoever starts it or tries it out asks the same first.
+    ///
+    /// # Errors
+    /// The first [`Flaw`].
+    fn check(&self, place: &Place) -> Result<(), Flaw>;
 
     /// Begins its work.
     ///
@@ -57,28 +64,49 @@ pub struct Words {
     pub deeds: [&'static str; 4],
 }
 
-/// Where one of them works.
+/// Where one of them stands: what its definition is read with.
 #[derive(Clone)]
-pub struct Site {
+pub struct Place {
     /// Its name.
     pub name: Arc<str>,
     /// Its virtual host.
     pub vhost: VhostId,
     /// What that is called.
     pub vhost_name: Arc<str>,
-    /// The number of the virtual host, and its name, percent-encoded.
-    pub ours: String,
-    /// Of a session of its own, in the virtual host.
-    pub engine: Connection,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The name of this life of the broker, which no other of any broker has.
-    pub life: Arc<str>,
     /// Which secrets it may name.
     pub vault: Vault,
 }
 
-impl Site {
+/// Where one of them works.
+#[derive(Clone)]
+pub struct Site {
+    /// Where it stands.
+    pub place: Place,
+    /// Of a session of its own, in the virtual host.
+    pub engine: Connection,
+    /// The name of this life of the broker, which no other of any broker has.
+    pub life: Arc<str>,
+}
+
+impl Place {
+    /// That of one that stands in a server's configuration, which need not be this machine's: nothing is read that is named there.
+    pub(crate) fn in_file(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            vhost: VhostId::DEFAULT,
+            vhost_name: VHOST_DEFAULT_NAME.into(),
+            clock: Arc::new(SystemClock),
+            vault: Vault::Closed,
+        }
+    }
+
+    /// The number of the virtual host, and its name, percent-encoded.
+    pub(crate) fn ours(&self) -> String {
+        ours_of(self.vhost, &self.name)
+    }
+
     /// How others may know it who keep something for it, such as a group of consumers: `overtake-NAME`, and `overtake-NAME@VHOST` outside the virtual
     /// host `/`.
     pub(crate) fn known_as(&self) -> String {
@@ -87,6 +115,44 @@ impl Site {
         }
         format!("overtake-{}@{}", self.name, self.vhost_name)
     }
+}
+
+pub(crate) fn ours_of(vhost: VhostId, name: &str) -> String {
+    format!("{}/{}", vhost.0, utf8_percent_encode(name, NON_ALPHANUMERIC))
+}
+
+/// Why a definition cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// The part of it that is wrong, as `to.webhook`; empty: it as a whole.
+    pub part: String,
+    /// What is wrong with that, as a phrase. Where it is one key, that comes first, in backticks.
+    pub why: String,
+}
+
+impl Flaw {
+    pub(crate) fn of(part: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self { part: part.into(), why: why.to_string() }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.part.as_str() {
+            "" => f.write_str(&self.why),
+            part => write!(f, "{part}: {}", self.why),
+        }
+    }
+}
+
+impl std::error::Error for Flaw {}
+
+/// Whether a queue can be called so.
+///
+/// # Errors
+/// It cannot, with the key that says so.
+pub(crate) fn must_name_a_queue(key: &str, name: &str) -> Result<(), Flaw> {
+    check_name(name).map_err(|refusal| Flaw::of("", format_args!("`{key}`: {refusal}")))
 }
 
 /// Work that goes on until nobody controls it any more.
@@ -183,6 +249,12 @@ impl NotConfigured {
     pub(crate) fn is_of_gone_vhost(&self) -> bool {
         let Self::NotDone(NotDone::Failed(Failure::Refused(refused))) = self else { return false };
         refused.refusal == Refusal::NoSuchVhost
+    }
+}
+
+impl From<Flaw> for NotConfigured {
+    fn from(flaw: Flaw) -> Self {
+        Self::Bad(flaw.to_string())
     }
 }
 

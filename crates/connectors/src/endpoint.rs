@@ -10,7 +10,9 @@ use overtake_lane::{Given, Priority, Scheme};
 use serde::{Deserialize, Serialize, Serializer};
 use tokio::sync::mpsc;
 
-use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::connector::{
+    Connector, Flaw, NotConfigured, Pending, Place, Running, Site, WORDS_MAX, Words, must_name_a_queue,
+};
 use crate::epochs::Epochs;
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
@@ -104,37 +106,44 @@ impl Endpoint {
     /// What it sends to, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// Why it cannot be, as a phrase.
-    fn sink(&self, site: &Site) -> Result<Arc<dyn Sink>, String> {
-        self.send.check().map_err(|bad| format!("send: {bad}"))?;
-        let within = |why: String| format!("to.{}: {why}", self.to.kind());
+    /// The first flaw.
+    fn outlet(&self, place: &Place) -> Result<Outlet, Flaw> {
+        let queue = self.queue_of(&place.name);
+        must_name_a_queue("queue", &queue)?;
+        self.send.check().map_err(|bad| Flaw::of("send", bad))?;
+        let within = |why: String| Flaw::of(format!("to.{}", self.to.kind()), why);
         #[cfg(feature = "mqtt")]
         if let Receiver::Mqtt(receiver) = &self.to {
             receiver.check_lines(self.send.fan_out).map_err(within)?;
         }
-        self.to.sink(site, &self.queue_of(&site.name)).map_err(within)
+        self.to.outlet(place, &queue).map_err(within)
     }
 
     /// The least urgent priority that may use the reserve, as the scheme of the queue has it.
-    async fn reserve(&self, engine: &Connection, queue: &str) -> Result<Option<Priority>, String> {
+    async fn reserve(&self, engine: &Connection, queue: &str) -> Result<Option<Priority>, Flaw> {
         if self.send.reserve_bytes == 0 {
             return Ok(None);
         }
         let scheme =
             engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
-        let mapped = scheme.map(&self.reserve_from).map_err(|refusal| format!("reserve_from: {refusal}"))?;
+        let mapped = scheme.map(&self.reserve_from).map_err(|refusal| Flaw::of("reserve_from", refusal))?;
         Ok(Some(mapped))
     }
 
     async fn begin(&self, site: Site) -> Result<Running<ForwarderView>, NotConfigured> {
-        let sink = self.sink(&site).map_err(NotConfigured::Bad)?;
-        let queue = self.queue_of(&site.name);
-        let reserve_from = self.reserve(&site.engine, &queue).await.map_err(NotConfigured::Bad)?;
+        let Site { place, engine, life } = site;
+        let sink = self.outlet(&place)?.sink(&engine);
+        let queue = self.queue_of(&place.name);
+        let reserve_from = self.reserve(&engine, &queue).await?;
         let terms = Terms { reserve_from, ..self.send.clone() };
-        let budget_key = budget_key(&site.ours);
-        let budget = budget(&site.engine, &budget_key).await?;
-        let epochs = if sink.is_numbered() { Some(epochs(&site, &queue).await?) } else { None };
-        let Site { name, engine, clock, .. } = site;
+        let budget_key = budget_key(&place.ours());
+        let budget = budget(&engine, &budget_key).await?;
+        let epochs = if sink.is_numbered() {
+            Some(epochs(&engine, epochs_key(&place.ours()), &life, &queue).await?)
+        } else {
+            None
+        };
+        let Place { name, clock, .. } = place;
         let seed = clock.nanos();
         let post = Post { name, queue, terms, sink, engine, clock, epochs, budget_key, seed };
         let (control, controlled) = mpsc::channel(WORDS_MAX);
@@ -143,8 +152,8 @@ impl Endpoint {
     }
 
     async fn connect(&self, site: Site) -> Result<Result<(), String>, NotConfigured> {
-        let sink = self.sink(&site).map_err(NotConfigured::Bad)?;
-        let queue = self.queue_of(&site.name);
+        let sink = self.outlet(&site.place)?.sink(&site.engine);
+        let queue = self.queue_of(&site.place.name);
         if let Err(failure) = site.engine.check_queue(&queue).await {
             return Ok(Err(format!("the queue {queue}: {failure}")));
         }
@@ -157,19 +166,39 @@ impl Endpoint {
 }
 
 impl Receiver {
-    fn sink(&self, site: &Site, queue: &str) -> Result<Arc<dyn Sink>, String> {
-        Ok(match self {
-            Self::Queue(receiver) => Arc::new(receiver.sink(&site.engine, queue)?),
-            Self::Webhook(webhook) => {
-                Arc::new(SharedSink(webhook.sink(site.vault, &site.vhost_name, queue)?))
+    fn outlet(&self, place: &Place, queue: &str) -> Result<Outlet, String> {
+        Ok(Outlet::There(match self {
+            Self::Queue(receiver) => {
+                receiver.check(queue)?;
+                return Ok(Outlet::Here(receiver.clone()));
             }
-            Self::Amqp(receiver) => Arc::new(receiver.sink(site, queue)?),
-            Self::Kafka(kafka) => kafka.sink(site.vault)?,
+            Self::Webhook(webhook) => {
+                Arc::new(SharedSink(webhook.sink(place.vault, &place.vhost_name, queue)?))
+            }
+            Self::Amqp(receiver) => Arc::new(receiver.sink(place, queue)?),
+            Self::Kafka(kafka) => kafka.sink(place.vault)?,
             #[cfg(feature = "mqtt")]
-            Self::Mqtt(receiver) => Arc::new(receiver.sink(site.vault)?),
+            Self::Mqtt(receiver) => Arc::new(receiver.sink(place.vault)?),
             #[cfg(feature = "redis")]
-            Self::Redis(receiver) => Arc::new(receiver.sink(site.vault)?),
-        })
+            Self::Redis(receiver) => Arc::new(receiver.sink(place.vault)?),
+        }))
+    }
+}
+
+/// What an endpoint sends to, once its settings are read.
+enum Outlet {
+    /// This broker.
+    Here(QueueReceiver),
+    /// Another system.
+    There(Arc<dyn Sink>),
+}
+
+impl Outlet {
+    fn sink(self, engine: &Connection) -> Arc<dyn Sink> {
+        match self {
+            Self::Here(receiver) => Arc::new(receiver.sink(engine)),
+            Self::There(sink) => sink,
+        }
     }
 }
 
@@ -180,6 +209,10 @@ impl Connector for Endpoint {
         room: "endpoints",
         deeds: ["endpoint.put", "endpoint.delete", "endpoint.pause", "endpoint.resume"],
     };
+
+    fn check(&self, place: &Place) -> Result<(), Flaw> {
+        self.outlet(place).map(drop)
+    }
 
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<ForwarderView>, NotConfigured>> {
         Box::pin(async move { self.begin(site).await })
@@ -204,11 +237,10 @@ fn epochs_key(ours: &str) -> String {
 }
 
 /// By which names a receiver knows the messages of the queue.
-async fn epochs(site: &Site, queue: &str) -> Result<Epochs, Failure> {
-    let key = epochs_key(&site.ours);
-    let kept = kept(&site.engine, &key).await?;
-    let view = site.engine.queue(queue).await.ok();
-    Ok(Epochs::new(key, &site.life, kept.as_deref(), view.as_ref()))
+async fn epochs(engine: &Connection, key: String, life: &str, queue: &str) -> Result<Epochs, Failure> {
+    let kept = kept(engine, &key).await?;
+    let view = engine.queue(queue).await.ok();
+    Ok(Epochs::new(key, life, kept.as_deref(), view.as_ref()))
 }
 
 /// Where is kept what went on a day.

@@ -135,13 +135,13 @@ impl Intake {
 
     fn failed(&mut self, error: &LinkError) -> bool {
         let why = error.to_string();
-        tracing::info!(source = &*self.site.name, "{why}");
+        tracing::info!(source = &*self.site.place.name, "{why}");
         self.note(why);
         false
     }
 
     fn note(&mut self, why: String) {
-        self.view.last_error = Some((self.site.clock.now(), why.into()));
+        self.view.last_error = Some((self.site.place.clock.now(), why.into()));
     }
 
     /// Waits for something, and does what it is told meanwhile. `None`: it was told something that may change what it waits for.
@@ -188,7 +188,7 @@ impl Intake {
                 Ok(_) => {
                     self.view.taken += left.len() as u64;
                     self.view.taken_bytes += bytes;
-                    self.view.last_taken = Some(self.site.clock.now());
+                    self.view.last_taken = Some(self.site.place.clock.now());
                     break;
                 }
                 Err(Failure::Refused(refused)) if is_for_good(refused.refusal) => {
@@ -208,7 +208,10 @@ impl Intake {
                     self.view.state = IntakeState::Blocked;
                     self.note(failure.to_string());
                     let pause = Duration::from_millis(PAUSES.wait_ms(failures));
-                    self.until(control, tokio::time::sleep(pause)).await?;
+                    let waited = self.until(control, tokio::time::timeout(pause, inlet.lost())).await?;
+                    if let Some(Ok(lost)) = waited {
+                        return Ok(Err(lost));
+                    }
                     if self.is_paused {
                         return Ok(Err(LinkError::Lost("paused".to_owned())));
                     }
@@ -227,7 +230,7 @@ impl Intake {
         nth: usize,
     ) {
         let why = why.to_string();
-        tracing::warn!(source = &*self.site.name, id = message.id.as_deref(), "refused: {why}");
+        tracing::warn!(source = &*self.site.place.name, id = message.id.as_deref(), "refused: {why}");
         self.view.refused += 1;
         if let Some(queue) = &self.source.refused_to {
             left.push((nth, Source::set_aside(queue, message, &why)));
@@ -250,3 +253,6 @@ fn is_for_good(refusal: Refusal) -> bool {
             | Refusal::Unroutable
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,7 @@ mod redis;
 mod registry;
 mod runner;
 mod secret;
-#[cfg(test)]
+#[cfg(all(test, any(feature = "mqtt", feature = "redis")))]
 #[path = "../tests/connectors/servers.rs"]
 mod servers;
 mod sink;
@@ -40,7 +40,9 @@ mod texts;
 mod timer;
 mod tls;
 
-pub use connector::{Connector, ConnectorView, NotConfigured, Pending, Provenance, Running, Site, Words};
+pub use connector::{
+    Connector, ConnectorView, Flaw, NotConfigured, Pending, Place, Provenance, Running, Site, Words,
+};
 pub use endpoint::{Endpoint, Receiver};
 pub use inlet::amqp::AmqpUpstream;
 pub use inlet::kafka::{KafkaStart, KafkaTopics};
@@ -50,7 +52,7 @@ pub use inlet::mqtt::MqttSource;
 pub use inlet::redis::{RedisSource, StreamStart};
 pub use intake::{IntakeState, IntakeView};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
-pub use registry::Registry;
+pub use registry::{Registry, check_configured};
 pub use secret::{Secret, Vault};
 pub use sink::amqp::AmqpReceiver;
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};

@@ -46,8 +46,7 @@ impl Peer {
         if let Some(secret) = named.password {
             vault.check(secret)?;
         }
-        vault.check_tls(named.tls)?;
-        let tls = if address.is_secure { Some(named.tls.config()?) } else { None };
+        let tls = named.tls.client(vault, address.is_secure)?;
         let of_url = (!url.username().is_empty()).then(|| url.username());
         let username = named.username.or(of_url).map(ToOwned::to_owned);
         Ok(Self { url, address, username, password: named.password.cloned(), tls })

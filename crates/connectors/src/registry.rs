@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use overtake_access::{Deed, Desk, Gate, Tag};
 use overtake_engine::{Clock, Engine, Failure};
 use overtake_lane::{MetadataEntry, VhostId, VhostView, check_name};
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinSet;
 
 use crate::connector::{
-    CONNECTORS_MAX, Connector, ConnectorView, Control, NAME_LEN_MAX, NotConfigured, Provenance, Running, Site,
+    CONNECTORS_MAX, Connector, ConnectorView, Control, Flaw, NAME_LEN_MAX, NotConfigured, Place, Provenance,
+    Running, Site, ours_of,
 };
 use crate::secret::Vault;
 
@@ -110,9 +111,7 @@ impl<C: Connector> Registry<C> {
         provenance: Provenance,
         is_paused: bool,
     ) -> Result<Entry<C>, NotConfigured> {
-        if check_name(&key.1).is_err() || key.1.len() > NAME_LEN_MAX {
-            return Err(NotConfigured::BadName);
-        }
+        must_be_name(&key.1)?;
         let site = self.site(key, provenance.vault()).await?;
         let running = Arc::clone(&definition).start(site).await?;
         if is_paused {
@@ -124,16 +123,14 @@ impl<C: Connector> Registry<C> {
     async fn site(&self, key: &Key, vault: Vault) -> Result<Site, Failure> {
         let vhosts = self.engine.vhosts().await?;
         let vhost_name = vhosts.into_iter().find(|view| view.vhost == key.0).map(|view| view.name);
-        Ok(Site {
+        let place = Place {
             name: Arc::clone(&key.1),
             vhost: key.0,
             vhost_name: vhost_name.ok_or(overtake_lane::Refusal::NoSuchVhost)?,
-            ours: ours_of(key),
-            engine: self.engine.in_vhost(key.0).connect(),
             clock: Arc::clone(&self.clock),
-            life: Arc::clone(&self.life),
             vault,
-        })
+        };
+        Ok(Site { place, engine: self.engine.in_vhost(key.0).connect(), life: Arc::clone(&self.life) })
     }
 
     /// Ends all, when what is under way is finished or so much time has passed.
@@ -324,7 +321,7 @@ impl<C: Connector> Registry<C> {
     }
 
     async fn forget(&self, key: &Key) -> Result<(), Failure> {
-        let gone = C::kept_besides(&ours_of(key)).into_iter().chain([name_of::<C>(key)]);
+        let gone = C::kept_besides(&ours_of(key.0, &key.1)).into_iter().chain([name_of::<C>(key)]);
         self.engine.set_metadata(gone.map(|key| MetadataEntry::remove(&key)).collect()).await
     }
 
@@ -353,6 +350,21 @@ fn new_life() -> Arc<str> {
     let mut drawn = [0; 16];
     getrandom::fill(&mut drawn).expect("the system gives random bytes");
     format!("{:032x}", u128::from_be_bytes(drawn)).into()
+}
+
+/// Whether one may stand so in a server's configuration, in the words in which its start would refuse it. What it names (secrets, certificates) is
+/// not looked at: it may be another machine's.
+///
+/// # Errors
+/// The first [`Flaw`].
+pub fn check_configured<C: Connector>(name: &str, definition: &C) -> Result<(), Flaw> {
+    must_be_name(name).map_err(|not| Flaw::of("", not))?;
+    definition.check(&Place::in_file(name))
+}
+
+fn must_be_name(name: &str) -> Result<(), NotConfigured> {
+    let is_name = check_name(name).is_ok() && name.len() <= NAME_LEN_MAX;
+    is_name.then_some(()).ok_or(NotConfigured::BadName)
 }
 
 fn told<C: Connector>(definition: &C) -> Value {
@@ -388,12 +400,8 @@ async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static
     }
 }
 
-fn ours_of((vhost, name): &Key) -> String {
-    format!("{}/{}", vhost.0, utf8_percent_encode(name, NON_ALPHANUMERIC))
-}
-
 fn name_of<C: Connector>(key: &Key) -> String {
-    format!("{}/{}", C::WORDS.room, ours_of(key))
+    format!("{}/{}", C::WORDS.room, ours_of(key.0, &key.1))
 }
 
 fn key_of(ours: &str) -> Option<Key> {

@@ -27,6 +27,8 @@ pub enum Secret {
 pub enum Vault {
     /// All.
     Any,
+    /// All, and none of them is there to be read: a definition is looked at only.
+    Closed,
     /// Variables that begin with `OVERTAKE_SECRET_`.
     OfApi,
 }
@@ -38,7 +40,7 @@ impl Vault {
     /// Why not, as a phrase.
     pub(crate) fn check(self, secret: &Secret) -> Result<(), String> {
         match (self, secret) {
-            (Self::Any, _) => Ok(()),
+            (Self::Any | Self::Closed, _) => Ok(()),
             (Self::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
             (Self::OfApi, _) => {
                 Err(format!("over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"))
@@ -53,7 +55,7 @@ impl Vault {
     /// # Errors
     /// Why not, as a phrase.
     pub(crate) fn check_tls(self, tls: &Tls) -> Result<(), String> {
-        if self == Self::Any || tls.is_plain() {
+        if self != Self::OfApi || tls.is_plain() {
             return Ok(());
         }
         Err("`tls` names files of the server: say it in its configuration, not over the API".to_owned())

@@ -9,7 +9,9 @@ use overtake_lane::{Given, HeaderValue};
 use overtake_properties::{Properties, PropertiesRef};
 use serde::{Deserialize, Serialize};
 
-use crate::connector::{Connector, NotConfigured, Pending, Running, Site, WORDS_MAX, Words};
+use crate::connector::{
+    Connector, Flaw, NotConfigured, Pending, Place, Running, Site, WORDS_MAX, Words, must_name_a_queue,
+};
 use crate::inlet::amqp::AmqpUpstream;
 use crate::inlet::kafka::KafkaTopics;
 #[cfg(feature = "mqtt")]
@@ -18,6 +20,7 @@ use crate::inlet::mqtt::MqttSource;
 use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin};
 use crate::intake::{CONNECT, Intake, IntakeView};
+use crate::texts::given;
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -32,7 +35,7 @@ pub struct Source {
     pub from: Upstream,
     /// Where they go.
     pub to: Destination,
-    /// How urgent they are; by default as their property `priority` says.
+    /// How urgent they are; by default as each says itself: over AMQP in its property, else in its header, user property or field `priority`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityFrom>,
     /// Into this queue goes what can never be taken, with the reason in the header `x-refused`. Without it, it is left to the other system where
@@ -108,14 +111,14 @@ impl Upstream {
         }
     }
 
-    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+    fn origin(&self, place: &Place) -> Result<Arc<dyn Origin>, String> {
         Ok(match self {
-            Self::Amqp(upstream) => Arc::new(upstream.origin(site)?),
-            Self::Kafka(topics) => topics.origin(site.vault, &site.known_as())?,
+            Self::Amqp(upstream) => Arc::new(upstream.origin(place)?),
+            Self::Kafka(topics) => topics.origin(place.vault, &place.known_as())?,
             #[cfg(feature = "mqtt")]
-            Self::Mqtt(source) => Arc::new(source.origin(site.vault, &*site.clock)?),
+            Self::Mqtt(source) => Arc::new(source.origin(place.vault, &*place.clock)?),
             #[cfg(feature = "redis")]
-            Self::Redis(source) => Arc::new(source.origin(site.vault, &site.known_as(), &site.clock)?),
+            Self::Redis(source) => Arc::new(source.origin(place.vault, &place.known_as(), &place.clock)?),
         })
     }
 }
@@ -124,12 +127,16 @@ impl Source {
     /// What it takes from, as far as that can be known without a connection.
     ///
     /// # Errors
-    /// Why it cannot be, as a phrase.
-    fn origin(&self, site: &Site) -> Result<Arc<dyn Origin>, String> {
+    /// The first flaw.
+    fn origin(&self, place: &Place) -> Result<Arc<dyn Origin>, Flaw> {
         if !(1..=BATCH_MAX).contains(&self.batch) {
-            return Err(format!("`batch` must be 1 to {BATCH_MAX}"));
+            return Err(Flaw::of("", format_args!("`batch` must be 1 to {BATCH_MAX}")));
         }
-        self.from.origin(site).map_err(|why| format!("from.{}: {why}", self.from.kind()))
+        if let Destination::Queue(name) = &self.to {
+            must_name_a_queue("to.queue", name)?;
+        }
+        self.refused_to.iter().try_for_each(|name| must_name_a_queue("refused_to", name))?;
+        self.from.origin(place).map_err(|why| Flaw::of(format!("from.{}", self.from.kind()), why))
     }
 
     /// The queue or exchange that messages go to.
@@ -142,8 +149,8 @@ impl Source {
 
     /// What came in, as it is published here.
     pub(crate) fn message(&self, incoming: Incoming) -> NewMessage {
-        let Incoming { id, key, path, properties, ttl_ms, body } = incoming;
-        let priority = self.priority_of(properties.view(), &body);
+        let Incoming { id, key, path, priority, properties, ttl_ms, body } = incoming;
+        let priority = self.priority_of(priority, properties.view(), &body);
         let to = self.target(&path);
         let content = Content { properties, body, ..Content::default() };
         let id = (!id.is_empty()).then_some(id);
@@ -166,15 +173,15 @@ impl Source {
         }
     }
 
-    fn priority_of(&self, properties: PropertiesRef<'_>, body: &Bytes) -> Given {
+    fn priority_of(&self, own: Given, properties: PropertiesRef<'_>, body: &Bytes) -> Given {
         let said = match &self.priority {
-            None => properties.priority().map(|priority| Given::Number(priority.into())),
+            None => Some(own),
             Some(PriorityFrom::Value(given)) => Some(given.clone()),
             Some(PriorityFrom::Header(name)) => {
                 let value = properties.headers().and_then(|table| table.get(name));
                 value.and_then(|value| match overtake_engine::header_of(value) {
                     HeaderValue::Int(number) => Some(Given::Number(number)),
-                    HeaderValue::Text(text) => Some(named(&text)),
+                    HeaderValue::Text(text) => Some(given(&text)),
                     _ => None,
                 })
             }
@@ -182,7 +189,7 @@ impl Source {
                 let json = serde_json::from_slice::<serde_json::Value>(body).ok();
                 json.as_ref()
                     .and_then(|json| json.pointer(pointer))
-                    .and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(named)))
+                    .and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(given)))
             }
         };
         said.unwrap_or_default()
@@ -211,9 +218,13 @@ impl Connector for Source {
         deeds: ["source.put", "source.delete", "source.pause", "source.resume"],
     };
 
+    fn check(&self, place: &Place) -> Result<(), Flaw> {
+        self.origin(place).map(drop)
+    }
+
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
         Box::pin(async move {
-            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let origin = self.origin(&site.place)?;
             let (control, controlled) = tokio::sync::mpsc::channel(WORDS_MAX);
             let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
             Ok(Running { control, task })
@@ -222,7 +233,7 @@ impl Connector for Source {
 
     fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
         Box::pin(async move {
-            let origin = self.origin(&site).map_err(NotConfigured::Bad)?;
+            let origin = self.origin(&site.place)?;
             let there = match &self.to {
                 Destination::Queue(name) => site.engine.check_queue(name).await.map(drop),
                 Destination::Exchange { name, .. } => site.engine.exchange(name).await.map(drop),
@@ -243,6 +254,35 @@ impl Connector for Source {
     }
 }
 
-fn named(text: &str) -> Given {
-    text.parse().map_or_else(|_| Given::Name(text.to_owned()), Given::Number)
+#[cfg(test)]
+mod tests {
+    use overtake_lane::Headers;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a source says of a message with the property 3 and the header `urgency`, which says itself that it is `high`.
+    fn priority(said: serde_json::Value) -> Given {
+        let mut source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "in"}});
+        if !said.is_null() {
+            source["priority"] = said;
+        }
+        let source: Source = serde_json::from_value(source).expect("a source");
+        let headers: Headers = [("urgency".to_owned(), HeaderValue::Text("low".to_owned()))].into();
+        let body = Bytes::from(r#"{"level": "-7"}"#);
+        let content = Content::new(None, &headers, body.clone());
+        let properties = content.properties.view().with_priority(Some(3));
+        let own = Given::Name("high".to_owned());
+        source.message(Incoming { priority: own, properties, body, ..Incoming::default() }).priority
+    }
+
+    #[test]
+    fn a_message_is_as_urgent_as_it_says_itself_unless_the_source_says_otherwise() {
+        let name = |name: &str| Given::Name(name.to_owned());
+        assert_eq!(priority(serde_json::Value::Null), name("high"));
+        assert_eq!(priority(json!({"header": "urgency"})), name("low"));
+        assert_eq!(priority(json!({"header": "none"})), Given::Missing);
+        assert_eq!(priority(json!({"body": "/level"})), Given::Number(-7));
+        assert_eq!(priority(json!({"value": "mid"})), name("mid"));
+    }
 }

@@ -23,6 +23,11 @@ pub(crate) fn priority(message: &Outgoing) -> Option<String> {
     (*message.priority() != Given::Missing).then(|| message.priority().to_string())
 }
 
+/// A priority that is said as text: a number, or a name.
+pub(crate) fn given(text: &str) -> Given {
+    text.parse().map_or_else(|_| Given::Name(text.to_owned()), Given::Number)
+}
+
 /// As `2026-11-22T09:20:00.000Z`.
 pub(crate) fn rfc3339(at: Time) -> String {
     let ms = i64::try_from(at.0).unwrap_or(i64::MAX);

@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::secret::Vault;
+
 /// TLS to another system. Without anything said the authorities of the machine are believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -33,24 +35,33 @@ impl Tls {
         *self == Self::default()
     }
 
-    /// How to begin TLS.
+    /// How to begin TLS, where it is begun. Out of a closed vault comes one that believes nobody.
     ///
     /// # Errors
     /// Why it cannot be, as a phrase.
-    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, String> {
+    pub(crate) fn client(&self, vault: Vault, is_begun: bool) -> Result<Option<Arc<ClientConfig>>, String> {
+        vault.check_tls(self)?;
+        is_begun.then(|| self.config(vault)).transpose()
+    }
+
+    fn config(&self, vault: Vault) -> Result<Arc<ClientConfig>, String> {
+        let is_open = vault != Vault::Closed;
+        let roots = if is_open { self.roots()? } else { RootCertStore::empty() };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("the provider knows the versions that are safe")
-            .with_root_certificates(self.roots()?);
+            .with_root_certificates(roots);
         let config = match (&self.cert_file, &self.key_file) {
-            (Some(cert), Some(key)) => {
+            (Some(cert), Some(key)) if is_open => {
                 let certs = pem(cert)?;
                 let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
                 builder.with_client_auth_cert(certs, key).map_err(|error| wrong(cert, &error))?
             }
-            (None, None) => builder.with_no_client_auth(),
-            _ => return Err("`cert_file` and `key_file` go together".to_owned()),
+            (Some(_), None) | (None, Some(_)) => {
+                return Err("`cert_file` and `key_file` go together".to_owned());
+            }
+            _ => builder.with_no_client_auth(),
         };
         Ok(Arc::new(config))
     }

@@ -7,7 +7,7 @@ use std::{fmt, io};
 use overtake_lane::Refusal;
 use overtake_store::StoreError;
 
-use crate::config::Origin;
+use crate::config::{CONNECTORS_HINT, Origin};
 
 /// The server cannot run.
 #[derive(Debug)]
@@ -183,7 +183,7 @@ impl ServeError {
             }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
-            Self::Connector { .. } => "see docs/endpoints.md for what each key means".to_owned(),
+            Self::Connector { .. } => CONNECTORS_HINT.to_owned(),
             Self::Collector { .. } => {
                 "repair that, use an http:// address in otlp_endpoint, or set it to off".to_owned()
             }

@@ -47,12 +47,11 @@ impl AmqpServer {
             return Err("say the user in `user`, not in the URL".to_owned());
         }
         self.password.iter().try_for_each(|secret| vault.check(secret))?;
-        vault.check_tls(&self.tls)?;
         let path = url.path().strip_prefix('/').unwrap_or_default();
         let vhost =
             percent_decode_str(path).decode_utf8().map_err(|_| "the virtual host of the URL is no text")?;
         let vhost = if vhost.is_empty() { "/".to_owned() } else { vhost.into_owned() };
-        let tls = if address.is_secure { Some(self.tls.config()?) } else { None };
+        let tls = self.tls.client(vault, address.is_secure)?;
         let name = format!("overtake {name}");
         Ok(AmqpWay { server: self.clone(), address, vhost, tls, name, clock })
     }

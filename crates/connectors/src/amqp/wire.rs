@@ -95,13 +95,19 @@ impl Wire {
                 Some(event) => Some(event),
                 None => self.turn().await,
             };
-            match event {
-                None => {}
-                Some(Event::Closed(ending)) => return Err(ending.to_string().into()),
-                Some(Event::ChannelClosed { code, text, .. }) => {
-                    return Err(format!("the server closed the channel: {code} {text}").into());
-                }
-                Some(event) => return Ok(event),
+            let Some(event) = event else { continue };
+            return ended_by(&event).map_or(Ok(event), Err);
+        }
+    }
+
+    /// Hears what comes, and keeps it for [`Wire::next`]; ends when the channel or the connection is over.
+    pub(crate) async fn lost(&mut self) -> LinkError {
+        loop {
+            if let Some(error) = self.events.iter().find_map(ended_by) {
+                return error;
+            }
+            if let Some(event) = self.turn().await {
+                self.events.push_front(event);
             }
         }
     }
@@ -162,6 +168,20 @@ impl Wire {
     }
 }
 
+/// How the channel or the connection ended, if this says so.
+fn ended_by(event: &Event) -> Option<LinkError> {
+    match event {
+        Event::Closed(ending) => Some(ending.to_string().into()),
+        Event::ChannelClosed { code, text, .. } => {
+            Some(format!("the server closed the channel: {code} {text}").into())
+        }
+        _ => None,
+    }
+}
+
 pub(crate) fn unsent(unsent: Unsent) -> LinkError {
     LinkError::Lost(unsent.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use overtake_amqp::client::{Event, Message};
 use overtake_amqp::method::{basic, queue};
+use overtake_lane::Given;
 use overtake_properties::{Properties, Short};
 use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
 use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, Wire, short, unsent};
-use crate::connector::Site;
+use crate::connector::Place;
 use crate::secret::Secret;
 use crate::sink::{LinkError, Work};
 use crate::tls::Tls;
@@ -39,7 +40,7 @@ pub struct AmqpUpstream {
     pub tls: Tls,
     /// The queue.
     pub queue: String,
-    /// Most messages that are on their way here and not durable yet.
+    /// Most messages that are on their way here and not durable yet, 1 or more.
     #[serde(default = "prefetch")]
     pub prefetch: u16,
     /// Their `message_id` names a message, and no other ever: one that comes again while it waits here is known. Many publishers use one id for
@@ -60,8 +61,15 @@ pub(crate) struct AmqpOrigin {
 impl AmqpUpstream {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn origin(&self, site: &Site) -> Result<AmqpOrigin, String> {
-        let way = self.server().way(site.vault, &site.name, Arc::clone(&site.clock))?;
+    pub(crate) fn origin(&self, place: &Place) -> Result<AmqpOrigin, String> {
+        if self.prefetch == 0 {
+            return Err(
+                "`prefetch` must be at least 1: with 0 the server sends all it has, and it would wait in \
+                        memory here"
+                    .to_owned(),
+            );
+        }
+        let way = self.server().way(place.vault, &place.name, Arc::clone(&place.clock))?;
         Ok(AmqpOrigin { way, upstream: self.clone() })
     }
 
@@ -104,6 +112,7 @@ impl AmqpInlet {
             id: id.unwrap_or_default().to_owned(),
             key: None,
             path: if routing_key.is_empty() { text(&exchange) } else { text(&routing_key) },
+            priority: view.priority().map(|priority| Given::Number(priority.into())).unwrap_or_default(),
             ttl_ms,
             properties: without_expiration(&properties),
             body,
@@ -141,6 +150,11 @@ impl Inlet for AmqpInlet {
                 }
             }
         })
+    }
+
+    /// What comes meanwhile is kept, which is no more than `prefetch` allows.
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        Box::pin(self.wire.lost())
     }
 
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {

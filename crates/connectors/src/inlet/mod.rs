@@ -8,6 +8,7 @@ pub(crate) mod mqtt;
 pub(crate) mod redis;
 
 use bytes::Bytes;
+use overtake_lane::Given;
 use overtake_properties::Properties;
 
 use crate::sink::{LinkError, Work};
@@ -23,6 +24,12 @@ pub(crate) trait Origin: Send + Sync {
 pub(crate) trait Inlet: Send {
     /// Waits for messages, and hands over at most so many, in the order in which they came. Nothing is lost when the wait is given up.
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>>;
+
+    /// Ends when the connection is lost while what was handed over waits to be settled. Signs of life go on meanwhile where the other side
+    /// wants them, and nothing is handed over. Nothing is lost when the wait is given up.
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        Box::pin(std::future::pending())
+    }
 
     /// What became of all that was handed over last, in its order: it is never asked for more before that.
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>>;
@@ -46,6 +53,8 @@ pub(crate) struct Incoming {
     pub(crate) key: Option<String>,
     /// Where it came from, in the words of the protocol: a topic, a stream, an exchange and a routing key.
     pub(crate) path: String,
+    /// How urgent it says it is, in the words of whoever sent it: more than the property `priority` has room for.
+    pub(crate) priority: Given,
     /// What it says about itself, headers among it. An expiration is in `ttl_ms`.
     pub(crate) properties: Properties,
     /// Its time to live from now, ms.

@@ -121,7 +121,7 @@ impl KafkaCluster {
         if self.tls.is_plain() {
             return Ok(());
         }
-        if vault != Vault::Any {
+        if vault == Vault::OfApi {
             return Err(
                 "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
             );

@@ -59,7 +59,7 @@ pub(super) fn check(vault: Vault, name: &str) -> Result<(), String> {
     let is_of_the_server = OF_THE_SERVER.iter().any(|ending| name.ends_with(ending))
         || LOADED.iter().any(|beginning| name.starts_with(beginning))
         || name.starts_with("sasl.oauthbearer.");
-    if vault != Vault::Any && is_of_the_server {
+    if vault == Vault::OfApi && is_of_the_server {
         return within(
             "names something on the server: say it in its configuration, not over the API".to_owned(),
         );

@@ -79,7 +79,9 @@ pub(crate) fn incoming(publish: Publish, id: impl FnOnce() -> String) -> Incomin
     let others = said.user_properties.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
     let mut headers: Headers =
         others.map(|(name, value)| (name.clone(), HeaderValue::Text(value.clone()))).collect();
-    let priority = ours("priority").and_then(|text| {
+    let priority = ours("priority");
+    let given = priority.as_deref().map(texts::given).unwrap_or_default();
+    let priority = priority.and_then(|text| {
         let level = text.parse().ok();
         if level.is_none() {
             headers.insert("priority".to_owned(), HeaderValue::Text(text));
@@ -97,6 +99,7 @@ pub(crate) fn incoming(publish: Publish, id: impl FnOnce() -> String) -> Incomin
         id: ours("id").unwrap_or_else(id),
         key: ours("key"),
         path: String::from_utf8_lossy(&topic).into_owned(),
+        priority: given,
         properties: fields.encode(),
         ttl_ms: said.message_expiry_interval.map(|seconds| u64::from(seconds).max(1) * 1_000),
         body: payload,
@@ -105,6 +108,7 @@ pub(crate) fn incoming(publish: Publish, id: impl FnOnce() -> String) -> Incomin
 
 #[cfg(test)]
 mod tests {
+    use overtake_lane::Given;
     use rumqttc::v5::mqttbytes::QoS;
 
     use super::*;
@@ -142,6 +146,7 @@ mod tests {
     fn what_says_no_id_gets_one_and_a_named_priority_is_a_header() {
         let incoming = incoming(publish(&[("priority", "high")]), || "given".to_owned());
         assert_eq!((incoming.id.as_str(), incoming.properties.view().priority()), ("given", None));
+        assert_eq!(incoming.priority, Given::Name("high".to_owned()));
         let headers = Content { properties: incoming.properties, ..Content::default() }.headers();
         assert_eq!(headers["priority"], HeaderValue::Text("high".to_owned()));
     }

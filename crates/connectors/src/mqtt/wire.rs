@@ -98,6 +98,21 @@ impl Wire {
         }
     }
 
+    /// Pings, and reads nothing: what comes waits in the socket. Ends when the connection is lost.
+    pub(crate) async fn lost(&mut self) -> LinkError {
+        loop {
+            // Whether it is answered shows when somebody reads again.
+            self.pinged = None;
+            if let Err(error) = self.flush().await {
+                return error;
+            }
+            until(self.wakes_at()).await;
+            if let Err(error) = self.write_later(&Packet::PingReq(PingReq)) {
+                return error;
+            }
+        }
+    }
+
     /// A packet that is here already.
     ///
     /// # Errors
@@ -217,6 +232,23 @@ mod tests {
         assert_eq!(ping, [0xC0, 0]);
         assert_eq!(lost.expect_err("lost").to_string(), "s:1883: it does not answer a ping");
         assert_eq!(began.elapsed().as_secs(), 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_hears_from_us_while_nothing_is_read_and_what_it_says_is_not_lost() {
+        let (mut wire, mut there) = pair();
+        there.write_all(&[0x40, 2, 0, 7]).await.expect("written");
+        let began = Instant::now();
+        let mut pings = [0; 20];
+        tokio::select! {
+            lost = wire.lost() => panic!("{lost}"),
+            heard = there.read_exact(&mut pings) => assert_eq!(heard.expect("pings"), 20),
+        }
+        assert_eq!((pings, began.elapsed().as_secs()), ([0xC0, 0].repeat(10).try_into().expect("20"), 300));
+        let Ok(Packet::PubAck(ack)) = wire.next().await else { panic!("an acknowledgement") };
+        assert_eq!(ack.pkid, 7);
+        drop(there);
+        assert!(wire.lost().await.to_string().starts_with("s:1883: "), "it is lost");
     }
 
     #[tokio::test]

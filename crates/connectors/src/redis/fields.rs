@@ -83,18 +83,20 @@ pub(crate) fn read(stream: &str, entry: &str, fields: Vec<Field>, now: Time) -> 
 
 fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time) -> Incoming {
     let (_, body) = fields.swap_remove(at);
-    let mut texts: BTreeMap<String, String> = fields.into_iter().map(as_text).collect();
-    let mut take = |name: &str| texts.remove(name).filter(|text| !text.is_empty());
+    let mut said: BTreeMap<String, String> = fields.into_iter().map(as_text).collect();
+    let mut take = |name: &str| said.remove(name).filter(|text| !text.is_empty());
     let (id, key, priority) = (take("id"), take("key"), take("priority"));
     let (published, expires) = (take("published").and_then(ms_of), take("expires").and_then(ms_of));
-    let said = ["content-type", "content-encoding", "correlation-id", "reply-to", "type"].map(&mut take);
+    let short_texts =
+        ["content-type", "content-encoding", "correlation-id", "reply-to", "type"].map(&mut take);
     let of_the_way = [take("queue"), take("attempt")];
     drop(of_the_way);
-    let mut headers: Headers = texts.into_iter().map(as_header).collect();
+    let mut headers: Headers = said.into_iter().map(as_header).collect();
+    let given = priority.as_deref().map(texts::given).unwrap_or_default();
     let priority = level(priority, &mut headers);
     // Names and texts that AMQP has no room for are cut there.
     let described = Content::new(None, &headers, Bytes::new());
-    let [content_type, content_encoding, correlation_id, reply_to, kind] = said.each_ref().map(short);
+    let [content_type, content_encoding, correlation_id, reply_to, kind] = short_texts.each_ref().map(short);
     let timestamp = published.map(|ms| ms / 1_000);
     let headers = described.properties.view().headers();
     let properties = Fields {
@@ -112,6 +114,7 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
         id: id.unwrap_or(own),
         key,
         path: stream.to_owned(),
+        priority: given,
         properties: properties.encode(),
         // One that is over is taken in and expires: it is not known here what is to become of such.
         ttl_ms: expires.map(|at| at.saturating_sub(now.0).max(1)),
@@ -120,15 +123,18 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
 }
 
 fn foreign(stream: &str, own: String, fields: &[Field]) -> Incoming {
-    let texts: BTreeMap<String, String> = fields.iter().cloned().map(as_text).collect();
-    let body = serde_json::to_vec(&texts).expect("texts can be written");
+    let said: BTreeMap<String, String> = fields.iter().cloned().map(as_text).collect();
+    let body = serde_json::to_vec(&said).expect("texts can be written");
     let mut headers = Headers::new();
-    let priority = level(texts.get("priority").cloned(), &mut headers);
+    let priority = said.get("priority").filter(|text| !text.is_empty()).cloned();
+    let given = priority.as_deref().map(texts::given).unwrap_or_default();
+    let priority = level(priority, &mut headers);
     let described = Content::new(Some("application/json"), &headers, Bytes::new());
     let properties = Fields { priority, ..Fields::of(described.properties.view()) };
     Incoming {
         id: own,
         path: stream.to_owned(),
+        priority: given,
         properties: properties.encode(),
         body: body.into(),
         ..Incoming::default()
@@ -166,6 +172,8 @@ fn as_text((name, value): Field) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use overtake_lane::Given;
+
     use super::*;
 
     const NOW: Time = Time(1_795_339_200_000);
@@ -193,6 +201,7 @@ mod tests {
         assert_eq!((incoming.id.as_str(), incoming.key.as_deref()), ("m1", Some("k")));
         assert_eq!((incoming.path.as_str(), &incoming.body[..]), ("jobs", &b"x"[..]));
         assert_eq!((view.priority(), incoming.ttl_ms), (Some(7), Some(2_500)));
+        assert_eq!(incoming.priority, Given::Number(7));
         assert_eq!(view.timestamp(), Some(1_795_339_140));
         assert_eq!(view.content_type().and_then(Short::text), Some("text/plain"));
         let headers = Content { properties: incoming.properties.clone(), ..Content::default() }.headers();
@@ -200,8 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_that_is_no_small_number_is_a_header() {
+    fn a_priority_that_is_no_small_number_is_a_header_and_counts_all_the_same() {
+        assert_eq!(entry(&[("priority", "-5"), ("body", "x")]).priority, Given::Number(-5));
+        assert_eq!(entry(&[("priority", "high")]).priority, Given::Name("high".to_owned()));
         let incoming = entry(&[("priority", "high"), ("payload", "x")]);
+        assert_eq!(incoming.priority, Given::Name("high".to_owned()));
         assert_eq!((incoming.id.as_str(), incoming.properties.view().priority()), ("jobs-5-1", None));
         let headers = Content { properties: incoming.properties, ..Content::default() }.headers();
         assert_eq!(headers["priority"], HeaderValue::Text("high".to_owned()));

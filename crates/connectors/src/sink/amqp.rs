@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
 use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, Wire, short, unsent};
-use crate::connector::Site;
+use crate::connector::Place;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::secret::Secret;
@@ -71,10 +71,10 @@ pub(crate) struct AmqpSink {
 impl AmqpReceiver {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn sink(&self, site: &Site, queue: &str) -> Result<AmqpSink, String> {
+    pub(crate) fn sink(&self, place: &Place, queue: &str) -> Result<AmqpSink, String> {
         short(&self.exchange)?;
         short(self.routing_key.as_deref().unwrap_or_default())?;
-        let way = self.server().way(site.vault, &site.name, Arc::clone(&site.clock))?;
+        let way = self.server().way(place.vault, &place.name, Arc::clone(&place.clock))?;
         Ok(AmqpSink { way, receiver: self.clone(), queue: queue.to_owned() })
     }
 

@@ -28,14 +28,18 @@ pub(crate) struct QueueSink {
 impl QueueReceiver {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn sink(&self, engine: &Connection, queue: &str) -> Result<QueueSink, String> {
+    pub(crate) fn check(&self, queue: &str) -> Result<(), String> {
         if self.exchange.is_none() && self.name.is_empty() {
             return Err("`name` must be a queue, or `exchange` an exchange".to_owned());
         }
         if self.exchange.is_none() && self.name == queue {
             return Err(format!("{queue} would be sent to itself"));
         }
-        Ok(QueueSink { engine: engine.clone(), receiver: self.clone() })
+        Ok(())
+    }
+
+    pub(crate) fn sink(&self, engine: &Connection) -> QueueSink {
+        QueueSink { engine: engine.clone(), receiver: self.clone() }
     }
 }
 

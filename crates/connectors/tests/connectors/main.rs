@@ -4,11 +4,14 @@
 
 mod admin;
 mod amqp;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
 mod certificates;
 mod moves;
+#[cfg(any(feature = "mqtt", feature = "redis"))]
 mod outward;
 mod rabbit;
 mod receiver;
+#[cfg(any(feature = "mqtt", feature = "redis"))]
 mod servers;
 #[cfg(all(feature = "mqtt", feature = "redis"))]
 mod there_and_back;

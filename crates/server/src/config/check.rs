@@ -1,9 +1,11 @@
 //! What the types of single values cannot say.
 
+use overtake_connectors::{Connector, check_configured};
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
+use super::connectors::CONNECTORS_HINT;
 use super::file::File;
-use super::{Config, ConfigError, Origin, Sourced};
+use super::{Config, ConfigError, Configured, Origin, Sourced};
 
 /// Journal files are whole pages.
 const SEGMENT_PAGE: u64 = 4096;
@@ -20,7 +22,7 @@ impl Config {
     }
 }
 
-/// Checks a merged configuration. `file` is where to look for the line of a queue's setting.
+/// Checks a merged configuration. `file` is where to look for the line of a key of a queue, an endpoint or a source.
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
     check_listener(config)?;
     check_admin(config)?;
@@ -39,7 +41,9 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
             "must be at most ten years",
         ));
     }
-    config.queues.iter().try_for_each(|queue| check_queue(queue, file))
+    config.queues.iter().try_for_each(|queue| check_queue(queue, file))?;
+    config.endpoints.iter().try_for_each(|endpoint| check_connector("endpoints", endpoint, file))?;
+    config.sources.iter().try_for_each(|source| check_connector("sources", source, file))
 }
 
 /// What is told of traces has somewhere to go, and a page of them says which.
@@ -157,13 +161,32 @@ fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<()
         _ => return Ok(()),
     };
     let (key, what) = fault;
-    match (&queue.origin, file) {
-        (Origin::File { .. }, Some(file)) => {
-            let mut path = vec!["queues", &queue.name];
-            path.extend(key.split('.'));
-            Err(file.error(file.span(&path), what))
-        }
-        (origin, _) => Err(ConfigError::at(origin.clone(), what)),
+    let mut path = vec!["queues", &queue.name];
+    path.extend(key.split('.'));
+    Err(within(&queue.origin, file, &path, what))
+}
+
+/// What its start would refuse is refused here already.
+fn check_connector<C: Connector>(
+    section: &str,
+    one: &Configured<C>,
+    file: Option<&File>,
+) -> Result<(), ConfigError> {
+    let Err(flaw) = check_configured(&one.name, &one.definition) else { return Ok(()) };
+    let mut path = vec![section, &one.name];
+    path.extend(flaw.part.split('.').filter(|part| !part.is_empty()));
+    let what = format!("`{}`: {}", path.join("."), flaw.why);
+    // Where what is quoted first is no key, the place is that of the part.
+    let key = flaw.why.strip_prefix('`').and_then(|rest| rest.split('`').next());
+    path.extend(key.into_iter().flat_map(|key| key.split('.')));
+    Err(within(&one.origin, file, &path, what).hint(CONNECTORS_HINT))
+}
+
+/// An error at a key of a file, or where else its table stands.
+fn within(origin: &Origin, file: Option<&File>, path: &[&str], what: String) -> ConfigError {
+    match (origin, file) {
+        (Origin::File { .. }, Some(file)) => file.error(file.span(path), what),
+        _ => ConfigError::at(origin.clone(), what),
     }
 }
 

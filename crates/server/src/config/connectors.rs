@@ -6,6 +6,9 @@ use overtake_connectors::{Endpoint, Source};
 
 use super::Origin;
 
+/// What to do about one that cannot be.
+pub(crate) const CONNECTORS_HINT: &str = "see docs/endpoints.md for what each key means";
+
 /// The endpoints of one source of settings, by name.
 pub(super) type EndpointTables = BTreeMap<String, Endpoint>;
 /// The sources of one source of settings, by name.

@@ -24,6 +24,7 @@ mod show;
 mod value;
 
 pub use around::Around;
+pub(crate) use connectors::CONNECTORS_HINT;
 pub use connectors::Configured;
 pub use error::ConfigError;
 pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Routes, Server, Store, Telemetry, Tls};

@@ -8,6 +8,7 @@ use rdkafka::Message;
 use rdkafka::message::Headers;
 
 use crate::inlet::Incoming;
+use crate::texts;
 
 /// What a record says about itself elsewhere than among the headers.
 const MOVED: [&str; 3] = ["id", "content-type", "content-encoding"];
@@ -25,6 +26,7 @@ pub(super) fn incoming(record: &impl Message) -> Incoming {
         id: text("id").unwrap_or_else(stood),
         key: key.map(|key| String::from_utf8_lossy(key).into_owned()),
         path: record.topic().to_owned(),
+        priority: text("priority").as_deref().map(texts::given).unwrap_or_default(),
         properties: properties(&headers, text("content-type"), text("content-encoding")),
         ttl_ms: None,
         body: record.payload().map(Bytes::copy_from_slice).unwrap_or_default(),
@@ -61,6 +63,7 @@ fn properties(headers: &Table, content_type: Option<String>, encoding: Option<St
 
 #[cfg(test)]
 mod tests {
+    use overtake_lane::Given;
     use rdkafka::Timestamp;
     use rdkafka::message::{Header, OwnedHeaders, OwnedMessage};
 
@@ -91,6 +94,7 @@ mod tests {
         assert_eq!((&*message.id, message.key.as_deref(), &*message.path), ("o-1", Some("k"), "t"));
         assert_eq!(message.body, "body");
         assert_eq!(message.properties.view().priority(), Some(7));
+        assert_eq!(message.priority, Given::Number(7));
         let content = Content { properties: message.properties, ..Content::default() };
         assert_eq!(content.content_type(), Some("text/plain"));
         let text = |text: &str| HeaderValue::Text(text.to_owned());
@@ -109,5 +113,6 @@ mod tests {
         assert_eq!((&*message.id, message.key), ("t-3-42", None));
         assert!(message.body.is_empty());
         assert_eq!(message.properties.view().priority(), None);
+        assert_eq!(message.priority, Given::Name("high".to_owned()));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Offsets are committed when what stood before them is durable here, and only then: nothing is lost, and what was received and not
 //! settled comes again, here or at another member, with the same id. A partition that is taken away between receiving and settling
-//! takes its messages along: they come again at whoever has it then.
+//! takes its messages along: they come again at whoever has it then. librdkafka gives signs of life by itself; a member that takes
+//! nothing for `max.poll.interval.ms` all the same, since there is no room here, leaves its partitions to others, who may have some.
 //!
 //! | record | here |
 //! |---|---|
@@ -10,7 +11,7 @@
 //! | key | the key; what is not UTF-8 in it is replaced |
 //! | topic | the path |
 //! | header `content-type`, `content-encoding` | the properties of these names |
-//! | header `priority` | stays a header; where it is 0 to 255, the property, too |
+//! | header `priority` | the priority, a number or a name; stays a header, and where it is 0 to 255, the property, too |
 //! | other headers | headers: text where they are UTF-8, else bytes; of one name the first |
 //! | no payload (a tombstone) | an empty body |
 

@@ -158,6 +158,10 @@ impl Inlet for MqttInlet {
         })
     }
 
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        Box::pin(self.wire.lost())
+    }
+
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {
         Box::pin(async move {
             assert_eq!(fates.len(), self.handed.len(), "all that was handed over is settled together");

@@ -103,8 +103,7 @@ impl Webhook {
         for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
             vault.check(secret)?;
         }
-        vault.check_tls(&self.tls)?;
-        let tls = if address.is_secure { Some(self.tls.config()?) } else { None };
+        let tls = self.tls.client(vault, address.is_secure)?;
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let header =

@@ -1,5 +1,7 @@
 //! Every way a configuration can be wrong, with its place; every way a setting can be said.
 
+mod connectors;
+
 use std::path::Path;
 
 use expect_test::{Expect, expect};

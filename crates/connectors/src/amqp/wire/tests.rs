@@ -1,0 +1,75 @@
+//! A wire and a server on a socket in memory, in the time of the runtime.
+
+use std::time::Duration;
+
+use overtake_amqp::connection::{Ask, Connection, Options};
+use overtake_lane::Time;
+use tokio::io::{DuplexStream, duplex};
+use tokio::time::Instant;
+
+use super::*;
+
+const HEARTBEAT_S: u16 = 10;
+
+/// The time of the runtime.
+struct RuntimeClock(Instant);
+
+impl Clock for RuntimeClock {
+    fn now(&self) -> Time {
+        Time(u64::try_from(self.0.elapsed().as_millis()).expect("a test is short"))
+    }
+
+    fn until(&self, when: Time) -> Option<Duration> {
+        Some(Duration::from_millis(when.since(self.now())))
+    }
+}
+
+/// Lets everybody in, and takes no messages from `blocks_at` on, until the connection is over.
+async fn serve(mut socket: DuplexStream, clock: Arc<RuntimeClock>, blocks_at: Time) {
+    let options = Options { heartbeat_s: HEARTBEAT_S, ..Options::default() };
+    let (mut server, mut input) = (Connection::new(clock.now(), options), BytesMut::new());
+    while !server.is_over() {
+        for ask in server.take_asks() {
+            match ask {
+                Ask::Login(_) => server.logged_in(true),
+                Ask::Open { .. } => server.opened(Ok(())),
+                _ => {}
+            }
+        }
+        if clock.now() >= blocks_at {
+            server.block(Some("no room"));
+        }
+        let output = std::mem::take(server.output());
+        if !output.is_empty() {
+            socket.write_all(&output).await.expect("written");
+            server.written(clock.now());
+        }
+        let blocks_at = (clock.now() < blocks_at).then_some(blocks_at);
+        let wakes = server.next_deadline().into_iter().chain(blocks_at).min();
+        let patience = wakes.and_then(|at| clock.until(at)).unwrap_or(Duration::MAX);
+        match tokio::time::timeout(patience, socket.read_buf(&mut input)).await {
+            Err(_) => server.tick(clock.now()),
+            Ok(Ok(len)) if len > 0 => server.receive(clock.now(), &mut input),
+            Ok(_) => return,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_on_which_nothing_is_taken_stays_and_what_comes_is_kept() {
+    let (here, there) = duplex(1 << 16);
+    let clock = Arc::new(RuntimeClock(Instant::now()));
+    let server = tokio::spawn(serve(there, Arc::clone(&clock), Time(100_000)));
+    let options = ClientOptions { heartbeat_s: HEARTBEAT_S, ..ClientOptions::default() };
+    let mut wire = Wire::open(here, options, clock).await.expect("open");
+    for _ in 0..60 {
+        let waited = tokio::time::timeout(Duration::from_secs(10), wire.lost()).await;
+        assert!(waited.is_err(), "it stays: {waited:?}");
+    }
+    assert!(!server.is_finished(), "the server hears signs of life");
+    let heard = [wire.next().await, wire.next().await].map(|event| event.expect("it was kept"));
+    assert!(matches!(heard, [Event::Answered { .. }, Event::Blocked { .. }]), "{heard:?}");
+    server.abort();
+    let lost = tokio::time::timeout(Duration::from_secs(60), wire.lost()).await;
+    assert!(lost.is_ok(), "it is lost");
+}

@@ -1,0 +1,135 @@
+//! An intake of which nothing can be stored for a while.
+
+use std::sync::Mutex;
+
+use overtake_engine::{Engine, LocalEngine, Options, SystemClock};
+use overtake_lane::Settings;
+use overtake_store::MemoryDisk;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::connector::Place;
+use crate::sink::Work;
+
+/// So long nothing takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is done with an inlet, in order.
+#[derive(Clone)]
+struct Log(mpsc::Sender<&'static str>);
+
+impl Log {
+    fn says(&self, what: &'static str) {
+        self.0.try_send(what).expect("there is room for all of it");
+    }
+}
+
+/// An origin that has one message, until it is settled.
+struct Always {
+    log: Log,
+    /// Why its first connection is lost while somebody waits with what it brought.
+    ending: Mutex<Option<LinkError>>,
+}
+
+struct One {
+    log: Log,
+    ending: Option<LinkError>,
+    is_handed: bool,
+}
+
+impl Origin for Always {
+    fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>> {
+        self.log.says("connect");
+        let ending = self.ending.lock().expect("nobody panicked").take();
+        let inlet = One { log: self.log.clone(), ending, is_handed: false };
+        Box::pin(async { Ok(Box::new(inlet) as Box<dyn Inlet>) })
+    }
+}
+
+impl Inlet for One {
+    fn receive(&mut self, _max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>> {
+        self.log.says("receive");
+        if std::mem::replace(&mut self.is_handed, true) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(async { Ok(vec![Incoming { id: "1".to_owned(), ..Incoming::default() }]) })
+    }
+
+    fn lost(&mut self) -> Work<'_, LinkError> {
+        self.log.says("stay");
+        match self.ending.take() {
+            Some(ending) => Box::pin(async { ending }),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn settle(&mut self, _fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {
+        self.log.says("settle");
+        Box::pin(async { Ok(()) })
+    }
+}
+
+struct World {
+    engine: LocalEngine,
+    control: mpsc::Sender<Control<IntakeView>>,
+    log: mpsc::Receiver<&'static str>,
+}
+
+impl World {
+    /// Its queue is not there yet.
+    fn new(ending: Option<LinkError>) -> Self {
+        let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
+        let engine = LocalEngine::open_on(MemoryDisk::new(7), options, Arc::new(SystemClock));
+        let engine = engine.expect("the store opens");
+        let source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "late"}});
+        let source: Source = serde_json::from_value(source).expect("a source");
+        let (told, log) = mpsc::channel(1_000);
+        let origin = Arc::new(Always { log: Log(told), ending: Mutex::new(ending) });
+        let site = Site { place: Place::in_file("s"), engine: engine.connect(), life: "a".into() };
+        let (control, controlled) = mpsc::channel(1);
+        tokio::spawn(Intake::new(site, Arc::new(source), origin).run(controlled));
+        Self { engine, control, log }
+    }
+
+    /// What is done up to this and with it.
+    async fn until(&mut self, last: &str) -> String {
+        let mut all = Vec::new();
+        while all.last() != Some(&last) {
+            let next = tokio::time::timeout(PATIENCE, self.log.recv()).await.expect("in time");
+            all.push(next.expect("the intake goes on"));
+        }
+        all.dedup();
+        all.join(" · ")
+    }
+
+    async fn state(&self) -> IntakeState {
+        let (caller, answer) = oneshot::channel();
+        self.control.send(Control::View(caller)).await.expect("it goes on");
+        answer.await.expect("an answer").state
+    }
+
+    async fn makes_room(&self) {
+        self.engine.declare_queue("late", Settings::default()).await.expect("declared");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_and_nothing_more_is_taken_while_there_is_no_room() {
+    let mut world = World::new(None);
+    assert_eq!(world.until("stay").await, "connect · receive · stay");
+    assert_eq!(world.state().await, IntakeState::Blocked);
+    world.makes_room().await;
+    let rest = world.until("settle").await;
+    assert!(["settle", "stay · settle"].contains(&rest.as_str()), "{rest}");
+    assert_eq!(world.until("receive").await, "receive");
+}
+
+#[tokio::test]
+async fn one_that_is_lost_meanwhile_is_made_anew_and_brings_it_again() {
+    let mut world = World::new(Some(LinkError::Lost("gone".to_owned())));
+    assert_eq!(world.until("stay").await, "connect · receive · stay");
+    assert_eq!(world.until("stay").await, "connect · receive · stay");
+    world.makes_room().await;
+    world.until("settle").await;
+}

@@ -1,0 +1,190 @@
+//! Endpoints and sources that cannot be are known before anything starts.
+
+use expect_test::expect;
+
+use crate::file;
+
+#[test]
+fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
+    file(
+        "[endpoints.cloud]\nqueue = \"out\"\nto.webhook = { url = \"ftp://x\" }\n",
+        expect![[r#"
+        overtake.toml:3:4: `endpoints.cloud.to.webhook`: `ftp://x` must begin with http:// or https://
+          3 | to.webhook = { url = "ftp://x" }
+            |    ^^^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud.to.webhook]\nurl = \"https://x\"\nheaders = { \"a b\" = \"1\" }\n",
+        expect![[r#"
+        overtake.toml:1:21: `endpoints.cloud.to.webhook`: `a b` is no name of a header
+          1 | [endpoints.cloud.to.webhook]
+            |                     ^^^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.queue.name = \"in\"\n[endpoints.cloud.send]\nbatch = 5\nfan_out = 0\n",
+        expect![[r#"
+            overtake.toml:5:1: `endpoints.cloud.send`: `fan_out` must be 1 to 64
+              5 | fan_out = 0
+                | ^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.queue.name = \"in\"\nsend.reconnect = { initial_ms = 0 }\n",
+        expect![[r#"
+        overtake.toml:3:20: `endpoints.cloud.send`: `reconnect.initial_ms` must be 1 or more
+          3 | send.reconnect = { initial_ms = 0 }
+            |                    ^^^^^^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.queue = {}\n",
+        expect![[r#"
+        overtake.toml:2:4: `endpoints.cloud.to.queue`: `name` must be a queue, or `exchange` an exchange
+          2 | to.queue = {}
+            |    ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.queue.name = \"cloud\"\n",
+        expect![[r#"
+        overtake.toml:2:4: `endpoints.cloud.to.queue`: cloud would be sent to itself
+          2 | to.queue.name = "cloud"
+            |    ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nqueue = \"\"\nto.queue.name = \"in\"\n",
+        expect![[r#"
+        overtake.toml:2:1: `endpoints.cloud`: `queue`: the name is empty, too long or holds control characters
+          2 | queue = ""
+            | ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.mqtt = { url = \"mqtt://h\", topic = \"a/{prio}\" }\n",
+        expect![[r#"
+        overtake.toml:2:31: `endpoints.cloud.to.mqtt`: `topic`: {prio} is none of {priority}, {lane}, {key}, {queue} and {routing_key}
+          2 | to.mqtt = { url = "mqtt://h", topic = "a/{prio}" }
+            |                               ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[endpoints.cloud]\nto.amqp = { url = \"amqps://h\", tls = { cert_file = \"/nowhere/cert.pem\" } }\n",
+        expect![[r#"
+            overtake.toml:2:4: `endpoints.cloud.to.amqp`: `cert_file` and `key_file` go together
+              2 | to.amqp = { url = "amqps://h", tls = { cert_file = "/nowhere/cert.pem" } }
+                |    ^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        "[endpoints.\"\"]\nto.queue.name = \"in\"\n",
+        expect![[r#"
+        overtake.toml:1:12: `endpoints.`: the name is 1 to 200 bytes of text without control characters
+          1 | [endpoints.""]
+            |            ^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+}
+
+#[test]
+fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
+    file(
+        "[sources.jobs]\nbatch = 0\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"in\"\n",
+        expect![[r#"
+            overtake.toml:2:1: `sources.jobs`: `batch` must be 1 to 10000
+              2 | batch = 0
+                | ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.redis]\nurl = \"redis://h/x\"\nstreams = [\"a\"]\n",
+        expect![[r#"
+            overtake.toml:3:20: `sources.jobs.from.redis`: `redis://h/x` must end in the number of a database, as redis://HOST:6379/0
+              3 | [sources.jobs.from.redis]
+                |                    ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.mqtt]\nurl = \"mqtt://h\"\nclient_id = \"c\"\ntopics = [\"a/#/b\"]\n",
+        expect![[r#"
+            overtake.toml:6:1: `sources.jobs.from.mqtt`: `topics`: `a/#/b` must have `+` for whole levels only, and `#` for the last one only
+              6 | topics = ["a/#/b"]
+                | ^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        "[sources.jobs]\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"\"\n",
+        expect![[r#"
+        overtake.toml:3:4: `sources.jobs`: `to.queue`: the name is empty, too long or holds control characters
+          3 | to.queue = ""
+            |    ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.amqp]\nurl = \"amqp://h\"\nqueue = \"q\"\nprefetch = 0\n",
+        expect![[r#"
+            overtake.toml:6:1: `sources.jobs.from.amqp`: `prefetch` must be at least 1: with 0 the server sends all it has, and it would wait in memory here
+              6 | prefetch = 0
+                | ^^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+}
+
+#[cfg(not(feature = "kafka"))]
+#[test]
+fn a_build_without_kafka_says_so() {
+    file(
+        "[endpoints.cloud]\nto.kafka = { brokers = [\"h:9092\"], topic = \"t\" }\n",
+        expect![[r#"
+        overtake.toml:2:4: `endpoints.cloud.to.kafka`: this build has no Kafka: build it with --features kafka
+          2 | to.kafka = { brokers = ["h:9092"], topic = "t" }
+            |    ^^^^^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        "[sources.jobs]\nfrom.kafka = { brokers = [\"h:9092\"], topics = [\"t\"] }\nto.queue = \"in\"\n",
+        expect![[r#"
+            overtake.toml:2:6: `sources.jobs.from.kafka`: this build has no Kafka: build it with --features kafka
+              2 | from.kafka = { brokers = ["h:9092"], topics = ["t"] }
+                |      ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+}
+
+#[test]
+fn secrets_and_certificates_need_not_be_where_a_configuration_is_checked() {
+    let tls = "tls = { ca_file = \"/nowhere/ca.pem\", cert_file = \"/nowhere/cert.pem\", key_file = \"/nowhere/key.pem\" }";
+    for to in [
+        "webhook = { url = \"https://h\", signing_key = { env = \"NO_SUCH_VARIABLE\" }, TLS }",
+        "amqp = { url = \"amqps://h\", user = \"u\", password = { file = \"/nowhere/password\" }, TLS }",
+        "mqtt = { url = \"mqtts://u@h\", topic = \"t\", password = { file = \"/nowhere/password\" }, TLS }",
+        "redis = { url = \"rediss://u@h\", stream = \"s\", password = { env = \"NO_SUCH_VARIABLE\" }, TLS }",
+    ] {
+        let text = format!("[endpoints.cloud]\nto.{}\n", to.replace("TLS", tls));
+        file(
+            &text,
+            expect![[r#"
+            fine
+        "#]],
+        );
+    }
+}
