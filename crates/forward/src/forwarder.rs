@@ -324,8 +324,7 @@ impl Forwarder {
         counts.in_flight -= 1;
         match answer {
             Answer::Accepted { bytes } => {
-                (counts.sent, counts.sent_bytes) = (counts.sent + 1, counts.sent_bytes + bytes);
-                counts.last_sent = Some(now);
+                self.counts.sent(now, &item.lane, *bytes);
                 self.allowance.charge_more(bytes.saturating_sub(item.bytes));
                 self.breakers.accepted(&item.lane);
             }
@@ -460,10 +459,10 @@ impl Forwarder {
 
     /// It as it stands.
     pub fn view(&mut self, now: Time) -> ForwarderView {
-        let breakers = self.counts.view().into_keys().filter_map(|lane| {
-            let breaker = self.breakers.get(&lane)?;
+        let breakers = self.counts.lanes().filter_map(|lane| {
+            let breaker = self.breakers.get(lane)?;
             let open_until = breaker.until.filter(|until| *until > now);
-            Some((lane, BreakerView { failures: breaker.failures, open_until }))
+            Some((Arc::clone(lane), BreakerView { failures: breaker.failures, open_until }))
         });
         let breakers = breakers.collect();
         let state = self.state(now);
@@ -475,7 +474,7 @@ impl Forwarder {
             connections: self.lines.iter().filter(|line| line.is_up()).count(),
             next_attempt: waits.then(|| self.wakes_at(now)).and_then(Time::some),
             last_error: self.last_error.clone(),
-            lanes: self.counts.view(),
+            lanes: self.counts.view(now),
             breakers,
             budget: (daily_bytes > 0).then_some(BudgetView { used_bytes, daily_bytes, reserve_bytes }),
         }

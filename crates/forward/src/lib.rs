@@ -23,9 +23,11 @@ mod item;
 mod line;
 mod settle;
 mod terms;
+mod throughput;
 mod view;
 
 pub use forwarder::{Action, Ask, Forwarder};
 pub use item::{Answer, End, Item};
 pub use terms::{BadTerms, Terms};
+pub use throughput::Throughput;
 pub use view::{BreakerView, BudgetView, ForwarderView, LaneCounts, State};

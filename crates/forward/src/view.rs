@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use overtake_lane::Time;
 
+use crate::throughput::{Recent, Throughput};
+
 /// Most lanes that are counted; beyond that the one that was quiet longest is forgotten.
 const LANES_MAX: usize = 256;
 
@@ -65,7 +67,7 @@ pub struct BudgetView {
 }
 
 /// What became of the messages of a lane, since the endpoint is there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LaneCounts {
     /// The receiver has them.
     pub sent: u64,
@@ -83,28 +85,55 @@ pub struct LaneCounts {
     pub in_flight: u64,
     /// When the last one was accepted.
     pub last_sent: Option<Time>,
+    /// How many go lately.
+    pub throughput: Throughput,
 }
 
 /// The counts of all lanes, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    all: BTreeMap<Arc<str>, (Time, LaneCounts)>,
+    all: BTreeMap<Arc<str>, Counted>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    /// When it was touched.
+    at: Time,
+    counts: LaneCounts,
+    recent: Recent,
 }
 
 impl Counts {
     pub(crate) fn of(&mut self, now: Time, lane: &Arc<str>) -> &mut LaneCounts {
         if self.all.len() >= LANES_MAX && !self.all.contains_key(lane) {
-            let idle = self.all.iter().filter(|(_, (_, counts))| counts.in_flight == 0);
-            if let Some(oldest) = idle.min_by_key(|(_, (at, _))| *at).map(|(lane, _)| Arc::clone(lane)) {
+            let idle = self.all.iter().filter(|(_, lane)| lane.counts.in_flight == 0);
+            if let Some(oldest) = idle.min_by_key(|(_, lane)| lane.at).map(|(lane, _)| Arc::clone(lane)) {
                 self.all.remove(&oldest);
             }
         }
-        let (at, counts) = self.all.entry(Arc::clone(lane)).or_default();
-        *at = now;
-        counts
+        let counted = self.all.entry(Arc::clone(lane)).or_default();
+        counted.at = now;
+        &mut counted.counts
     }
 
-    pub(crate) fn view(&self) -> BTreeMap<Arc<str>, LaneCounts> {
-        self.all.iter().map(|(lane, (_, counts))| (Arc::clone(lane), *counts)).collect()
+    /// A message was accepted, for so many bytes over the line.
+    pub(crate) fn sent(&mut self, now: Time, lane: &Arc<str>, bytes: u64) {
+        let counts = self.of(now, lane);
+        (counts.sent, counts.sent_bytes) = (counts.sent + 1, counts.sent_bytes + bytes);
+        counts.last_sent = Some(now);
+        if let Some(counted) = self.all.get_mut(lane) {
+            counted.recent.accepted(now, bytes);
+        }
+    }
+
+    pub(crate) fn view(&self, now: Time) -> BTreeMap<Arc<str>, LaneCounts> {
+        let of =
+            |counted: &Counted| LaneCounts { throughput: counted.recent.throughput(now), ..counted.counts };
+        self.all.iter().map(|(lane, counted)| (Arc::clone(lane), of(counted))).collect()
+    }
+
+    /// Lanes that are counted.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.all.keys()
     }
 }

@@ -98,6 +98,10 @@ struct EndpointLaneOut {
     sent: u64,
     /// Bytes of those over the line.
     sent_bytes: u64,
+    /// Messages that the receiver accepted per second, over the last ten.
+    sent_per_second: f64,
+    /// Bytes of those over the line, per second.
+    sent_bytes_per_second: f64,
     /// Failed, and tried again later.
     failed: u64,
     /// Refused for good.
@@ -181,6 +185,8 @@ impl EndpointLaneOut {
             in_flight: counts.in_flight,
             sent: counts.sent,
             sent_bytes: counts.sent_bytes,
+            sent_per_second: counts.throughput.messages_per_second,
+            sent_bytes_per_second: counts.throughput.bytes_per_second,
             failed: counts.failed,
             refused: counts.refused,
             expired: counts.expired,

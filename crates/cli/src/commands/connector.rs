@@ -12,6 +12,7 @@ use super::{Ended, Session};
 use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
+use crate::gauges::figures;
 use crate::out::{HEAD, RESET};
 use crate::table::{Side, Table, duration, number, one_line};
 
@@ -335,6 +336,7 @@ fn endpoint_text(one: &Value) -> String {
         ("ASIDE", Side::Right),
         ("ON ITS WAY", Side::Right),
         ("SENT", Side::Right),
+        ("SENT/S", Side::Right),
         ("FAILED", Side::Right),
         ("REFUSED", Side::Right),
         ("EXPIRED", Side::Right),
@@ -351,6 +353,7 @@ fn endpoint_text(one: &Value) -> String {
             of("delayed"),
             of("in_flight"),
             of("sent"),
+            figures::rate(lane["sent_per_second"].as_f64()),
             of("failed"),
             of("refused"),
             of("expired"),

@@ -2,7 +2,7 @@
 import { api, enc, query as queryOf } from './api.js';
 import { Empty, Facts, ProblemBox, Table, Tabs, Title, When } from './common.js';
 import { ask } from './dialog.js';
-import { bytes, count, duration } from './format.js';
+import { bytes, count, duration, rate } from './format.js';
 import { hasTag } from './layout.js';
 import { html } from './lib.js';
 import { attempt } from './queue-actions.js';
@@ -161,6 +161,7 @@ function Lanes({ lanes }) {
           number('Aside', 'delayed'),
           number('On its way', 'in_flight'),
           number('Sent', 'sent'),
+          { label: 'Lately', number: true, show: (lane) => (lane.sent_per_second ? `${rate(lane.sent_per_second)}, ${bytes(Math.round(lane.sent_bytes_per_second))}/s` : '–') },
           { label: 'Bytes', number: true, show: (lane) => bytes(lane.sent_bytes) },
           number('Failed', 'failed'),
           number('Refused', 'refused'),
