@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_lane::{
-    Address, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Outcome,
+    Address, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Origin, Outcome,
     PickerKind, Place, Publish, Pull, Receipt, Scheme, Settings, Step, Time,
 };
 
@@ -44,6 +44,13 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let what = "strict, 10 lanes, publish from empty";
     if plan.wants(what) {
         rows.push(Row::new(what, "messages", DEPTH, strict().publish_only(10)));
+    }
+    // A producer whose messages come in order, and one of whose messages every other one is left out: the most gaps there can be.
+    for (what, stride) in [("numbered in order", 1), ("numbered with gaps", 2)] {
+        let what = format!("strict, 10 lanes, publish from empty, {what}");
+        if plan.wants(&what) {
+            rows.push(Row::new(what, "messages", DEPTH, strict().numbered(10, stride)));
+        }
     }
     if plan.wants("reference") {
         rows.push(reference::binary_heap(DEPTH, 10, cycles));
@@ -104,11 +111,15 @@ impl Bench {
     }
 
     fn publish(&mut self, lanes: u64) {
+        self.publish_of(None, lanes);
+    }
+
+    fn publish_of(&mut self, origin: Option<Origin>, lanes: u64) {
         let publish = Publish {
             to: Address::Queue(Arc::clone(&self.queue)),
             priority: (self.dice.roll(lanes) as i64).into(),
             id: None,
-            origin: None,
+            origin: origin.map(Box::new),
             key: None,
             ttl_ms: None,
             base_ttl_ms: None,
@@ -133,6 +144,16 @@ impl Bench {
 
     fn publish_only(mut self, lanes: u64) -> Duration {
         time(|| self.fill(lanes))
+    }
+
+    /// By a producer that says now and then below which it publishes no more.
+    fn numbered(mut self, lanes: u64, stride: u64) -> Duration {
+        time(|| {
+            for sequence in (0..).step_by(stride as usize).take(DEPTH) {
+                let floor = sequence / 100_000 * 100_000;
+                self.publish_of(Origin::new("producer", sequence, floor), lanes);
+            }
+        })
     }
 
     /// One consumer that stays: each ack makes room, and the next lease comes with it.

@@ -149,7 +149,7 @@ impl Taken {
                 let (numbers, rest) = runs.as_chunks::<4>();
                 for [a, b, c, d] in numbers {
                     let (first, last) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
-                    (u64::from(first)..=u64::from(last).min(BLOCK - 1)).for_each(|at| taken.set(at));
+                    taken.set_all(first.into(), u64::from(last).min(BLOCK - 1));
                 }
                 rest.is_empty().then_some(taken)
             }
@@ -165,18 +165,44 @@ impl Taken {
     }
 
     fn encode(&self) -> Arc<[u8]> {
-        let mut runs: Vec<(u16, u16)> = Vec::new();
-        for at in (0..BLOCK as u16).filter(|at| self.has(u64::from(*at))) {
-            match runs.last_mut() {
-                Some((_, last)) if *last + 1 == at => *last = at,
-                _ => runs.push((at, at)),
+        let bits = self.0.len() * 8;
+        let mut bytes = Vec::with_capacity(bits + 1);
+        bytes.push(0);
+        for (first, last) in self.runs() {
+            if bytes.len() + 4 > bits {
+                bytes.clear();
+                bytes.push(1);
+                bytes.extend(self.0.iter().flat_map(|word| word.to_le_bytes()));
+                break;
             }
+            bytes.extend_from_slice(&(first as u16).to_le_bytes());
+            bytes.extend_from_slice(&(last as u16).to_le_bytes());
         }
-        if runs.len() * 4 < self.0.len() * 8 {
-            let bytes = runs.into_iter().flat_map(|(first, last)| [first, last]).flat_map(u16::to_le_bytes);
-            return [0].into_iter().chain(bytes).collect();
-        }
-        [1].into_iter().chain(self.0.iter().flat_map(|word| word.to_le_bytes())).collect()
+        bytes.into()
+    }
+
+    /// The runs of what is taken: first and last of each.
+    fn runs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while at < BLOCK && self.from(at) == 0 {
+                at = (at / 64 + 1) * 64;
+            }
+            if at >= BLOCK {
+                return None;
+            }
+            at += u64::from(self.from(at).trailing_zeros());
+            let first = at;
+            while at < BLOCK && self.has(at) {
+                at += u64::from(self.from(at).trailing_ones());
+            }
+            Some((first, at - 1))
+        })
+    }
+
+    /// The rest of the word in which this one is, from it on.
+    fn from(&self, at: u64) -> u64 {
+        self.0[(at / 64) as usize] >> (at % 64)
     }
 
     fn has(&self, at: u64) -> bool {
@@ -185,6 +211,15 @@ impl Taken {
 
     fn set(&mut self, at: u64) {
         self.0[(at / 64) as usize] |= 1 << (at % 64);
+    }
+
+    fn set_all(&mut self, first: u64, last: u64) {
+        let mut at = first;
+        while at <= last {
+            let end = last.min(at | 63);
+            self.0[(at / 64) as usize] |= (u64::MAX >> (63 - (end - at))) << (at % 64);
+            at = end + 1;
+        }
     }
 
     fn is_whole(&self) -> bool {
