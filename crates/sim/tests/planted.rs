@@ -142,3 +142,33 @@ fn expiry_sees_a_copy_that_lives_as_its_queue_says_and_not_its_route() {
 fn pick_sees_a_lease_of_a_lane_that_was_not_chosen() {
     check(Sabotage::TakesAnyLane, Promise::Pick);
 }
+
+#[test]
+fn alive_sees_a_message_that_an_endpoint_sent_and_never_settled() {
+    check(Sabotage::DropsSettles, Promise::Alive);
+}
+
+#[test]
+fn alive_sees_a_message_that_an_endpoint_neither_sent_nor_put_back() {
+    check(Sabotage::LosesPutBacks, Promise::Alive);
+}
+
+#[test]
+fn pick_sees_an_endpoint_go_on_with_a_batch_that_was_to_halt() {
+    check(Sabotage::IgnoresHalt, Promise::Pick);
+}
+
+#[test]
+fn expiry_sees_an_endpoint_send_what_is_over() {
+    check(Sabotage::SendsExpired, Promise::Expiry);
+}
+
+#[test]
+fn order_sees_an_endpoint_send_a_batch_backwards() {
+    check(Sabotage::SendsBackwards, Promise::Order);
+}
+
+#[test]
+fn gone_sees_an_endpoint_send_again_what_it_knew_to_have_come() {
+    check(Sabotage::ForgetsAnswer, Promise::Gone);
+}
