@@ -70,7 +70,7 @@ impl Habits {
 
     /// What becomes of the message of this mark and level.
     pub(super) fn fate(&self, rng: &mut Rng, mood: Mood, mark: u64, level: i32) -> Fate {
-        if self.refuses > 0 && mark % self.refuses == 0 {
+        if self.refuses > 0 && mark.is_multiple_of(self.refuses) {
             return Fate::Refused;
         }
         if self.hangs_up > 0 && mark % self.hangs_up == 1 {
