@@ -5,17 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use overtake_engine::core::Request;
-use overtake_lane::{LaneChoice, LeaseId, Outcome, Priority, QueueId, Receipt, Seq, State, Time};
+use overtake_lane::{ConsumerId, LaneChoice, LeaseId, Outcome, Priority, QueueId, Receipt, Seq, State, Time};
 
-use super::Endpoint;
 use super::line::Link;
-use crate::book::{asked_by, lane_name, lane_of, takes};
+use super::{Endpoint, Open};
+use crate::book::{lane_name, lane_of, takes};
 use crate::check::awake;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::keys::speaks_of_keys;
 use crate::refold::mark_of;
-use crate::world::{Asked, Who, World};
+use crate::world::World;
 
 /// A message, and the mark that tells it from one of a later queue with the same number.
 type Name = (QueueId, Seq, u64);
@@ -213,13 +212,10 @@ impl World {
         if is_limited || is_held || one.paused_until.is_some() || !running.heard.is_empty() {
             return Ok(());
         }
-        let of_it =
-            |asked: &Asked| matches!(asked.who, Who::Session(session, _) if session == running.session);
-        let changes = |asked: &Asked| {
-            of_it(asked)
-                && matches!(asked_by(&asked.request).1, Request::Lease { .. } | Request::GiveUp { .. })
-        };
-        if self.inbox.iter().any(|(_, asked)| changes(asked)) {
+        // It is on its way to the engine, or its answer is on its way back: that of a lease that is noted waits for the disk.
+        let waits = |id: &ConsumerId| self.book.takers.get(id).is_some_and(|taker| taker.window.is_none());
+        let is_on_its_way = |open: &Open| matches!(open, Open::Lease { consumer, .. } if !waits(consumer));
+        if running.open.values().any(is_on_its_way) {
             return Ok(());
         }
         let Some((queue, _)) = self.audit.named(overtake_lane::VhostId::DEFAULT, &one.queue) else {
