@@ -148,6 +148,10 @@ impl Forwarder {
                 line.link = Link::Connecting(now.after(self.terms.connect_ms));
                 return Some(Action::Connect { line: at });
             }
+            Link::Connecting(_) if self.mode != Mode::Runs => {
+                line.link = Link::Down(now);
+                return Some(Action::Disconnect { line: at });
+            }
             Link::Connecting(until) if until <= now => {
                 let why = format!("no connection within {} ms", self.terms.connect_ms);
                 self.not_connected(now, at, why.into());

@@ -6,6 +6,7 @@ use overtake_engine::core::Request;
 use overtake_engine::{LeaseRequest, Select};
 use overtake_lane::{Asker, Command, LeaseTerm, Outcome, Settings, State, Status, VhostId};
 
+use crate::book::Taker;
 use crate::check::bounded;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::step::Act;
@@ -28,6 +29,7 @@ impl World {
             self.disk.set_capacity(Some(self.disk.used()));
         }
         self.let_consumers_go()?;
+        self.forward_all()?;
         let (mut round, mut fewest, mut since) = (0, usize::MAX, 0);
         while since < ROUNDS_MAX {
             if self.audit.len() == 0 {
@@ -107,12 +109,17 @@ impl World {
     }
 
     fn let_consumers_go(&mut self) -> Checked {
-        let waits: Vec<_> =
-            self.book.takers.iter().filter(|(_, taker)| taker.window.is_none()).map(|(id, _)| *id).collect();
+        let endpoints = self.endpoint_sessions();
+        let is_of_endpoint = |taker: &Taker| taker.session.is_some_and(|id| endpoints.contains(&id));
+        let others = |world: &Self, waits: bool| -> Vec<_> {
+            let takers = world.book.takers.iter().filter(|(_, taker)| !is_of_endpoint(taker));
+            takers.filter(|(_, taker)| !waits || taker.window.is_none()).map(|(id, _)| *id).collect()
+        };
+        let waits = others(self, true);
         for consumer in waits {
             self.do_now(Request::GiveUp { consumer })?;
         }
-        let stay: Vec<_> = self.book.takers.keys().copied().collect();
+        let stay = others(self, false);
         for consumer in stay {
             self.do_now(Request::Do(Command::Cancel { consumer }))?;
         }

@@ -10,6 +10,7 @@ mod calm;
 mod check;
 mod client;
 mod draw;
+mod endpoint;
 mod failure;
 mod fault;
 mod keys;

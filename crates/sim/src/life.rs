@@ -170,6 +170,7 @@ impl World {
                 self.ask(0, request);
             }
         }
+        self.start_endpoints();
         self.turn_soon(1);
         Ok(())
     }
@@ -458,6 +459,7 @@ impl World {
             }
         }
         self.cut_all();
+        self.endpoints.die();
         for client in &mut self.clients {
             client.disconnected();
         }

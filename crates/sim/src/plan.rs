@@ -99,6 +99,10 @@ pub(crate) struct Plan {
     pub(crate) has_keys: bool,
     /// Clients are connected: they get, own queues, and all that they have ends with them.
     pub(crate) has_sessions: bool,
+    /// Queues with an endpoint, which forwards what comes there over a link that fails; 0 in most worlds.
+    pub(crate) endpoints: u64,
+    /// Others take from those queues, too, and administrators meddle with them.
+    pub(crate) is_meddled: bool,
     /// Those who are connected also pull, from some lanes, and hold what they get.
     pub(crate) has_choosers: bool,
 }
@@ -113,6 +117,7 @@ impl Plan {
         let disk = &mut Rng::new(seed, "watermarks");
         let wiring = &mut Rng::new(seed, "wired exchanges");
         let amqp = &mut Rng::new(seed, "speaks amqp");
+        let forwards = &mut Rng::new(seed, "endpoints of a world");
         let apart = &mut Rng::new(seed, "virtual hosts");
         let is_deadly = Rng::new(seed, "deadly").once_in(3);
         let low_files = if disk.once_in(3) { disk.within(1, 4) } else { 0 };
@@ -151,6 +156,8 @@ impl Plan {
             has_keys: Rng::new(seed, "keys of a world").once_in(3),
             has_work: Rng::new(seed, "work of a world").once_in(3),
             has_sessions: Rng::new(seed, "connected").once_in(3),
+            endpoints: if forwards.once_in(3) { forwards.within(1, 2) } else { 0 },
+            is_meddled: forwards.once_in(3),
             has_choosers: Rng::new(seed, "choosers").once_in(2),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };

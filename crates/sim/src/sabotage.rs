@@ -54,6 +54,20 @@ pub enum Sabotage {
     ForgetsRouteTimes,
     /// A lease is asked for without the lanes it is from.
     TakesAnyLane,
+    /// An endpoint does not settle some of what its receiver has.
+    DropsSettles,
+    /// An endpoint does not put back what it did not send.
+    LosesPutBacks,
+    /// The line of an endpoint goes on when it is told to halt.
+    IgnoresHalt,
+    /// An endpoint asks for nothing more urgent while it sends.
+    LooksAway,
+    /// The line of an endpoint sends what is over.
+    SendsExpired,
+    /// The line of an endpoint sends a batch from its end.
+    SendsBackwards,
+    /// The line of an endpoint does not say that the receiver has a message.
+    ForgetsAnswer,
 }
 
 impl Sabotage {

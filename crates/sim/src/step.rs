@@ -287,6 +287,7 @@ impl World {
             expiry::check_lent(step, one)?;
             cap::check_single(&self.book, one)?;
             self.book.begin(step.now, one);
+            self.endpoints.lent(&one.message.receipt);
         }
         cap::check_shared(&self.book, &lent)?;
         let rounds = Round::of_step(&self.book, step.before, step.after, &lent);

@@ -82,6 +82,8 @@ pub struct Tally {
     pub refusals: BTreeMap<&'static str, u64>,
     /// What was seen of routes.
     pub routes: BTreeMap<&'static str, u64>,
+    /// What endpoints did, and what came of it.
+    pub endpoints: BTreeMap<&'static str, u64>,
     /// Flipped bytes by what came of them.
     pub flips: BTreeMap<&'static str, u64>,
 }
@@ -130,6 +132,7 @@ impl Tally {
         add(&mut self.refusals, &other.refusals);
         add(&mut self.flips, &other.flips);
         add(&mut self.routes, &other.routes);
+        add(&mut self.endpoints, &other.endpoints);
     }
 
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
@@ -188,6 +191,7 @@ impl fmt::Display for Tally {
             self.blocked
         )?;
         writeln!(f, "  routes: {}", named(&self.routes))?;
+        writeln!(f, "  endpoints: {}", named(&self.endpoints))?;
         writeln!(f, "  flipped bytes: {}", named(&self.flips))?;
         writeln!(f, "  done: {}", named(&self.requests))?;
         write!(f, "  refused: {}", named(&self.refusals))

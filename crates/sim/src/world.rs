@@ -24,6 +24,7 @@ use crate::audit::Audit;
 use crate::book::Book;
 use crate::check::Checks;
 use crate::client::Client;
+use crate::endpoint::Endpoints;
 use crate::failure::{Checked, Failure, Promise};
 use crate::life::Life;
 use crate::plan::{Fault, Plan};
@@ -62,6 +63,8 @@ pub(crate) enum Event {
     Speak(usize),
     /// Bytes move on the wire of this session.
     Wire(SessionId),
+    /// Something comes of what an endpoint does.
+    Endpoint(usize),
 }
 
 /// How one run is made.
@@ -139,6 +142,7 @@ pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     /// Those who speak AMQP, and their connections.
     pub(crate) peers: Peers,
+    pub(crate) endpoints: Endpoints,
     pub(crate) names: Names,
     /// Where whoever acts asks.
     pub(crate) here: VhostId,
@@ -175,6 +179,7 @@ pub(crate) struct Chance {
     pub(crate) work: Rng,
     pub(crate) keys: Rng,
     pub(crate) lanes: Rng,
+    pub(crate) endpoints: Rng,
 }
 
 /// What things are called in this world.
@@ -221,6 +226,8 @@ impl World {
         let clients = Client::all(&plan, &mut workload);
         let mut amqp = Rng::new(seed, "amqp");
         let peers = Peers::draw(&plan, &mut amqp);
+        let mut forwards = Rng::new(seed, "endpoints");
+        let endpoints = Endpoints::draw(&plan, &mut forwards);
         let mut checks = Checks::default();
         if config.told {
             checks.refold.tell();
@@ -245,6 +252,7 @@ impl World {
                 work: Rng::new(seed, "work"),
                 keys: Rng::new(seed, "keys"),
                 lanes: Rng::new(seed, "lanes"),
+                endpoints: forwards,
             },
             now_us: 0,
             offset_ms: 0,
@@ -264,6 +272,7 @@ impl World {
             next_session: 0,
             clients,
             peers,
+            endpoints,
             names,
             here: VhostId::DEFAULT,
             acts: 0,
@@ -316,6 +325,7 @@ impl World {
                     | Event::Job(_)
                     | Event::Alarm
                     | Event::Start
+                    | Event::Endpoint(_)
             )
         {
             self.serial += 1;
@@ -350,6 +360,7 @@ impl World {
             }
             Event::Speak(peer) => self.speak(peer)?,
             Event::Wire(session) => self.carry(session)?,
+            Event::Endpoint(endpoint) => self.look_after(endpoint)?,
         }
         self.notice_death()?;
         self.peers.complain()
@@ -467,6 +478,7 @@ fn code(event: Event) -> u64 {
         Event::Job(_) => 8,
         Event::TryAgain(_) => 9,
         Event::Wire(_) => 10,
+        Event::Endpoint(endpoint) => 13 << 16 | endpoint as u64,
         Event::Speak(peer) => 12 << 16 | peer as u64,
     }
 }

@@ -6,7 +6,11 @@ use overtake_sim::{Config, Promise, Sabotage, run};
 const SEEDS: u64 = 60;
 
 fn check(sabotage: Sabotage, promise: Promise) {
-    for seed in 0..SEEDS {
+    check_within(SEEDS, sabotage, promise);
+}
+
+fn check_within(seeds: u64, sabotage: Sabotage, promise: Promise) {
+    for seed in 0..seeds {
         let outcome = run(seed, Config { sabotage: Some(sabotage), ..Config::default() });
         // A planted bug may break other promises, too, and in some worlds those first.
         if outcome.failure.is_none_or(|failure| failure.promise != promise) {
@@ -16,7 +20,7 @@ fn check(sabotage: Sabotage, promise: Promise) {
         assert!(healthy.failure.is_none(), "seed {seed} without {sabotage:?}: {:?}", healthy.failure);
         return;
     }
-    panic!("in {SEEDS} seeds nobody saw that {sabotage:?} breaks {}", promise.name());
+    panic!("in {seeds} seeds nobody saw that {sabotage:?} breaks {}", promise.name());
 }
 
 #[test]
@@ -141,4 +145,40 @@ fn expiry_sees_a_copy_that_lives_as_its_queue_says_and_not_its_route() {
 #[test]
 fn pick_sees_a_lease_of_a_lane_that_was_not_chosen() {
     check(Sabotage::TakesAnyLane, Promise::Pick);
+}
+
+#[test]
+fn alive_sees_a_message_that_an_endpoint_sent_and_never_settled() {
+    check(Sabotage::DropsSettles, Promise::Alive);
+}
+
+#[test]
+fn alive_sees_a_message_that_an_endpoint_neither_sent_nor_put_back() {
+    check(Sabotage::LosesPutBacks, Promise::Alive);
+}
+
+#[test]
+fn pick_sees_an_endpoint_go_on_with_a_batch_that_was_to_halt() {
+    check(Sabotage::IgnoresHalt, Promise::Pick);
+}
+
+#[test]
+fn expiry_sees_an_endpoint_send_what_is_over() {
+    check(Sabotage::SendsExpired, Promise::Expiry);
+}
+
+#[test]
+fn order_sees_an_endpoint_send_a_batch_backwards() {
+    check(Sabotage::SendsBackwards, Promise::Order);
+}
+
+#[test]
+fn gone_sees_an_endpoint_send_again_what_it_knew_to_have_come() {
+    check(Sabotage::ForgetsAnswer, Promise::Gone);
+}
+
+/// Seldom does something more urgent come and wait just then.
+#[test]
+fn pick_sees_an_endpoint_that_does_not_ask_what_is_more_urgent() {
+    check_within(300, Sabotage::LooksAway, Promise::Pick);
 }

@@ -98,6 +98,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-amqp",
             "overtake-amqp-session",
             "overtake-engine",
+            "overtake-forward",
         ],
     ),
     (

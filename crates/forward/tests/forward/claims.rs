@@ -1,6 +1,6 @@
 //! What is promised of an endpoint, sentence by sentence.
 
-use overtake_forward::{State, Terms};
+use overtake_forward::{Action, Forwarder, State, Terms};
 use overtake_lane::Priority;
 
 use crate::world::{Makes, START, Stand, World};
@@ -237,6 +237,17 @@ fn what_is_paused_finishes_what_is_under_way() {
     world.forwarder.resume(world.now);
     world.pass(100);
     assert_eq!(world.accepted.join(" "), "a b c");
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_connection_that_never_comes() {
+    for stop in [Forwarder::stop, Forwarder::pause] {
+        let mut forwarder = Forwarder::new(Terms::default(), 7);
+        assert_eq!(forwarder.poll(START), Some(Action::Connect { line: 0 }));
+        stop(&mut forwarder);
+        assert_eq!(forwarder.poll(START), Some(Action::Disconnect { line: 0 }));
+        assert!(forwarder.is_at_rest());
+    }
 }
 
 #[test]

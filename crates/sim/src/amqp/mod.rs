@@ -153,6 +153,9 @@ impl World {
         result: Result<Answer, Refused>,
     ) {
         self.note_told(ticket, &result);
+        if let Some(endpoint) = self.endpoints.of(session) {
+            return self.tell_endpoint(endpoint, token, result);
+        }
         let marks = if result.is_ok() { &mut self.peers.taken } else { &mut self.peers.refused };
         let mark = |message: &NewMessage| mark_of(message.content.content_type());
         match asked_by(&request).1 {

@@ -19,6 +19,7 @@ use overtake_lane::{
 
 use crate::book::asked_by;
 use crate::draw;
+use crate::endpoint;
 use crate::plan::Plan;
 use crate::rng::Rng;
 use crate::world::{Event, World};
@@ -173,6 +174,7 @@ impl World {
             return;
         }
         if self.makes_queue(at)
+            || self.makes_forwarded(at)
             || self.wires(at)
             || self.remembers(at)
             || self.rules(at)
@@ -237,6 +239,19 @@ impl World {
         true
     }
 
+    /// The same of a queue that has an endpoint.
+    fn makes_forwarded(&mut self, at: usize) -> bool {
+        if self.life.is_none() || self.here != VhostId::DEFAULT {
+            return false;
+        }
+        let missing = self.endpoints.queues().find(|name| self.settings_of(name).is_none()).cloned();
+        let Some(name) = missing.filter(|_| self.chance.endpoints.once_in(2)) else { return false };
+        let (rng, names) = (&mut self.chance.endpoints, &self.names);
+        let settings = endpoint::queue_settings(rng, &self.plan, &name, &names.queues, &names.exchanges);
+        self.asks(at, Request::Do(Command::declare(name, Box::new(settings))));
+        true
+    }
+
     fn kind_of(&self, exchange: &str) -> ExchangeKind {
         let kinds = [ExchangeKind::Topic, ExchangeKind::Fanout, ExchangeKind::Direct, ExchangeKind::Headers];
         kinds[exchange.bytes().map(usize::from).sum::<usize>() % kinds.len()]
@@ -261,6 +276,11 @@ impl World {
     }
 
     fn some_queue(&mut self) -> Arc<str> {
+        if self.plan.is_meddled
+            && let Some(queue) = self.some_forwarded(5)
+        {
+            return queue;
+        }
         if let Some(endpoint) = self.some_endpoint() {
             return endpoint;
         }

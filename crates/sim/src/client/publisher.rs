@@ -1,5 +1,7 @@
 //! Publishers: new messages, and the old ones again when it is in doubt whether they arrived.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use overtake_engine::core::Request;
 use overtake_engine::{Content, NewMessage, Target};
@@ -32,6 +34,9 @@ impl World {
         if let Some(messages) = self.routed_messages() {
             return messages;
         }
+        if let Some(queue) = self.some_forwarded(2) {
+            return self.forwarded_messages(&queue);
+        }
         let exchanges = self.names.exchanges.clone();
         if !exchanges.is_empty() && self.rng().once_in(5) {
             let name = self.rng().one_of(&exchanges);
@@ -47,6 +52,20 @@ impl World {
                 self.new_message(Target::Queue(queue))
             })
             .collect()
+    }
+
+    /// Several at once for an endpoint, some of them soon over: so that its batches are long and something happens behind their first.
+    fn forwarded_messages(&mut self, queue: &Arc<str>) -> Vec<NewMessage> {
+        let count = self.chance.endpoints.within(1, 8);
+        let one = |_| {
+            let mut message = self.new_message(Target::Queue(Arc::clone(queue)));
+            if self.chance.endpoints.once_in(2) {
+                message.ttl_ms = Some(self.chance.endpoints.one_of(&[3, 10, 25, 60]));
+                self.remember(&message);
+            }
+            message
+        };
+        (0..count).map(one).collect()
     }
 
     pub(super) fn new_message(&mut self, to: Target) -> NewMessage {

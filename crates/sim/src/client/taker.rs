@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    pub(super) fn new_consumer(&mut self) -> ConsumerId {
+    pub(crate) fn new_consumer(&mut self) -> ConsumerId {
         self.next_consumer += 1;
         ConsumerId(self.next_consumer)
     }
