@@ -21,6 +21,11 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
         _ => return Ok(()),
     }
     for (queue, settings) in &book.settings {
+        // Lent in this step, and put back since nobody waited for it any more: meanwhile a dead letter may have taken its room.
+        let came_back = |message: &Message| {
+            let before = step.before.find(*queue, message.seq);
+            message.count > before.map_or(0, |before| before.count)
+        };
         let waits = |audit: &Audit, lent: &BTreeSet<(QueueId, Seq)>| {
             let waiting =
                 audit.queues.get(queue).into_iter().flat_map(|seen| &seen.messages).filter(|message| {
@@ -29,6 +34,7 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
                         && !message.is_at_once()
                         && !book.holds.contains_key(&(*queue, message.seq))
                         && !lent.contains(&(*queue, message.seq))
+                        && !came_back(message)
                 });
             waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
         };
