@@ -211,8 +211,10 @@ fn check_cheapest(
     }
     let lane = |message: &Message| (lane_of(settings, message.priority), message.seq);
     let before = step.before.queues[&queue.0].messages.iter().filter(|message| is_free(message));
+    // What was lent in this step, and came back since nobody waited for it any more, was out of the way meanwhile.
     let cheaper = before.filter(|message| lane(message) < lane(gone)).find(|message| {
-        step.after.find(queue.0, message.seq).is_some_and(|message| message.state == State::Ready)
+        let after = step.after.find(queue.0, message.seq);
+        after.is_some_and(|after| after.state == State::Ready && after.count == message.count)
     });
     hold(cheaper.is_none(), Promise::Kept, || {
         format!("message {} of {} paid although {cheaper:?} is less urgent", gone.seq.0, queue.1)
