@@ -8,7 +8,8 @@ use overtake_forward::Answer;
 
 use crate::outgoing::Outgoing;
 
-/// Hands a link one message after the other. What is over is not handed out, and after a halt nothing more is.
+/// Hands a link one message after the other. What is over is not handed out, nor what may be somebody else's since its lease has ended; and after a
+/// halt nothing more is.
 pub(crate) struct Outbox<'a> {
     batch: Vec<Outgoing>,
     next: usize,
@@ -30,10 +31,14 @@ impl<'a> Outbox<'a> {
     /// The number of the next message to send now, in the order of the batch; `None`: no more.
     pub(crate) fn next(&mut self) -> Option<usize> {
         while self.next < self.batch.len() && !self.halt.load(Ordering::Acquire) {
-            let at = self.next;
+            let (at, now) = (self.next, self.clock.now());
             self.next += 1;
             // Here, and not before: what stands behind a slow message may be over by now.
-            if self.batch[at].expires() > self.clock.now() {
+            if self.batch[at].held_until() <= now {
+                // Without an answer it was not sent.
+                continue;
+            }
+            if self.batch[at].expires() > now {
                 return Some(at);
             }
             self.answer(at, Answer::Expired);

@@ -66,6 +66,11 @@ impl Outgoing {
         }
     }
 
+    /// When its lease ends, or [`Time::NEVER`].
+    pub(crate) fn held_until(&self) -> Time {
+        self.leased.deadline.unwrap_or(Time::NEVER)
+    }
+
     /// The queue it is from.
     pub(crate) fn queue(&self) -> &str {
         &self.queue

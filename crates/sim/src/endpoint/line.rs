@@ -93,7 +93,12 @@ impl World {
                 return Ok(());
             };
             sending.next += 1;
-            let expires = running.held[&receipt].message.message.expires.unwrap_or(Time::NEVER);
+            let message = &running.held[&receipt].message;
+            if message.deadline.is_some_and(|deadline| deadline <= now) {
+                *self.tally.endpoints.entry("no longer held").or_default() += 1;
+                continue;
+            }
+            let expires = message.message.expires.unwrap_or(Time::NEVER);
             if expires > now || self.config.sabotage == Some(Sabotage::SendsExpired) {
                 return self.sends(one, at, receipt);
             }
