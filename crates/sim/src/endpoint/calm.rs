@@ -48,8 +48,11 @@ impl World {
                 }
             }
             let Some((queue, seen)) = self.audit.named(VhostId::DEFAULT, &one.queue) else { continue };
-            // What somebody else has may die with that lease.
-            let waits = |message: &&Message| matches!(message.state, State::Ready | State::Delayed { .. });
+            // What is lent may die with that lease, by what the queue said when it was.
+            let waits = |message: &&Message| {
+                matches!(message.state, State::Ready | State::Delayed { .. })
+                    && !self.book.holds.contains_key(&(queue, message.seq))
+            };
             let waits = seen.messages.iter().filter(waits);
             waiting.extend(waits.map(|message| (at, queue, message.clone())));
         }
