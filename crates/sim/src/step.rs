@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{Event, LeasedMessage, NewMessage, Refused};
 use overtake_lane::{
-    Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal, Seq, VhostId,
+    Asker, Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal, Seq,
+    VhostId,
 };
 use overtake_store::FileReady;
 
@@ -422,7 +423,10 @@ impl World {
 
     /// What came of a step goes out: at once, or when the log is durable up to `tail`.
     fn hand_out(&mut self, done: Done, tail: overtake_store::Lsn) {
-        if let Some((_, Request::GiveUp { consumer })) = done.request.as_ref().map(asked_by) {
+        // An endpoint stays to hear what comes all the same, to put it back.
+        if let Some((Asker { session: None, .. }, Request::GiveUp { consumer })) =
+            done.request.as_ref().map(asked_by)
+        {
             self.asked.retain(|_, asked| !matches!(asked_by(&asked.request).1, Request::Lease { consumer: other, .. } if other == consumer));
         }
         for out in done.outs {

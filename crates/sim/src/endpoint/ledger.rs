@@ -215,7 +215,8 @@ impl World {
         // It is on its way to the engine, or its answer is on its way back: that of a lease that is noted waits for the disk.
         let waits = |id: &ConsumerId| self.book.takers.get(id).is_some_and(|taker| taker.window.is_none());
         let is_on_its_way = |open: &Open| matches!(open, Open::Lease { consumer, .. } if !waits(consumer));
-        if running.open.values().any(is_on_its_way) {
+        let will_ask = running.lines.iter().any(|line| line.wanted.is_some());
+        if will_ask || running.open.values().any(is_on_its_way) {
             return Ok(());
         }
         let Some((queue, _)) = self.audit.named(overtake_lane::VhostId::DEFAULT, &one.queue) else {

@@ -1,8 +1,9 @@
 //! One line to a receiver: it is down, or comes up, or carries one message after the other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use overtake_forward::{Answer, End};
+use overtake_forward::{Answer, Ask, End};
 use overtake_lane::{Priority, Receipt, Time};
 
 use super::habits::{Fate, Mood};
@@ -18,6 +19,10 @@ pub(super) struct Line {
     pub(super) link: Link,
     /// The request for a lease that its forwarder waits for; `Some(None)`: one that was never asked for.
     pub(super) asked: Option<Option<u64>>,
+    /// What was given up, and has not come to its end: maybe it brings messages that go first.
+    pub(super) giving_up: BTreeSet<u64>,
+    /// What is asked for after that.
+    pub(super) wanted: Option<Ask>,
 }
 
 /// Whether it is connected.

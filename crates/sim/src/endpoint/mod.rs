@@ -94,10 +94,7 @@ enum Open {
         /// Nobody waits for it any more.
         is_given_up: bool,
     },
-    /// What it gives up is answered no more.
-    GiveUp {
-        lease: u64,
-    },
+    GiveUp,
     Settle {
         receipt: Receipt,
         outcome: Outcome,

@@ -60,6 +60,12 @@ impl World {
             one.running().lines[at].asked = Some(None);
             return Ok(());
         }
+        let line = &mut one.running().lines[at];
+        if !line.giving_up.is_empty() {
+            line.asked = Some(None);
+            line.wanted = Some(ask);
+            return Ok(());
+        }
         let consumer = self.new_consumer();
         let lease = LeaseRequest {
             max_bytes: ask.max_bytes,
@@ -78,11 +84,13 @@ impl World {
         let running = one.running();
         let asked = running.lines[at].asked.take();
         hold(asked.is_some(), Promise::Alive, || format!("line {at} gives up what it did not ask for"))?;
+        running.lines[at].wanted = None;
         let Some(lease) = asked.flatten() else { return Ok(()) };
         if let Some(Open::Lease { consumer, is_given_up, .. }) = running.open.get_mut(&lease) {
             *is_given_up = true;
             let consumer = *consumer;
-            self.ask_for(one, Open::GiveUp { lease }, Request::GiveUp { consumer });
+            running.lines[at].giving_up.insert(lease);
+            self.ask_for(one, Open::GiveUp, Request::GiveUp { consumer });
         }
         Ok(())
     }
@@ -128,9 +136,25 @@ impl World {
         Ok(())
     }
 
-    fn asks_to_settle(&mut self, one: &mut Endpoint, receipt: Receipt, outcome: Outcome) {
+    fn asks_to_settle(&mut self, one: &mut Endpoint, receipt: Receipt, outcome: Outcome) -> u64 {
         let settle = Request::Do(Command::Settle { receipts: vec![receipt], outcome });
-        self.ask_for(one, Open::Settle { receipt, outcome }, settle);
+        self.ask_for(one, Open::Settle { receipt, outcome }, settle)
+    }
+
+    /// What was given up has come to its end, but for these; whoever waited for that asks now.
+    fn has_given_up(&mut self, one: &mut Endpoint, token: u64, but: Vec<u64>) -> Checked {
+        let mut lines = one.running().lines.iter_mut().enumerate();
+        let found = lines.find(|(_, line)| line.giving_up.contains(&token));
+        let Some((at, line)) = found else { return Ok(()) };
+        line.giving_up.remove(&token);
+        line.giving_up.extend(but);
+        match line.wanted.take_if(|_| line.giving_up.is_empty()) {
+            Some(ask) => {
+                line.asked = None;
+                self.lease(one, at, ask)
+            }
+            None => Ok(()),
+        }
     }
 
     // ---- what came of it ----
@@ -144,12 +168,16 @@ impl World {
     ) -> Checked {
         match one.running().open.remove(&token) {
             Some(Open::Lease { is_given_up: true, .. }) => {
+                let mut back = Vec::new();
                 if let Ok(Answer::Leased(messages)) = result {
                     for message in messages {
                         self.count_endpoint("leased too late");
-                        self.asks_to_settle(one, message.receipt, Outcome::Release);
+                        let lane = Some(message.message.lane.clone());
+                        one.ledger.settles(&message.receipt, Outcome::Release, lane);
+                        back.push(self.asks_to_settle(one, message.receipt, Outcome::Release));
                     }
                 }
+                self.has_given_up(one, token, back)?;
             }
             Some(Open::Lease { line, .. }) => self.leased(one, line, result),
             Some(Open::Settle { receipt, outcome }) => {
@@ -161,15 +189,16 @@ impl World {
                 if refusal == Some(Refusal::StoreFull) {
                     // Nothing is settled while the disk is full but what makes room; it is said again until it is.
                     self.count_endpoint("not settled yet");
-                    self.asks_to_settle(one, receipt, outcome);
-                    return Ok(());
+                    let again = self.asks_to_settle(one, receipt, outcome);
+                    return self.has_given_up(one, token, vec![again]);
                 }
+                self.has_given_up(one, token, Vec::new())?;
                 if outcome == Outcome::Ack {
                     one.ledger.settled(&receipt, refusal.is_none())?;
                 }
             }
-            Some(Open::GiveUp { lease }) => drop(one.running().open.remove(&lease)),
-            Some(Open::Other) | None => {}
+            // What was given up is answered all the same, maybe later, and maybe with messages.
+            Some(Open::GiveUp | Open::Other) | None => {}
         }
         Ok(())
     }
