@@ -11,7 +11,7 @@ use std::time::Duration;
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
 use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
 use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::connector::Control;
@@ -54,7 +54,8 @@ struct Told {
 enum What {
     Connected,
     NotConnected(String),
-    Leased(Result<Vec<LeasedMessage>, Failure>),
+    /// What was leased; whoever asks next waits until the other is dropped.
+    Leased(Result<Vec<LeasedMessage>, Failure>, oneshot::Sender<()>),
     Answered(Receipt, Answer),
     Finished(End),
 }
@@ -69,7 +70,18 @@ struct Line {
     halt: Arc<AtomicBool>,
     /// Counts leases that were asked for.
     asked: u64,
-    lease: Option<AbortHandle>,
+    lease: Option<Waiting>,
+    /// Ends when what was on its way to a lease that was given up is put back.
+    giving_up: Option<oneshot::Receiver<()>>,
+}
+
+/// A lease that waits.
+struct Waiting {
+    task: AbortHandle,
+    /// Given up by it.
+    stop: oneshot::Sender<()>,
+    /// Ends with it.
+    over: oneshot::Receiver<()>,
 }
 
 pub(crate) struct Runner {
@@ -229,20 +241,38 @@ impl Runner {
             lanes: ask.lanes,
             ..LeaseRequest::new(Arc::clone(&self.post.queue), ask.max)
         };
-        let (leased, tell, life) = (self.post.engine.lease(request), self.tell.clone(), line.asked);
-        let waiting = tokio::spawn(async move {
-            let leased = leased.await;
-            let _ = tell.send(Told { line: at, life, what: What::Leased(leased) }).await;
+        let (stop, stopped) = oneshot::channel();
+        let (ended, over) = oneshot::channel();
+        let (engine, tell, life) = (self.post.engine.clone(), self.tell.clone(), line.asked);
+        let before = line.giving_up.take();
+        let task = tokio::spawn(async move {
+            // What was given up may go first.
+            if let Some(before) = before {
+                let _ = before.await;
+            }
+            let mut leasing = engine.lease(request);
+            let leased = tokio::select! {
+                biased;
+                leased = &mut leasing => leased,
+                _ = stopped => {
+                    drop(leasing);
+                    // Once something that was asked later is answered, what was on its way is put back.
+                    let _ = engine.vhosts().await;
+                    return drop(ended);
+                }
+            };
+            let _ = tell.send(Told { line: at, life, what: What::Leased(leased, ended) }).await;
         });
-        line.lease = Some(waiting.abort_handle());
+        line.lease = Some(Waiting { task: task.abort_handle(), stop, over });
     }
 
     /// Dropping the answer gives up the wait, and puts back what is on its way.
     fn give_up(&mut self, at: usize) {
         let line = &mut self.lines[at];
         line.asked += 1;
-        if let Some(waiting) = line.lease.take() {
-            waiting.abort();
+        if let Some(Waiting { stop, over, .. }) = line.lease.take() {
+            let _ = stop.send(());
+            line.giving_up = Some(over);
         }
     }
 
@@ -280,18 +310,20 @@ impl Runner {
         let (now, Told { line: at, life, what }) = (self.post.clock.now(), told);
         let line = &mut self.lines[at];
         let is_late = match what {
-            What::Leased(_) => life != line.asked,
+            What::Leased(..) => life != line.asked,
             _ => life != line.life,
         };
         match what {
-            What::Leased(Ok(messages)) if is_late => {
-                for message in messages {
-                    let settled = self.post.engine.settle(vec![message.receipt], Outcome::Release);
-                    tokio::spawn(async move { drop(settled.await) });
-                }
+            What::Leased(Ok(messages), ended) if is_late => {
+                let receipts = messages.iter().map(|message| message.receipt).collect();
+                let settled = self.post.engine.settle(receipts, Outcome::Release);
+                tokio::spawn(async move {
+                    let _ = settled.await;
+                    drop(ended);
+                });
             }
             _ if is_late => {}
-            What::Leased(Ok(messages)) => {
+            What::Leased(Ok(messages), _) => {
                 line.lease = None;
                 let queue = &self.post.queue;
                 let items =
@@ -299,7 +331,7 @@ impl Runner {
                 self.held.extend(messages.into_iter().map(|one| (one.receipt, one)));
                 self.forwarder.leased(now, at, items);
             }
-            What::Leased(Err(failure)) => {
+            What::Leased(Err(failure), _) => {
                 line.lease = None;
                 let why = format!("the queue {}: {failure}", self.post.queue);
                 self.forwarder.not_leased(now, at, why.into());
@@ -331,7 +363,8 @@ impl Runner {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        for task in [&self.task, &self.lease].into_iter().flatten() {
+        let waiting = self.lease.as_ref().map(|waiting| &waiting.task);
+        for task in self.task.iter().chain(waiting) {
             task.abort();
         }
     }
