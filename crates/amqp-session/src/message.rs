@@ -1,5 +1,6 @@
 //! A message as a client sent it, as the engine takes it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use overtake_amqp::ReplyCode;
@@ -15,6 +16,9 @@ const ID: &str = "x-overtake-id";
 /// A header by which a last-value queue knows what a message replaces.
 const KEY: &str = "x-overtake-key";
 
+/// How urgent a message is, where the property `priority` has no room for it: a name, or a number below 0 or above 255. It goes before the property, and
+/// no further than here.
+const PRIORITY: &str = "x-overtake-priority";
 /// By which number its producer knows a message: the producer's name, the number, and below which it publishes no more. They are for whoever takes
 /// the message in, and go no further.
 const ORIGIN: [&str; 3] = ["x-overtake-producer", "x-overtake-sequence", "x-overtake-floor"];
@@ -60,7 +64,7 @@ pub(crate) fn message(
     let said = properties.view();
     check_user(said, publisher.user)?;
     let ttl_ms = said.expiration().map(expiration).transpose()?;
-    let priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
+    let mut priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
     let mut content = Content { body, ..Content::default() };
     let (mut more_keys, mut id, mut key, mut origin) = (Vec::new(), None, None, None);
     let mut hidden: Vec<&str> = Vec::new();
@@ -75,6 +79,10 @@ pub(crate) fn message(
         }
         id = text_header(headers, ID)?;
         key = text_header(headers, KEY)?;
+        if let Some(value) = headers.get(PRIORITY) {
+            priority = given(value)?;
+            hidden.push(PRIORITY);
+        }
         origin = self::origin(headers)?;
         hidden.extend(ORIGIN.iter().filter(|_| origin.is_some()));
     }
@@ -131,6 +139,13 @@ fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refu
         .text()
         .map(|text| Some(text.to_owned()))
         .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
+}
+
+/// A number or a name.
+fn given(value: Value<'_>) -> Result<Given, Refused> {
+    let named = || value.text().map(|text| text.parse().unwrap_or_else(|never: Infallible| match never {}));
+    let given = value.int().map(Given::Number).or_else(named);
+    given.ok_or_else(|| wrong(format!("the header '{PRIORITY}' is no number and no name")))
 }
 
 fn origin(headers: TableRef<'_>) -> Result<Option<Origin>, Refused> {

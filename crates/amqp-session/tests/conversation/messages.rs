@@ -116,6 +116,30 @@ fn a_message_of_an_id_that_waits_is_stored_once() {
     assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-overtake-id' is no text");
 }
 
+/// What the property has no room for.
+#[test]
+fn a_priority_may_be_a_name_or_below_0() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("named", &[("x-scheme", t("named"))]);
+    ann.declare("signed", &[("x-scheme", t("signed"))]);
+    for (body, name) in [("a", "low"), ("b", "critical"), ("c", "high")] {
+        ann.send_with("", "named", &[("x-overtake-priority", t(name))], body);
+    }
+    for (body, number) in [("a", -5), ("b", 1_000), ("c", 0)] {
+        ann.send_with("", "signed", &[("x-overtake-priority", n(number)), ("more", n(1))], body);
+    }
+    assert_eq!(ann.take_all("named"), "b c a");
+    assert_eq!(ann.take_all("signed"), "b c a");
+    assert_eq!(
+        ann.letter("a").properties.view().headers().expect("some").iter().count(),
+        1,
+        "it goes no further"
+    );
+    let told = ann.refused(|ann| ann.send_with("", "named", &[("x-overtake-priority", Value::Void)], "a"));
+    assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-overtake-priority' is no number and no name");
+}
+
 /// Of a producer that numbers what it publishes; what follows the number is below which it publishes no more.
 fn numbered(ann: &mut Client, sequence: i32, floor: i32, body: &str) {
     let headers = [

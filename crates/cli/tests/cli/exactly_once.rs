@@ -28,12 +28,17 @@ struct Two {
 
 impl Two {
     fn new() -> Self {
+        Self::of(&json!({}))
+    }
+
+    /// Two brokers whose queues have these settings.
+    fn of(settings: &Value) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let cloud = Broker::start(&dir.path().join("cloud"));
-        ask(&cloud.url, "PUT", "/v1/queues/in", &json!({})).expect(201);
+        ask(&cloud.url, "PUT", "/v1/queues/in", settings).expect(201);
         let link = Link::to(&cloud.amqp, BYTES_PER_SECOND);
         let edge = Broker::start(&dir.path().join("edge"));
-        ask(&edge.url, "PUT", "/v1/queues/out", &json!({})).expect(201);
+        ask(&edge.url, "PUT", "/v1/queues/out", settings).expect(201);
         let this = Self { dir, edge, cloud, link, got: Vec::new() };
         this.put_endpoint();
         this
@@ -155,6 +160,28 @@ fn a_queue_that_is_made_anew_loses_nothing() {
     ask(&two.edge.url, "PUT", "/v1/queues/out", &json!({})).expect(201);
     two.publish(10..40);
     assert_eq!(two.wrong(40), Vec::<String>::new());
+}
+
+/// Names and numbers below 0, for which AMQP has no room.
+#[test]
+fn how_urgent_a_message_is_goes_along() {
+    for (settings, priorities) in [
+        (json!({"scheme": "named"}), [json!("critical"), json!("high"), json!("low")]),
+        (json!({"scheme": "signed"}), [json!(1_000), json!(3), json!(-7)]),
+    ] {
+        let two = Two::of(&settings);
+        let one = |priority| json!({"body": "x", "priority": priority});
+        let messages: Vec<Value> = priorities.iter().rev().map(one).collect();
+        ask(&two.edge.url, "POST", "/v1/queues/out/messages", &json!({"messages": messages})).expect(201);
+        let until = std::time::Instant::now() + 2 * PATIENCE;
+        let there = || ask(&two.cloud.url, "GET", "/v1/queues/in/messages", &Value::Null).expect(200);
+        while there()["messages"].as_array().is_none_or(|messages| messages.len() < 3) {
+            assert!(std::time::Instant::now() < until, "three come: {}", there());
+        }
+        let came = there()["messages"].as_array().expect("a page").clone();
+        let came: Vec<&Value> = came.iter().map(|message| &message["priority"]).collect();
+        assert_eq!(came, priorities.iter().collect::<Vec<_>>());
+    }
 }
 
 fn path(path: &Path) -> &str {

@@ -216,6 +216,11 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     if let Some(key) = message.key() {
         headers = headers.view().with(Short::literal("x-overtake-key"), Value::String(key.as_bytes()));
     }
+    let given = message.priority().to_string();
+    if byte(message.priority()).is_none() && *message.priority() != Given::Missing {
+        let name = Short::literal("x-overtake-priority");
+        headers = headers.view().with(name, Value::String(given.as_bytes()));
+    }
     if let Some(origin) = message.origin() {
         let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
         let name = Value::String(origin.producer().as_bytes());
@@ -226,19 +231,23 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     view.with_headers(Some(headers.view()))
 }
 
+/// A priority that the property has room for.
+fn byte(priority: &Given) -> Option<u8> {
+    match priority {
+        Given::Number(number) => u8::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
 /// What a message says of itself there.
 fn properties(message: &Outgoing, now: Time, transient: bool) -> Properties {
     let id = message.id();
     let left = message.expires().some().map(|at| at.since(now).to_string());
-    let given = match message.priority() {
-        Given::Number(number) => u8::try_from(*number).ok(),
-        _ => None,
-    };
     let said = Fields::of(message.properties().view());
     Fields {
         message_id: Some(Short::from(ShortText::cut(&id))),
         expiration: left.as_deref().map(|left| Short::from(ShortText::cut(left))),
-        priority: given.or(said.priority),
+        priority: byte(message.priority()).or(said.priority),
         delivery_mode: Some(if transient { 1 } else { 2 }),
         timestamp: said.timestamp.or(Some(message.published().0 / 1_000)),
         // It is checked against whoever is connected, which is this endpoint.
