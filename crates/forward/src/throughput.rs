@@ -5,13 +5,13 @@ use overtake_lane::Time;
 /// Over so long, ms.
 const SPAN_MS: u64 = 10_000;
 
-/// How much is sent per second, over the last ten.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// How much is sent lately: over the last ten seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
-    /// Messages that the receiver accepted.
-    pub messages_per_second: f64,
-    /// Bytes of those over the line.
-    pub bytes_per_second: f64,
+    /// Messages that the receiver accepted, in a thousand seconds.
+    pub messages_per_1000_s: u64,
+    /// Bytes of those over the line, per second.
+    pub bytes_per_s: u64,
 }
 
 /// Counts of two spans, this one and the one before; of that as much counts as still lies within the last [`SPAN_MS`]: a sliding window counter, exact
@@ -41,12 +41,14 @@ impl Recent {
 
     pub(crate) fn throughput(self, now: Time) -> Throughput {
         let Self { now: here, before, .. } = self.at(now);
-        let left = 1.0 - (now.0 % SPAN_MS) as f64 / SPAN_MS as f64;
-        let per_second =
-            |here: u64, before: u64| (here as f64 + before as f64 * left) * 1_000.0 / SPAN_MS as f64;
+        let (span, left) = (u128::from(SPAN_MS), u128::from(SPAN_MS - now.0 % SPAN_MS));
+        let in_ms = |ms: u128, here: u64, before: u64| {
+            let count = u128::from(here) * span + u128::from(before) * left;
+            u64::try_from(count * ms / (span * span)).unwrap_or(u64::MAX)
+        };
         Throughput {
-            messages_per_second: per_second(here.0, before.0),
-            bytes_per_second: per_second(here.1, before.1),
+            messages_per_1000_s: in_ms(1_000_000, here.0, before.0),
+            bytes_per_s: in_ms(1_000, here.1, before.1),
         }
     }
 }
@@ -62,12 +64,11 @@ mod tests {
         for at in (0..60_000).step_by(50) {
             recent.accepted(Time(at), 3);
         }
-        for at in [60_000, 62_500, 65_000] {
-            let gone = (at - 60_000) as f64 / 10_000.0;
-            let told = recent.throughput(Time(at));
-            assert!((told.messages_per_second - 20.0 * (1.0 - gone)).abs() < 0.01, "{told:?}");
-            assert!((told.bytes_per_second - 60.0 * (1.0 - gone)).abs() < 0.01, "{told:?}");
-        }
+        let told = |at: u64| {
+            let Throughput { messages_per_1000_s, bytes_per_s } = recent.throughput(Time(at));
+            (messages_per_1000_s, bytes_per_s)
+        };
+        assert_eq!([60_000, 62_500, 65_000].map(told), [(20_000, 60), (15_000, 45), (10_000, 30)]);
         assert_eq!(recent.throughput(Time(70_000)), Throughput::default());
         assert_eq!(recent.throughput(Time(1 << 40)), Throughput::default());
     }
@@ -76,6 +77,6 @@ mod tests {
     fn one_that_has_just_begun_tells_what_went() {
         let mut recent = Recent::default();
         recent.accepted(Time(123_456), 10);
-        assert_eq!(recent.throughput(Time(123_457)).messages_per_second, 0.1);
+        assert_eq!(recent.throughput(Time(123_457)).messages_per_1000_s, 100);
     }
 }

@@ -67,7 +67,7 @@ pub struct BudgetView {
 }
 
 /// What became of the messages of a lane, since the endpoint is there.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounts {
     /// The receiver has them.
     pub sent: u64,

@@ -101,7 +101,7 @@ struct EndpointLaneOut {
     /// Messages that the receiver accepted per second, over the last ten.
     sent_per_second: f64,
     /// Bytes of those over the line, per second.
-    sent_bytes_per_second: f64,
+    sent_bytes_per_second: u64,
     /// Failed, and tried again later.
     failed: u64,
     /// Refused for good.
@@ -185,8 +185,8 @@ impl EndpointLaneOut {
             in_flight: counts.in_flight,
             sent: counts.sent,
             sent_bytes: counts.sent_bytes,
-            sent_per_second: counts.throughput.messages_per_second,
-            sent_bytes_per_second: counts.throughput.bytes_per_second,
+            sent_per_second: counts.throughput.messages_per_1000_s as f64 / 1_000.0,
+            sent_bytes_per_second: counts.throughput.bytes_per_s,
             failed: counts.failed,
             refused: counts.refused,
             expired: counts.expired,

@@ -161,7 +161,7 @@ function Lanes({ lanes }) {
           number('Aside', 'delayed'),
           number('On its way', 'in_flight'),
           number('Sent', 'sent'),
-          { label: 'Lately', number: true, show: (lane) => (lane.sent_per_second ? `${rate(lane.sent_per_second)}, ${bytes(Math.round(lane.sent_bytes_per_second))}/s` : '–') },
+          { label: 'Lately', number: true, show: (lane) => (lane.sent_per_second ? `${rate(lane.sent_per_second)}, ${bytes(lane.sent_bytes_per_second)}/s` : '–') },
           { label: 'Bytes', number: true, show: (lane) => bytes(lane.sent_bytes) },
           number('Failed', 'failed'),
           number('Refused', 'refused'),
