@@ -342,8 +342,11 @@ impl Book {
                 self.elect(queue);
             }
             Request::Do(Command::Cancel { consumer }) => self.leave(*consumer),
+            // One that was served before that holds what it got, whoever hears of it.
             Request::GiveUp { consumer } => {
-                self.takers.remove(consumer);
+                if self.takers.get(consumer).is_some_and(|taker| !taker.only_holds) {
+                    self.takers.remove(consumer);
+                }
             }
             Request::Do(Command::Settle { receipts, .. }) => {
                 let Answer::Each(results) = answer else { return };

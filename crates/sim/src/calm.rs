@@ -1,5 +1,6 @@
 //! The calm: no more faults, everything drains, and nothing is left but what must be.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::core::Request;
@@ -123,8 +124,11 @@ impl World {
         for consumer in stay {
             self.do_now(Request::Do(Command::Cancel { consumer }))?;
         }
-        let owners: Vec<_> = self.book.identities.values().filter_map(|(_, owner)| *owner).collect();
-        for session in owners {
+        let owners = self.book.identities.values().filter_map(|(_, owner)| *owner);
+        // What was on its way to somebody who gave it up is held as long as the session.
+        let open = self.clients.iter_mut().filter_map(|client| client.session.take());
+        let sessions: BTreeSet<_> = owners.chain(open).collect();
+        for session in sessions {
             self.do_now(Request::Do(Command::EndSession { session }))?;
         }
         for client in &mut self.clients {

@@ -61,7 +61,7 @@ pub(crate) struct Client {
     /// The consumer it is, when it stays.
     pub(crate) consumer: Option<ConsumerId>,
     /// Who it is, once it is connected.
-    session: Option<SessionId>,
+    pub(crate) session: Option<SessionId>,
     /// Where it asks.
     vhost: VhostId,
     /// The lease it waits for.
