@@ -53,6 +53,19 @@ pub(crate) struct Life {
     pub(crate) ended: Option<String>,
 }
 
+impl Life {
+    /// One read ahead waits at most: looking at what waits on the shelf asks for one each time, and nothing else must wait for all of them.
+    fn take_jobs(&mut self) {
+        let begun = usize::from(self.is_working);
+        for job in self.core.take_jobs() {
+            let is_read_ahead = |job: &Job| matches!(job, Job::ReadAhead { .. });
+            if !is_read_ahead(&job) || !self.jobs.iter().skip(begun).any(is_read_ahead) {
+                self.jobs.push_back(job);
+            }
+        }
+    }
+}
+
 impl World {
     // ---- birth ----
 
@@ -251,7 +264,7 @@ impl World {
             Some(_) => {}
             None => life.jobs.extend(life.core.take_late_jobs()),
         }
-        life.jobs.extend(life.core.take_jobs());
+        life.take_jobs();
         if !life.jobs.is_empty() && !life.is_working {
             life.is_working = true;
             let number = life.number;
