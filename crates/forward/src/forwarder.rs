@@ -78,7 +78,7 @@ pub struct Ask {
 enum Mode {
     Runs,
     Paused,
-    /// What is under way is finished, and nothing else begun.
+    /// What is being sent is finished, and nothing else begun.
     Stops,
 }
 
@@ -188,7 +188,7 @@ impl Forwarder {
         Action::Disconnect { line: at }
     }
 
-    /// Nothing new is begun; when nothing is under way the line is closed.
+    /// Nothing new is begun: a batch ends after the message that is being sent, and then the line is closed.
     fn wind_down(&mut self, now: Time, at: usize) -> Option<Action> {
         let line = &mut self.lines[at];
         if line.ask.take().is_some() {
@@ -198,8 +198,9 @@ impl Forwarder {
             self.put_back(now, &item, Outcome::Release);
         }
         let line = &mut self.lines[at];
-        if line.batch.is_some() {
-            return None;
+        if let Some(batch) = &mut line.batch {
+            let is_halted = std::mem::replace(&mut batch.is_halted, true);
+            return (!is_halted).then_some(Action::Halt { line: at });
         }
         line.link = Link::Down(now);
         Some(Action::Disconnect { line: at })
@@ -419,7 +420,7 @@ impl Forwarder {
 
     // ---- what people do ----
 
-    /// Nothing new is sent until it is resumed.
+    /// Nothing new is sent until it is resumed: also not what is left of a batch.
     pub fn pause(&mut self) {
         self.mode = Mode::Paused;
     }

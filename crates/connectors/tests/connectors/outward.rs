@@ -13,7 +13,7 @@ use overtake_store::MemoryDisk;
 use serde_json::{Value, json};
 
 /// So long nothing takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Outward {
     pub(crate) engine: Arc<LocalEngine>,

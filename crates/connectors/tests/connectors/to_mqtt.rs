@@ -17,7 +17,7 @@ use crate::servers::Server;
 
 const OPEN: &str = "allow_anonymous true";
 /// So long nothing takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn jobs(server: &Server) -> Value {
     json!({"mqtt": {"url": format!("mqtt://127.0.0.1:{}", server.port), "topic": "jobs/{priority}"}})

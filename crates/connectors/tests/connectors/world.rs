@@ -15,7 +15,7 @@ use overtake_store::MemoryDisk;
 use serde_json::Value;
 
 /// Nothing here takes longer, or something is wrong.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct World {
     pub(crate) disk: MemoryDisk,

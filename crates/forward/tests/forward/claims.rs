@@ -223,20 +223,20 @@ fn the_reserve_of_a_day_is_for_urgent_messages() {
 }
 
 #[test]
-fn what_is_paused_finishes_what_is_under_way() {
+fn what_is_paused_finishes_the_message_that_is_being_sent_and_puts_back_the_batch() {
     let mut world = world();
-    world.publish("a:1 b:1");
-    world.pass(5);
+    world.publish("a:1 b:1 c:1");
+    world.pass(15);
     world.forwarder.pause();
     world.pass(1_000);
     assert_eq!(world.accepted.join(" "), "a b");
     assert!(world.forwarder.is_at_rest());
-    world.publish("c:1");
+    world.publish("d:1");
     world.pass(1_000);
     assert_eq!(world.accepted.len(), 2);
     world.forwarder.resume(world.now);
     world.pass(100);
-    assert_eq!(world.accepted.join(" "), "a b c");
+    assert_eq!(world.accepted.join(" "), "a b c d");
 }
 
 #[test]
