@@ -344,9 +344,7 @@ impl Book {
             Request::Do(Command::Cancel { consumer }) => self.leave(*consumer),
             // One that was served before that holds what it got, whoever hears of it.
             Request::GiveUp { consumer } => {
-                if self.takers.get(consumer).is_some_and(|taker| !taker.only_holds) {
-                    self.takers.remove(consumer);
-                }
+                self.takers.retain(|id, taker| id != consumer || taker.only_holds);
             }
             Request::Do(Command::Settle { receipts, .. }) => {
                 let Answer::Each(results) = answer else { return };
