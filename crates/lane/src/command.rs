@@ -14,6 +14,7 @@ use crate::metadata::MetadataEntry;
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Priority};
 use crate::producers::Origin;
+use crate::pulling::Pull;
 use crate::record::Report;
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -402,55 +403,6 @@ pub struct UrgentCredit {
     pub at: Priority,
     /// So many messages beyond the window.
     pub extra: u32,
-}
-
-/// One request for messages.
-#[derive(Clone, Debug)]
-pub struct Pull {
-    /// Its name for deliveries and [`Effect::Served`].
-    pub consumer: ConsumerId,
-    /// The queue.
-    pub queue: Arc<str>,
-    /// Most messages.
-    pub max: u32,
-    /// Most bytes of content, but one message at least; 0: no limit.
-    pub max_bytes: u64,
-    /// How long the leases last.
-    pub term: LeaseTerm,
-    /// Which lanes it takes from.
-    pub lanes: LaneChoice,
-    /// Wait until then if there is nothing.
-    pub until: Time,
-}
-
-/// How long the leases of a pull last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LeaseTerm {
-    /// As its queue says (`visibility_timeout_ms`).
-    #[default]
-    OfQueue,
-    /// So long, ms; 0: no end by itself.
-    Ms(u64),
-    /// As long as the session of whoever pulls, and no longer than this life of the broker: what a crash interrupts is ready at once after
-    /// it, at its place. Until `consumer_timeout_ms` of the queue, as what a consumer holds.
-    Session,
-}
-
-/// Which lanes a pull takes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaneChoice {
-    /// No lane that takes a less urgent priority than this.
-    pub at_least: Priority,
-    /// No lane of these names.
-    pub except: Arc<[Arc<str>]>,
-    /// Only one: it has enough where another lane goes next.
-    pub one: bool,
-}
-
-impl Default for LaneChoice {
-    fn default() -> Self {
-        Self { at_least: Priority(i32::MIN), except: Arc::default(), one: false }
-    }
 }
 
 /// Mostly one, which then needs no memory of its own: a reply is made for every message.

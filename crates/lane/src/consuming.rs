@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::broker::Broker;
-use crate::command::{Consume, Get, Pull, Reply, Step};
+use crate::command::{Consume, Get, Reply, Step};
 use crate::ids::{ConsumerId, LeaseId, QueueId, Seq, SessionId, Time, VhostId, WindowId};
 use crate::message::State;
+use crate::pulling::Pull;
 use crate::refusal::Refusal;
 use crate::settings::WINDOW_MAX;
 

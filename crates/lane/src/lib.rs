@@ -50,8 +50,8 @@ mod windows;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, LaneChoice, LeaseTerm, Outcome,
-    Part, Publish, Published, Pull, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
+    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish, Published,
+    Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
 };
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;
@@ -75,6 +75,7 @@ pub use policy::{
 };
 pub use priority::{Given, Original, Priority, Scheme};
 pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYTES_MAX};
+pub use pulling::{LaneChoice, LeaseTerm, Pull};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};
 pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;

@@ -11,12 +11,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::bitmap::Bitmap;
-use crate::command::{Consume, Effect, Pull, UrgentCredit};
+use crate::command::{Consume, Effect, UrgentCredit};
 use crate::entries::List;
 use crate::ids::{ConsumerId, Time, WindowId};
 use crate::lane::Lanes;
 use crate::priority::Priority;
-use crate::pulling::Pulling;
+use crate::pulling::{Pull, Pulling};
 use crate::windows::Share;
 
 /// Everybody who takes from one queue.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Queue;
 use crate::bitmap::Bitmap;
-use crate::command::{Delivery, Effect, Get, Gone, LeaseTerm, Step};
+use crate::command::{Delivery, Effect, Get, Gone, Step};
 use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::{Entry, Slot};
@@ -13,6 +13,7 @@ use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
+use crate::pulling::LeaseTerm;
 use crate::rate::Bucket;
 use crate::record::Work;
 use crate::refusal::Refusal;
