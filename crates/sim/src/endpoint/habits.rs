@@ -124,7 +124,8 @@ pub(super) fn terms(rng: &mut Rng) -> Terms {
         batch_bytes: rng.one_of(&[1, 4_000, 262_144, 262_144, 262_144, 262_144]),
         batch_ms: rng.one_of(&[60, 400, 2_000]),
         connect_ms: rng.one_of(&[10, 200]),
-        reconnect: backoff(rng, &[40, 500]),
+        // Longer each time: whose queue is not there must not ask a thousand times a second for ever, so that nothing else is heard.
+        reconnect: Backoff { multiplier: 2, ..backoff(rng, &[40, 500]) },
         retry: backoff(rng, &[60, 2_000]),
         breaker_failures: rng.one_of(&[1, 2, 5]),
         breaker: backoff(rng, &[60, 800]),
