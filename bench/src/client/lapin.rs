@@ -47,11 +47,11 @@ impl Library for Lapin {
         let publish = async move {
             let mut confirms = VecDeque::new();
             for _ in 0..count {
+                confirms.push_back(send(&channel).await);
                 if confirms.len() == WINDOW as usize {
                     let oldest = confirms.pop_front().expect("there are some");
                     assert!(oldest.await.expect("it is confirmed").is_ack());
                 }
-                confirms.push_back(send(&channel).await);
             }
             for confirm in confirms {
                 assert!(confirm.await.expect("it is confirmed").is_ack());

@@ -29,12 +29,12 @@ impl Library for Ours {
         let publish = async move {
             let mut confirms = VecDeque::new();
             for _ in 0..count {
-                if confirms.len() == WINDOW as usize {
-                    let oldest: overtake_client::Confirm = confirms.pop_front().expect("there are some");
-                    oldest.await.expect("it is confirmed");
-                }
                 let message = Message::new(Bytes::from_static(&BODY));
                 confirms.push_back(client.send(QUEUE, message).await.expect("it goes"));
+                if confirms.len() == WINDOW as usize {
+                    let oldest = confirms.pop_front().expect("there are some");
+                    oldest.await.expect("it is confirmed");
+                }
             }
             for confirm in confirms {
                 confirm.await.expect("it is confirmed");
