@@ -1,0 +1,277 @@
+"""The connection of the plain client: one thread has it, and does nothing else.
+
+```
+ threads of the application ── call(op) ──▶ [ops] ──▶ the link's thread ──▶ pika's SelectConnection
+                            ◀── locks, queues ───────────────┘
+```
+
+pika's connections belong to one thread each, and heartbeats want that thread to be there. So nobody else touches pika: who wants
+something leaves an operation and waits for its answer. Ruled out: a `BlockingConnection` under a lock, since who waits for a message
+would keep out who publishes; one connection per thread, since each costs a login and a socket.
+
+Parts (the publisher, each consumer) are told when there is a connection and when there is none any more. Everything that is named
+`on_…` runs on the link's thread only.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import pika
+from pika.adapters.select_connection import IOLoop, SelectConnection
+from pika.credentials import ExternalCredentials, PlainCredentials
+from pika.exceptions import (
+    AuthenticationError,
+    ConnectionClosedByBroker,
+    ProbableAccessDeniedError,
+    ProbableAuthenticationError,
+)
+
+from .address import Address
+from .backoff import waits
+from .errors import OvertakeError, closed, login_refused, not_there, refused_over_amqp
+
+log = logging.getLogger("overtake")
+
+#: How long a connection may take to be closed in order, s; then it is left.
+CLOSE_MAX_S = 5.0
+
+
+class Part(Protocol):
+    """What lives on a connection and outlives it."""
+
+    def on_up(self, connection: SelectConnection) -> None:
+        """There is a connection."""
+
+    def on_down(self, error: OvertakeError) -> None:
+        """There is none any more; another will come."""
+
+    def on_end(self, error: OvertakeError) -> None:
+        """There will be none any more."""
+
+
+class Link:
+    """A connection that comes again."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        tls: ssl.SSLContext | None,
+        name: str,
+        heartbeat: int,
+        external: bool,
+        connect_timeout: float,
+        restore: Callable[[], None],
+    ) -> None:
+        self._address = address
+        self._parameters = pika.ConnectionParameters(
+            host=address.host,
+            port=address.port,
+            virtual_host=address.vhost,
+            credentials=ExternalCredentials() if external else PlainCredentials(address.user, address.password),
+            heartbeat=heartbeat,
+            ssl_options=pika.SSLOptions(tls, address.host) if tls else None,
+            socket_timeout=connect_timeout,
+            stack_timeout=connect_timeout,
+            client_properties={"connection_name": name, "product": "overtake-client"},
+        )
+        self._restore = restore
+        self._loop = IOLoop()
+        self._ops: deque[Callable[[], None]] = deque()
+        self._is_woken = False
+        self._is_closing = False
+        self._ended: OvertakeError | None = None
+        self._connection: SelectConnection | None = None
+        self._is_up = False
+        self._parts: list[Part] = []
+        self._waits = waits()
+        self._first: _Answer | None = _Answer()
+        self._thread = threading.Thread(target=self._run, name=f"{name} link", daemon=True)
+
+    def start(self) -> None:
+        """Connects. A first attempt that fails is an error; later ones are repeated."""
+        first = self._first
+        assert first is not None
+        self._thread.start()
+        error = first.wait()
+        if error is not None:
+            self._thread.join()
+            raise error
+
+    def call(self, op: Callable[[], None]) -> None:
+        """Has this done on the link's thread, after what was asked for before."""
+        if self._ended is not None:
+            raise self._ended
+        self._ops.append(op)
+        if not self._is_woken:
+            self._is_woken = True
+            self._loop.add_callback_threadsafe(self._on_ops)
+
+    def attach(self, part: Part) -> None:
+        """Another part; it is told at once if there is a connection."""
+        self.call(lambda: self._on_attach(part))
+
+    def detach(self, part: Part) -> None:
+        """It hears nothing any more."""
+        self.call(lambda: self._on_detach(part))
+
+    def close(self) -> None:
+        """Ends it, after what was asked for before. Who waits for something hears that it is closed."""
+        if self._ended is None:
+            self.call(self._on_close)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        self._connect()
+        try:
+            self._loop.start()
+        finally:
+            self._ended = self._ended or closed()
+            self._end_parts(self._ended)
+            self._on_ops()
+            self._loop.close()
+
+    def _connect(self) -> None:
+        SelectConnection(
+            self._parameters,
+            on_open_callback=self._on_open,
+            on_open_error_callback=self._on_open_error,
+            on_close_callback=self._on_closed,
+            custom_ioloop=self._loop,
+        )
+
+    def _on_ops(self) -> None:
+        # Before the first is taken: what comes from now on wakes us again.
+        self._is_woken = False
+        ops = self._ops
+        while ops:
+            try:
+                ops.popleft()()
+            except Exception:
+                log.exception("an operation failed in the connection's thread")
+
+    def _on_attach(self, part: Part) -> None:
+        if self._ended is not None or self._is_closing:
+            part.on_end(self._ended or closed())
+            return
+        self._parts.append(part)
+        if self._is_up and self._connection is not None:
+            part.on_up(self._connection)
+
+    def _on_detach(self, part: Part) -> None:
+        if part in self._parts:
+            self._parts.remove(part)
+
+    def _on_open(self, connection: Any) -> None:
+        self._connection = connection
+        if self._is_closing:
+            connection.close()
+        elif self._first is not None:
+            self._on_restored(connection)
+        else:
+            # Over HTTP, which may take its time: heartbeats go on meanwhile.
+            threading.Thread(target=self._restore_then, args=(connection,), daemon=True).start()
+
+    def _restore_then(self, connection: SelectConnection) -> None:
+        self._restore()
+        if self._ended is None:
+            self._loop.add_callback_threadsafe(lambda: self._on_restored(connection))
+
+    def _on_restored(self, connection: SelectConnection) -> None:
+        if connection is not self._connection or self._is_closing:
+            return  # It was lost meanwhile.
+        self._is_up = True
+        self._waits = waits()
+        for part in tuple(self._parts):
+            part.on_up(connection)
+        first, self._first = self._first, None
+        if first is None:
+            log.info("connected again to %s", self._address.where)
+        else:
+            first.give(None)
+
+    def _on_open_error(self, _: Any, error: BaseException | str) -> None:
+        refusal = self._refusal(error)
+        if self._first is not None:
+            self._ended = refusal
+            self._loop.stop()
+            self._first.give(refusal)
+        elif self._is_closing:
+            self._loop.stop()
+        else:
+            self._again(refusal)
+
+    def _on_closed(self, _: Any, error: BaseException) -> None:
+        self._connection, self._is_up = None, False
+        if self._is_closing:
+            self._loop.stop()
+            return
+        refusal = self._refusal(error)
+        for part in tuple(self._parts):
+            part.on_down(refusal)
+        self._again(refusal)
+
+    def _again(self, why: OvertakeError) -> None:
+        wait = next(self._waits)
+        log.warning("no connection to %s, again in %.2f s: %s", self._address.where, wait, why)
+        self._loop.call_later(wait, self._on_again)
+
+    def _on_again(self) -> None:
+        if not self._is_closing:
+            self._connect()
+
+    def _on_close(self) -> None:
+        if self._is_closing:
+            return
+        self._is_closing = True
+        self._end_parts(closed())
+        self._loop.call_later(CLOSE_MAX_S, self._loop.stop)
+        if self._connection is not None and self._connection.is_open:
+            self._connection.close()
+        else:
+            self._loop.stop()
+
+    def _end_parts(self, error: OvertakeError) -> None:
+        parts, self._parts = self._parts, []
+        for part in parts:
+            part.on_end(error)
+
+    def _refusal(self, error: BaseException | str) -> OvertakeError:
+        """What pika says, in our words."""
+        causes = [error, *getattr(error, "args", ()), *getattr(error, "exceptions", ())]
+        if any(isinstance(cause, _LOGIN) for cause in causes):
+            return login_refused(self._address.user, self._address.where)
+        for cause in causes:
+            if isinstance(cause, ConnectionClosedByBroker) and cause.reply_code != _FORCED:
+                return refused_over_amqp(cause.reply_code, cause.reply_text)
+        return not_there(self._address.where, error if str(error) else type(error).__name__)
+
+
+_LOGIN = (AuthenticationError, ProbableAuthenticationError, ProbableAccessDeniedError)
+
+#: Somebody closed the connection by force, or the broker ends: neither is our fault.
+_FORCED = 320
+
+
+class _Answer:
+    """One answer for one who waits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self._error: OvertakeError | None = None
+
+    def give(self, error: OvertakeError | None) -> None:
+        self._error = error
+        self._lock.release()
+
+    def wait(self) -> OvertakeError | None:
+        self._lock.acquire()
+        return self._error
