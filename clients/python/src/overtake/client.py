@@ -156,7 +156,8 @@ class Client:
             delay_ms=delay_ms,
             user_id=user_id,
         )
-        self._publisher.settle(*self._send((message,), queue, exchange), self._timeout)
+        waiter = Waiter(1)
+        self._publisher.publish((Publish(message, exchange, queue, waiter),), waiter, self._timeout)
 
     def publish_all(self, queue: str, messages: Iterable[Message | bytes | str], *, exchange: str = "") -> int:
         """Publishes many, and returns how many once all are durable.
@@ -256,7 +257,7 @@ class Client:
     def _send(self, messages: Sequence[Message], queue: str, exchange: str) -> tuple[list[Publish], Waiter]:
         waiter = Waiter(len(messages))
         publishes = [Publish(message, exchange, queue, waiter) for message in messages]
-        self._publisher.publish(publishes)
+        self._publisher.send(publishes)
         return publishes, waiter
 
     def _reply(self, asked: Received, body: bytes | str, priority: int | None) -> None:

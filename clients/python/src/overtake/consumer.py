@@ -112,6 +112,11 @@ class Subscription:
         self.is_stopping = False
         self.is_consuming = threading.Event()
 
+    @property
+    def is_busy(self) -> bool:
+        """A message may come whenever it likes."""
+        return True
+
     def stop(self) -> None:
         """Nothing comes any more; what is in hand may still be settled."""
         try:

@@ -1,16 +1,18 @@
-"""The connection of the plain client: one thread has it, and does nothing else.
+"""The connection of the plain client: whoever holds the baton drives it, and nobody else touches it.
 
 ```
- threads of the application ── call(op) ──▶ [ops] ──▶ the link's thread ──▶ pika's SelectConnection
-                            ◀── locks, queues ───────────────┘
+                    ┌── no consumers, nobody else waits: drives it itself until its answer is there
+ a caller ──────────┤
+                    └── else: leaves an operation in [ops], and waits on a lock of its own
+ the link's thread ──── drives it whenever there is anything to hear or to do; else looks now and then, for heartbeats
 ```
 
-pika's connections belong to one thread each, and heartbeats want that thread to be there. So nobody else touches pika: who wants
-something leaves an operation and waits for its answer. Ruled out: a `BlockingConnection` under a lock, since who waits for a message
-would keep out who publishes; one connection per thread, since each costs a login and a socket.
+pika's connections belong to one thread at a time, and heartbeats want somebody to be there. Ruled out: a `BlockingConnection` under a
+lock, since who waits for a message would keep out who publishes; a thread that alone has the connection, since two changes of threads
+for each publish are a third of what it takes; a connection per thread, since each costs a login and a socket.
 
 Parts (the publisher, each consumer) are told when there is a connection and when there is none any more. Everything that is named
-`on_…` runs on the link's thread only.
+`on_…` runs under the baton only, and never calls into the application.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -41,9 +44,27 @@ log = logging.getLogger("overtake")
 #: How long a connection may take to be closed in order, s; then it is left.
 CLOSE_MAX_S = 5.0
 
+#: How often somebody looks at a connection on which nothing is waited for, and how late a time-out may be, s.
+TICK_S = 0.25
+
+
+class Waiter(Protocol):
+    """Somebody who waits."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the wait is over."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """Whether it was over in time."""
+
 
 class Part(Protocol):
     """What lives on a connection and outlives it."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it wants to hear something."""
 
     def on_up(self, connection: SelectConnection) -> None:
         """There is a connection."""
@@ -85,7 +106,10 @@ class Link:
         self._loop = IOLoop()
         self._ops: deque[Callable[[], None]] = deque()
         self._is_woken = False
+        self._baton = threading.Lock()
+        self._is_wanted = threading.Event()
         self._is_closing = False
+        self._is_stopped = False
         self._ended: OvertakeError | None = None
         self._connection: SelectConnection | None = None
         self._is_up = False
@@ -105,13 +129,34 @@ class Link:
             raise error
 
     def call(self, op: Callable[[], None]) -> None:
-        """Has this done on the link's thread, after what was asked for before."""
+        """Has this done under the baton, after what was asked for before."""
         if self._ended is not None:
             raise self._ended
         self._ops.append(op)
         if not self._is_woken:
             self._is_woken = True
             self._loop.add_callback_threadsafe(self._on_ops)
+            self._is_wanted.set()
+
+    def drive(self, op: Callable[[], None], waiter: Waiter, timeout: float | None) -> bool:
+        """Has this done, and waits until its waiter is done, driving if nobody else does; whether it was in time."""
+        if not self._baton.acquire(blocking=False):
+            self.call(op)
+            return waiter.wait(timeout)
+        end = None if timeout is None else time.monotonic() + timeout
+        try:
+            if self._ended is not None:
+                raise self._ended
+            self._on_ops()
+            op()
+            while not waiter.is_over and self._is_up and (end is None or time.monotonic() < end):
+                self._turn()
+        finally:
+            self._baton.release()
+            # After the release: whoever asks from now on finds the baton free, and whoever asked before is seen.
+            if self._ops or self._is_busy():
+                self._is_wanted.set()
+        return waiter.wait(None if end is None else max(end - time.monotonic(), 0))
 
     def attach(self, part: Part) -> None:
         """Another part; it is told at once if there is a connection."""
@@ -125,18 +170,52 @@ class Link:
         """Ends it, after what was asked for before. Who waits for something hears that it is closed."""
         if self._ended is None:
             self.call(self._on_close)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._thread.join()
 
     def _run(self) -> None:
-        self._connect()
-        try:
-            self._loop.start()
-        finally:
+        self._loop.activate_poller()
+        with self._baton:
+            self._connect()
+        self._on_tick()
+        while not self._is_stopped:
+            # Before we look: what is wanted from now on wakes us.
+            self._is_wanted.clear()
+            if self._baton.acquire(blocking=False):
+                try:
+                    self._turns()
+                finally:
+                    self._baton.release()
+            if not self._is_stopped:
+                self._is_wanted.wait(TICK_S)
+        with self._baton:
             self._ended = self._ended or closed()
             self._end_parts(self._ended)
             self._on_ops()
+            self._loop.deactivate_poller()
             self._loop.close()
+
+    def _turns(self) -> None:
+        """Drives as long as there is anything to hear; else for one turn, which waits for nothing."""
+        while self._is_busy() and not self._is_stopped:
+            self._turn()
+        if not self._is_stopped:
+            self._loop.add_callback_threadsafe(self._on_ops)
+            self._turn()
+
+    def _turn(self) -> None:
+        self._loop.poll()
+        self._loop.process_timeouts()
+
+    def _is_busy(self) -> bool:
+        """Whether there is anything to hear or to do."""
+        return bool(self._ops) or not self._is_up or self._is_closing or any(part.is_busy for part in self._parts)
+
+    def _on_tick(self) -> None:
+        """No turn takes longer, so that whoever drives looks at the clock."""
+        self._loop.call_later(TICK_S, self._on_tick)
+
+    def _stop(self) -> None:
+        self._is_stopped = True
 
     def _connect(self) -> None:
         SelectConnection(
@@ -181,8 +260,10 @@ class Link:
 
     def _restore_then(self, connection: SelectConnection) -> None:
         self._restore()
-        if self._ended is None:
-            self._loop.add_callback_threadsafe(lambda: self._on_restored(connection))
+        try:
+            self.call(lambda: self._on_restored(connection))
+        except OvertakeError:
+            log.debug("closed before it was connected again")
 
     def _on_restored(self, connection: SelectConnection) -> None:
         if connection is not self._connection or self._is_closing:
@@ -201,17 +282,17 @@ class Link:
         refusal = self._refusal(error)
         if self._first is not None:
             self._ended = refusal
-            self._loop.stop()
+            self._stop()
             self._first.give(refusal)
         elif self._is_closing:
-            self._loop.stop()
+            self._stop()
         else:
             self._again(refusal)
 
     def _on_closed(self, _: Any, error: BaseException) -> None:
         self._connection, self._is_up = None, False
         if self._is_closing:
-            self._loop.stop()
+            self._stop()
             return
         refusal = self._refusal(error)
         for part in tuple(self._parts):
@@ -232,11 +313,11 @@ class Link:
             return
         self._is_closing = True
         self._end_parts(closed())
-        self._loop.call_later(CLOSE_MAX_S, self._loop.stop)
+        self._loop.call_later(CLOSE_MAX_S, self._stop)
         if self._connection is not None and self._connection.is_open:
             self._connection.close()
         else:
-            self._loop.stop()
+            self._stop()
 
     def _end_parts(self, error: OvertakeError) -> None:
         parts, self._parts = self._parts, []

@@ -51,9 +51,10 @@ class Publish:
 class Waiter:
     """Waits until so many publishes are settled."""
 
-    __slots__ = ("_left", "_lock")
+    __slots__ = ("_left", "_lock", "is_over")
 
     def __init__(self, publishes: int) -> None:
+        self.is_over = False
         self._left = publishes
         self._lock = threading.Lock()
         self._lock.acquire()
@@ -62,6 +63,7 @@ class Waiter:
         """One more is."""
         self._left -= 1
         if self._left == 0:
+            self.is_over = True
             self._lock.release()
 
     def wait(self, timeout: float | None) -> bool:
@@ -83,13 +85,26 @@ class Publisher:
         self._waiting: deque[Publish] = deque()
         self._unconfirmed: dict[int, Publish] = {}
 
-    def publish(self, publishes: Sequence[Publish]) -> None:
+    @property
+    def is_busy(self) -> bool:
+        """Whether a confirm or a channel is waited for."""
+        return bool(self._unconfirmed) or self._channel is None
+
+    def publish(self, publishes: Sequence[Publish], waiter: Waiter, timeout: float | None) -> None:
+        """Sends these, in this order, and waits for them."""
+        self._judge(publishes, self._link.drive(lambda: self.on_publish(publishes), waiter, timeout), timeout)
+
+    def send(self, publishes: Sequence[Publish]) -> None:
         """Sends these, in this order."""
         self._link.call(lambda: self.on_publish(publishes))
 
     def settle(self, publishes: Sequence[Publish], waiter: Waiter, timeout: float | None) -> None:
-        """Waits for these; raises the first error, with a note if there are more."""
-        if not waiter.wait(timeout):
+        """Waits for these."""
+        self._judge(publishes, waiter.wait(timeout), timeout)
+
+    def _judge(self, publishes: Sequence[Publish], is_in_time: bool, timeout: float | None) -> None:
+        """Raises the first error, with a note if there are more."""
+        if not is_in_time:
             assert timeout is not None
             self._link.call(lambda: self._on_given_up(publishes))
             raise timed_out("publishing", timeout)

@@ -38,8 +38,7 @@ class Requests:
         publish.properties.reply_to = REPLY_TO
         self._open[correlation_id] = answers
         try:
-            self._publisher.publish([publish])
-            self._publisher.settle([publish], waiter, timeout)
+            self._publisher.publish([publish], waiter, timeout)
             answer = answers.get(timeout=timeout)
         except queue.Empty:
             assert timeout is not None
@@ -70,6 +69,11 @@ class _OnReplies(Publisher):
     def __init__(self, link: Link, requests: Requests) -> None:
         super().__init__(link, is_repeating=False)
         self._requests = requests
+
+    @property
+    def is_busy(self) -> bool:
+        """An answer may come whenever it likes."""
+        return True
 
     def on_channel(self, channel: Any) -> None:
         channel.basic_consume(
