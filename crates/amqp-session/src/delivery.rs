@@ -1,8 +1,9 @@
 //! A message as the engine gives it, as the client gets it.
 
+use crate::message::PRIORITY;
 use overtake_amqp::connection::Delivery;
 use overtake_engine::{Content, Delivered, LeasedMessage};
-use overtake_lane::{Death, DeathReason, Deaths, Given, Original, Receipt, Record, Report, Time};
+use overtake_lane::{Death, DeathReason, Deaths, Receipt, Record, Report, Time};
 use overtake_properties::{
     ArrayBuilder, Fields, Properties, Short, ShortText, Table, TableBuilder, TableRef, Value,
 };
@@ -11,8 +12,8 @@ use overtake_properties::{
 struct Carried<'a> {
     receipt: Receipt,
     count: u32,
-    /// Its priority as a number, where it is one.
-    priority: Option<u8>,
+    /// The priority it was given.
+    given: Option<i32>,
     /// Its publisher's id.
     id: Option<&'a str>,
     deaths: Option<&'a Deaths>,
@@ -22,13 +23,11 @@ struct Carried<'a> {
 
 /// Hands on a message of a consumer.
 pub(crate) fn delivered<R>(message: &Delivered, give: impl FnOnce(&Delivery<'_>) -> R) -> R {
-    let priority =
-        if let Original::Number(number) = message.original { u8::try_from(number).ok() } else { None };
     let extras = message.extras.as_deref();
     let carried = Carried {
         receipt: message.receipt,
         count: message.count,
-        priority,
+        given: message.given,
         id: extras.and_then(|extras| extras.id.as_deref()),
         deaths: extras.and_then(|extras| extras.deaths.as_deref()),
         record: extras.and_then(|extras| extras.record.as_deref()),
@@ -40,16 +39,10 @@ pub(crate) fn delivered<R>(message: &Delivered, give: impl FnOnce(&Delivery<'_>)
 /// Hands on a message that was asked for.
 pub(crate) fn leased<R>(leased: &LeasedMessage, give: impl FnOnce(&Delivery<'_>) -> R) -> R {
     let LeasedMessage { receipt, message, content, .. } = leased;
-    let priority = match (&message.priority, content.properties.view().priority()) {
-        (Given::Number(number), _) => u8::try_from(*number).ok(),
-        _ => None,
-    };
-    // One that was not given is shown as what it was taken for.
-    let was_given = content.properties.view().priority().is_some();
     let carried = Carried {
         receipt: *receipt,
         count: message.count,
-        priority: priority.filter(|_| was_given),
+        given: message.given,
         // Ids that the broker made up begin so, and no others may.
         id: Some(message.id.as_str()).filter(|id| !id.starts_with("seq-")),
         deaths: message.deaths.as_deref(),
@@ -78,7 +71,8 @@ impl Carried<'_> {
     fn changed(&self) -> Option<Properties> {
         let said = self.content.properties.view();
         let id = self.id.filter(|_| said.message_id().is_none());
-        let is_other = self.priority.is_some() && self.priority != said.priority();
+        let priority = self.given.and_then(|given| u8::try_from(given).ok());
+        let is_other = self.given.is_some() && (priority.is_none() || priority != said.priority());
         if self.is_new() && !is_other && id.is_none() {
             return None;
         }
@@ -87,7 +81,7 @@ impl Carried<'_> {
         let message_id = fields.message_id.or(id.map(|id| ShortText::cut(id).into()));
         let fields = Fields {
             headers: headers.as_ref().map(Table::view),
-            priority: self.priority.or(fields.priority),
+            priority: priority.or(fields.priority.filter(|_| self.given.is_none())),
             // A death takes it away.
             expiration: fields.expiration.filter(|_| self.deaths.is_none()),
             message_id,
@@ -102,10 +96,14 @@ impl Carried<'_> {
     }
 
     fn headers(&self, said: Option<TableRef<'_>>) -> Option<Table> {
-        if self.is_new() {
+        let without_room = self.given.filter(|given| u8::try_from(*given).is_err());
+        if self.is_new() && without_room.is_none() {
             return said.map(TableRef::to_table);
         }
         let mut headers = said.unwrap_or(TableRef::EMPTY).to_table();
+        if let Some(given) = without_room {
+            headers = headers.view().with(Short::literal(PRIORITY), Value::I32(given));
+        }
         if self.count > 1 {
             // As quorum queues: how often it came back.
             let back = Value::I64(i64::from(self.count - 1));

@@ -16,9 +16,9 @@ const ID: &str = "x-overtake-id";
 /// A header by which a last-value queue knows what a message replaces.
 const KEY: &str = "x-overtake-key";
 
-/// How urgent a message is, where the property `priority` has no room for it: a name, or a number below 0 or above 255. It goes before the property, and
-/// no further than here.
-const PRIORITY: &str = "x-overtake-priority";
+/// How urgent a message is, where the property `priority` has no room for it: a name, or a number below 0 or above 255. It goes before the property. The
+/// broker keeps it as the priority, and says it as a number to whoever gets the message.
+pub(crate) const PRIORITY: &str = "x-processing-priority";
 /// By which number its producer knows a message: the producer's name, the number, and below which it publishes no more. They are for whoever takes
 /// the message in, and go no further.
 const ORIGIN: [&str; 3] = ["x-overtake-producer", "x-overtake-sequence", "x-overtake-floor"];

@@ -484,6 +484,12 @@ impl Broker {
         Some(&queue.entries[slot].message)
     }
 
+    /// The priority that a message of a queue was given, as a number; `None`: none was, or there is no such queue.
+    #[must_use]
+    pub fn given(&self, queue: QueueId, message: &Message) -> Option<i32> {
+        self.queues.get(&queue)?.given(message)
+    }
+
     /// Whether a consumer, or a pull that waits, has this number.
     #[must_use]
     pub fn has_consumer(&self, consumer: ConsumerId) -> bool {

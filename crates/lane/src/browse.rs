@@ -187,6 +187,11 @@ impl Queue {
         (self.settings.order == Order::Priority).then_some(rank)
     }
 
+    /// The priority that a message was given, as a number.
+    pub(crate) fn given(&self, message: &Message) -> Option<i32> {
+        self.settings.scheme.number(message.original, message.priority)
+    }
+
     /// One message as it is now.
     pub(crate) fn view_message(&self, lane: u16, message: &Message) -> MessageView {
         let (due, deadline) = match message.state {
@@ -198,6 +203,7 @@ impl Queue {
             seq: message.seq,
             id: public_id(message.id(), message.seq),
             priority: self.settings.scheme.show(message.original, message.priority),
+            given: self.given(message),
             level: message.priority,
             lane: self.lanes.lane(lane).name.clone(),
             status: message.state.status(),

@@ -4,9 +4,9 @@
 //! |---|---|---|---|
 //! | `ten-level` | 0–9, larger first; above 9 counts as 9, below 0 is refused | the same | 4 |
 //! | `signed` | any `i32`, or BULK −100, LOW −50, NORMAL 0, HIGH 50, CRITICAL 100 | the same | 0 |
-//! | `named` | critical, high, normal, low, background; anything else is refused | 4, 3, 2, 1, 0 | normal |
+//! | `named` | critical, high, normal, low, background, or what `signed` calls so, 100, 50, 0, −50 and −100; anything else is refused | 4, 3, 2, 1, 0 | normal |
 //! | `route` | 0–9, **0 first**; anything else is refused | 10 − n | 0, after every explicit one |
-//! | `max-n` | 0–n, larger first; above n counts as n, below 0 is refused | the same | 0 |
+//! | `max-n` | 0–n, larger first; above n counts as n, below 0 as 0 | the same | 0 |
 
 use std::borrow::Cow;
 use std::fmt;
@@ -114,16 +114,17 @@ impl Scheme {
     }
 
     fn map_number(self, number: i64) -> Result<Priority, Refusal> {
-        let up_to = |most: i64| {
-            if number < 0 { Err(Refusal::PriorityOutOfRange) } else { Ok(Priority(number.min(most) as i32)) }
-        };
         match self {
-            Self::TenLevel => up_to(9),
-            Self::Max(most) => up_to(i64::from(most)),
+            Self::TenLevel if number < 0 => Err(Refusal::PriorityOutOfRange),
+            Self::TenLevel => Ok(Priority(number.min(9) as i32)),
+            Self::Max(most) => Ok(Priority(number.clamp(0, i64::from(most)) as i32)),
             Self::Signed => i32::try_from(number).map(Priority).map_err(|_| Refusal::PriorityOutOfRange),
             Self::Route if (0..=9).contains(&number) => Ok(Priority(10 - number as i32)),
             Self::Route => Err(Refusal::PriorityOutOfRange),
-            Self::Named => Err(Refusal::PriorityUnknown),
+            Self::Named => {
+                let at = SIGNED.iter().position(|(_, signed)| i64::from(*signed) == number);
+                at.map(|at| Priority(NAMED[at].1)).ok_or(Refusal::PriorityUnknown)
+            }
         }
     }
 
@@ -162,8 +163,9 @@ impl Scheme {
     #[must_use]
     pub fn show(self, original: Original, priority: Priority) -> Given {
         match original {
-            Original::Number(number) => Given::Number(i64::from(number)),
-            Original::Missing | Original::Name => match self {
+            // The lane is called so, and people read names.
+            Original::Number(number) if self != Self::Named => Given::Number(i64::from(number)),
+            _ => match self {
                 Self::Route if priority.0 == 0 => Given::Missing,
                 Self::Route => Given::Number(10 - i64::from(priority.0)),
                 _ => match self.name(priority) {
@@ -171,6 +173,22 @@ impl Scheme {
                     Cow::Owned(_) => Given::Number(i64::from(priority.0)),
                 },
             },
+        }
+    }
+}
+
+impl Scheme {
+    /// What was given, as a number that every scheme with names takes for the same; `None`: nothing was given.
+    #[must_use]
+    pub fn number(self, original: Original, priority: Priority) -> Option<i32> {
+        let of_name = || match self {
+            Self::Named => NAMED.iter().position(|(_, level)| *level == priority.0).map(|at| SIGNED[at].1),
+            _ => None,
+        };
+        match original {
+            Original::Missing => None,
+            Original::Number(number) => Some(number),
+            Original::Name => Some(of_name().unwrap_or(priority.0)),
         }
     }
 }
@@ -303,11 +321,34 @@ mod tests {
     }
 
     #[test]
-    fn named_takes_its_five_names_only() {
+    fn named_takes_its_five_names_and_the_numbers_that_signed_has_for_them() {
         check("named", "Critical", "4 shown critical");
         check("named", "background", "0 shown background");
         check("named", "", "2 shown normal");
+        check("named", "-100", "0 shown background");
+        check("named", "50", "3 shown high");
         check("named", "3", "priority-unknown");
+    }
+
+    #[test]
+    fn a_name_is_the_same_number_in_both_schemes_that_have_names() {
+        for (name, number) in [("low", -50), ("Normal", 0), ("high", 50), ("CRITICAL", 100)] {
+            for scheme in [Scheme::Signed, Scheme::Named] {
+                for given in [Given::from(name), Given::Number(number)] {
+                    let priority = scheme.map(&given).expect("it is known");
+                    let told = scheme.number(given.original(), priority);
+                    assert_eq!(told.map(i64::from), Some(number), "{scheme} {given:?}");
+                }
+            }
+        }
+        assert_eq!(Scheme::Signed.number(Original::Missing, Priority(0)), None, "nothing was said");
+    }
+
+    #[test]
+    fn max_takes_what_is_outside_as_its_nearest() {
+        check("max-9", "12", "9 shown 12");
+        check("max-9", "-50", "0 shown -50");
+        check("max-9", "", "0 shown 0");
     }
 
     #[test]

@@ -120,6 +120,8 @@ pub struct MessageView {
     pub id: String,
     /// The priority as it was given, or what the scheme took for a missing one.
     pub priority: Given,
+    /// The priority as it was given, as a number ([`Scheme::number`](crate::Scheme::number)); `None`: none was given.
+    pub given: Option<i32>,
     /// The priority inside.
     pub level: Priority,
     /// Its lane.

@@ -41,6 +41,7 @@ impl Lent {
             seq: receipt.seq,
             id: message.id(),
             priority: Given::Missing,
+            given: message.given,
             level,
             lane: "".into(),
             status: Status::Leased,

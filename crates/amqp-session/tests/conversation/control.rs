@@ -136,8 +136,8 @@ fn an_order_without_reply_to_that_cannot_be_done_costs_the_channel() {
     check("remove", r#"{"queue": "none", "id": "z"}"#, "404 NOT_FOUND - no such queue");
     check(
         "reprioritise",
-        r#"{"queue": "q", "id": "a", "priority": -1}"#,
-        "406 PRECONDITION_FAILED - the priority is out of range",
+        r#"{"queue": "q", "id": "a", "priority": "urgent"}"#,
+        "406 PRECONDITION_FAILED - the priority is none the queue's scheme knows",
     );
 }
 

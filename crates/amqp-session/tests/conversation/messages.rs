@@ -1,8 +1,10 @@
 //! What messages say about themselves, and what becomes of it.
 
+use overtake_engine::{Engine, Filter, Select};
+use overtake_lane::Given;
 use overtake_properties::{Fields, Properties, Value};
 
-use crate::broker::{Broker, START};
+use crate::broker::{Broker, START, wait};
 use crate::client::Client;
 use crate::words::{n, short, t, table};
 
@@ -124,20 +126,78 @@ fn a_priority_may_be_a_name_or_below_0() {
     ann.declare("named", &[("x-scheme", t("named"))]);
     ann.declare("signed", &[("x-scheme", t("signed"))]);
     for (body, name) in [("a", "low"), ("b", "critical"), ("c", "high")] {
-        ann.send_with("", "named", &[("x-overtake-priority", t(name))], body);
+        ann.send_with("", "named", &[("x-processing-priority", t(name))], body);
     }
     for (body, number) in [("a", -5), ("b", 1_000), ("c", 0)] {
-        ann.send_with("", "signed", &[("x-overtake-priority", n(number)), ("more", n(1))], body);
+        ann.send_with("", "signed", &[("x-processing-priority", n(number)), ("more", n(1))], body);
     }
     assert_eq!(ann.take_all("named"), "b c a");
     assert_eq!(ann.take_all("signed"), "b c a");
-    assert_eq!(
-        ann.letter("a").properties.view().headers().expect("some").iter().count(),
-        1,
-        "it goes no further"
-    );
-    let told = ann.refused(|ann| ann.send_with("", "named", &[("x-overtake-priority", Value::Void)], "a"));
-    assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-overtake-priority' is no number and no name");
+    let told = ann.refused(|ann| ann.send_with("", "named", &[("x-processing-priority", Value::Void)], "a"));
+    assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-processing-priority' is no number and no name");
+}
+
+/// What a message says of its priority: the property, and the header.
+fn told(ann: &Client, body: &str) -> (Option<u8>, Option<i64>) {
+    let said = ann.letter(body).properties.view();
+    let header = said.headers().and_then(|headers| headers.get("x-processing-priority"));
+    (said.priority(), header.map(|value| value.int().expect("a number")))
+}
+
+#[test]
+fn a_priority_comes_as_it_went_however_it_was_said() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("named", &[("x-scheme", t("named"))]);
+    ann.declare("signed", &[("x-scheme", t("signed"))]);
+    ann.declare("one", &[]);
+    ann.declare("ten", &[("x-max-priority", n(9))]);
+    for (queue, said, expected) in [
+        ("signed", n(-5), (None, Some(-5))),
+        ("signed", n(0), (Some(0), None)),
+        ("signed", n(255), (Some(255), None)),
+        ("signed", n(256), (None, Some(256))),
+        ("signed", t("bulk"), (None, Some(-100))),
+        ("named", t("background"), (None, Some(-100))),
+        ("named", t("Low"), (None, Some(-50))),
+        ("named", n(-50), (None, Some(-50))),
+        ("named", t("critical"), (Some(100), None)),
+        ("one", n(-50), (None, Some(-50))),
+        ("ten", n(-50), (None, Some(-50))),
+    ] {
+        for is_consumed in [false, true] {
+            ann.send_with("", queue, &[("x-processing-priority", said), ("more", n(1))], "a");
+            if is_consumed {
+                ann.consume_as("c", queue, "", &[]);
+                ann.hears();
+                ann.cancel("c");
+            } else {
+                ann.get(queue);
+            }
+            assert_eq!(told(&ann, "a"), expected, "{queue} {said:?} {is_consumed}");
+            let headers = ann.letter("a").properties.view().headers().expect("some");
+            assert_eq!(headers.get("more").and_then(Value::int), Some(1));
+            ann.ack("a");
+        }
+    }
+    ann.send_with("", "signed", &[], "nothing");
+    assert_eq!(ann.get("signed"), "nothing");
+    assert_eq!(told(&ann, "nothing"), (None, None), "what says nothing goes on saying nothing");
+}
+
+#[test]
+fn it_says_what_it_was_given_since() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("signed", &[("x-scheme", t("signed"))]);
+    ann.send_with("", "signed", &[("x-processing-priority", n(-5))], "a");
+    for (given, expected) in [(7, (Some(7), None)), (-7, (None, Some(-7))), (1_000, (None, Some(1_000)))] {
+        let all = Select::Matching(Filter::default());
+        assert_eq!(wait(broker.engine().reprioritise("signed", all, Given::Number(given))), Ok(1));
+        assert!(ann.get("signed").starts_with('a'));
+        assert_eq!(told(&ann, "a"), expected);
+        ann.put_back("a");
+    }
 }
 
 /// Of a producer that numbers what it publishes; what follows the number is below which it publishes no more.

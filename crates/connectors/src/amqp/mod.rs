@@ -16,6 +16,9 @@ use crate::secret::{Secret, Vault};
 use crate::sink::LinkError;
 use crate::tls::{self, Tls};
 
+/// How urgent a message is, where the property `priority` has no room for it (`docs/amqp.md`).
+pub(crate) const PRIORITY: &str = "x-processing-priority";
+
 /// Another broker, as endpoints and sources name it.
 #[derive(Clone, Debug)]
 pub(crate) struct AmqpServer {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use overtake_amqp::client::{Event, Message};
 use overtake_amqp::method::{basic, queue};
 use overtake_lane::Given;
-use overtake_properties::{Properties, Short};
+use overtake_properties::{Fields, Properties, PropertiesRef, Short};
 use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, Wire, short, unsent};
+use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
 use crate::connector::Place;
 use crate::secret::Secret;
 use crate::sink::{LinkError, Work};
+use crate::texts;
 use crate::tls::Tls;
 
 /// Most messages on their way here, where nothing is said.
@@ -112,16 +113,32 @@ impl AmqpInlet {
             id: id.unwrap_or_default().to_owned(),
             key: None,
             path: if routing_key.is_empty() { text(&exchange) } else { text(&routing_key) },
-            priority: view.priority().map(|priority| Given::Number(priority.into())).unwrap_or_default(),
+            priority: priority(view),
             ttl_ms,
-            properties: without_expiration(&properties),
+            properties: without_what_is_told(view),
             body,
         }
     }
 }
 
-fn without_expiration(properties: &Properties) -> Properties {
-    properties.view().with_expiration(None)
+/// How urgent it says it is: by the header where there is one, as another Overtake and its clients say what the property has no room for.
+fn priority(view: PropertiesRef<'_>) -> Given {
+    let header = view.headers().and_then(|headers| headers.get(PRIORITY));
+    let said =
+        header.and_then(|value| value.int().map(Given::Number).or_else(|| value.text().map(texts::given)));
+    let property = || view.priority().map(|priority| Given::Number(priority.into()));
+    said.or_else(property).unwrap_or_default()
+}
+
+fn without_what_is_told(view: PropertiesRef<'_>) -> Properties {
+    let headers = view.headers().filter(|headers| headers.get(PRIORITY).is_some());
+    match headers.map(|headers| headers.without(PRIORITY)) {
+        None => view.with_expiration(None),
+        Some(headers) => {
+            let headers = Some(headers.view());
+            Fields { headers, expiration: None, ..Fields::of(view) }.encode()
+        }
+    }
 }
 
 impl Inlet for AmqpInlet {

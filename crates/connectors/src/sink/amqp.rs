@@ -21,7 +21,7 @@ use overtake_properties::{Fields, Properties, Short, ShortText, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, Wire, short, unsent};
+use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
 use crate::connector::Place;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
@@ -218,8 +218,7 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     }
     let given = message.priority().to_string();
     if byte(message.priority()).is_none() && *message.priority() != Given::Missing {
-        let name = Short::literal("x-overtake-priority");
-        headers = headers.view().with(name, Value::String(given.as_bytes()));
+        headers = headers.view().with(Short::literal(PRIORITY), Value::String(given.as_bytes()));
     }
     if let Some(origin) = message.origin() {
         let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));

@@ -428,7 +428,8 @@ impl<T> Core<T> {
         } else {
             let gone = delivery.settled.as_deref().map(|gone| &gone.message);
             let Some(message) = gone.or_else(|| self.broker.leased(&receipt)) else { return };
-            let message = Delivered::of(receipt, message, content);
+            let given = self.broker.given(receipt.queue, message);
+            let message = Delivered::of(receipt, message, given, content);
             self.outs.push(Out::Deliver { consumer, message });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Extras, Message, Original, Priority, Receipt, Time, public_id};
+use overtake_lane::{Extras, Message, Priority, Receipt, Time, public_id};
 
 use crate::api::Content;
 
@@ -15,8 +15,8 @@ pub struct Delivered {
     pub count: u32,
     /// How urgent it is, inside.
     pub level: Priority,
-    /// The priority as it came.
-    pub original: Original,
+    /// The priority as it was given, as a number; `None`: none was given.
+    pub given: Option<i32>,
     /// When it was published.
     pub since: Time,
     /// When it expires; [`Time::NEVER`]: not at all.
@@ -28,9 +28,9 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    pub(crate) fn of(receipt: Receipt, message: &Message, content: Arc<Content>) -> Self {
-        let Message { count, priority: level, original, since, expires, .. } = *message;
-        Self { receipt, count, level, original, since, expires, extras: message.extras.clone(), content }
+    pub(crate) fn of(receipt: Receipt, message: &Message, given: Option<i32>, content: Arc<Content>) -> Self {
+        let Message { count, priority: level, since, expires, .. } = *message;
+        Self { receipt, count, level, given, since, expires, extras: message.extras.clone(), content }
     }
 
     /// Its id: its publisher's, else `seq-N`.

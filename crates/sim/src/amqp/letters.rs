@@ -13,9 +13,10 @@ use crate::refold::mark_of;
 use crate::rng::Rng;
 
 /// Headers that the broker adds.
-const ADDED: [&str; 9] = [
+const ADDED: [&str; 10] = [
     "x-delivery-count",
     "x-overtake-record",
+    "x-processing-priority",
     "x-death",
     "x-first-death-reason",
     "x-first-death-queue",
