@@ -111,6 +111,7 @@ class Subscription:
         self._is_over = False
         self.is_stopping = False
         self.is_consuming = threading.Event()
+        self.is_closed = threading.Event()
 
     @property
     def is_busy(self) -> bool:
@@ -129,7 +130,7 @@ class Subscription:
         try:
             self.link.call(self._on_close)
         except OvertakeError:
-            log.debug("the consumer of %s has ended with its client", self.queue)
+            self.is_closed.set()  # It has ended with its client.
 
     def on_up(self, connection: SelectConnection) -> None:
         self._connection = connection
@@ -137,18 +138,21 @@ class Subscription:
 
     def on_down(self, error: OvertakeError) -> None:
         self.channel = self._connection = self._tag = None
+        if self._is_over:
+            self._leave()
 
     def on_end(self, error: OvertakeError) -> None:
         self._end(error)
+        self.is_closed.set()
 
     def _on_channel(self, channel: Any) -> None:
-        if self._is_over or self.is_stopping:
-            channel.close()
-            return
         self.channel = channel
         channel.add_on_close_callback(self._on_channel_closed)
         channel.add_on_cancel_callback(lambda _: self._on_cancelled())
-        channel.basic_qos(prefetch_count=self._window, callback=lambda _: self._on_window(channel))
+        if self._is_over:
+            channel.close()
+        else:
+            channel.basic_qos(prefetch_count=self._window, callback=lambda _: self._on_window(channel))
 
     def _on_window(self, channel: Any) -> None:
         if self._is_over or self.is_stopping:
@@ -171,6 +175,7 @@ class Subscription:
             return
         if isinstance(reason, ChannelClosedByBroker):
             self._end(refused_over_amqp(reason.reply_code, reason.reply_text))
+        self._leave()
 
     def _on_stop(self) -> None:
         if self.channel is not None and self.channel.is_open and self._tag is not None:
@@ -180,13 +185,18 @@ class Subscription:
     def _on_close(self) -> None:
         self._end(None)
         if self.channel is not None and self.channel.is_open:
-            self.channel.close()
+            self.channel.close()  # It is heard of once the broker has put back what was out.
+        elif self.channel is None or self.channel.is_closed:
+            self._leave()
 
     def _end(self, error: OvertakeError | None) -> None:
         if not self._is_over:
             self._is_over = True
-            self.link._on_detach(self)
             self.inbox.put(_Over(error))
+
+    def _leave(self) -> None:
+        self.link.on_detach(self)
+        self.is_closed.set()
 
 
 class Consumer:
@@ -244,8 +254,9 @@ class Consumer:
         self._subscription.inbox.put(_Over(None))
 
     def close(self) -> None:
-        """Ends it. What is not settled is put back."""
+        """Ends it, and returns once what is not settled is put back."""
         self._finalizer()
+        self._subscription.is_closed.wait()
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ class Leased:
 
     @property
     def priority(self) -> int | None:
-        """What it was published with, or what a missing one counts as. None for a name that is none of the five words."""
+        """What it was published with, or reprioritised to since; what a missing one counts as."""
         said = self._answer.get("priority")
         return named(said) if isinstance(said, str) else said
 

@@ -162,10 +162,6 @@ class Link:
         """Another part; it is told at once if there is a connection."""
         self.call(lambda: self._on_attach(part))
 
-    def detach(self, part: Part) -> None:
-        """It hears nothing any more."""
-        self.call(lambda: self._on_detach(part))
-
     def close(self) -> None:
         """Ends it, after what was asked for before. Who waits for something hears that it is closed."""
         if self._ended is None:
@@ -244,7 +240,8 @@ class Link:
         if self._is_up and self._connection is not None:
             part.on_up(self._connection)
 
-    def _on_detach(self, part: Part) -> None:
+    def on_detach(self, part: Part) -> None:
+        """It hears nothing any more."""
         if part in self._parts:
             self._parts.remove(part)
 

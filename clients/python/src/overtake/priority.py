@@ -107,8 +107,8 @@ def checked(priority: object) -> int:
 
 
 def named(name: str) -> int | None:
-    """The number of a word in any case; None if it is none of the five."""
-    return Priority.__members__.get(name.upper())
+    """The number of a word in any case, also of the scheme `named`; None if it is no word for a priority."""
+    return Priority.BULK if name.lower() == "background" else Priority.__members__.get(name.upper())
 
 
 _WORDS = {int(priority): priority for priority in Priority}

@@ -27,7 +27,7 @@ def has_room(priority: int) -> bool:
 
 
 def priority_of(said: int | None, headers: Mapping[str, Any]) -> int | None:
-    """What a message says: the header goes before the property. A name is one of the five words, else we do not know it."""
+    """What a message says: the header goes before the property."""
     header = headers.get(PRIORITY_HEADER)
     if header is None or isinstance(header, bool):
         return said

@@ -109,7 +109,7 @@ class Subscription:
         self._kept: Any = None
         self._tag: str | None = None
         self._is_over = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.get_running_loop()
         self._run(self._start())
 
@@ -124,7 +124,8 @@ class Subscription:
         """Ends it, and what is not settled is put back."""
         self.end(None)
         # Acks that are on their way go before.
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        others = [task for task in self._tasks if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
         kept, self._kept = self._kept, None
         if kept is not None and not kept.is_closed:
             await kept.close()
