@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -53,11 +54,14 @@ class Broker:
         """Where it serves HTTP."""
         return self.urls["http"]
 
-    def start(self) -> None:
-        """Starts it, and waits until it says where it listens."""
+    def start(self, *, empty: bool = False) -> None:
+        """Starts it, also with nothing that it had, and waits until it says where it listens."""
+        if empty:
+            shutil.rmtree(self._directory / "data")
         said = self._directory / "ports.json"
         said.unlink(missing_ok=True)
-        command = [os.environ["OVERTAKE_BINARY"], "serve", "--http", self._ports["http"], "--amqp", self._ports["amqp"]]
+        command = [os.environ["OVERTAKE_BINARY"], "serve"]
+        command += ["--http", self._ports["http"], "--amqp", self._ports["amqp"]]
         command += ["--data-dir", str(self._directory / "data"), "--ports-file", str(said), *self._options]
         with open(self._directory / "log", "ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

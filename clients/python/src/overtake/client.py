@@ -71,7 +71,7 @@ class Client:
         self._name = name
         self._timeout = timeout
         self._topology = Topology()
-        self._http = Http(self._address, tls, timeout)
+        self._http = Http(self._address, tls, timeout, external=external)
         self._keeper = Keeper(self._http, name)
         self._link = Link(
             self._address,

@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from .wire import COUNT_HEADER, ID_HEADER, KEY_HEADER, PRIORITY_HEADER, priority_of
+from .wire import COUNT_HEADER, FIELDS, ID_HEADER, KEY_HEADER, priority_of
 
 __all__ = ["Received"]
-
-#: Headers that are fields here.
-_FIELDS = frozenset({PRIORITY_HEADER, ID_HEADER, KEY_HEADER})
 
 
 class _Properties(Protocol):
@@ -54,7 +51,7 @@ class Received:
     @property
     def headers(self) -> dict[str, Any]:
         """What travels beside the body, without what are fields here."""
-        return {name: value for name, value in self._headers.items() if name not in _FIELDS}
+        return {name: value for name, value in self._headers.items() if name not in FIELDS}
 
     @property
     def id(self) -> str | None:

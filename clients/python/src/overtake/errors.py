@@ -118,6 +118,16 @@ def not_there(where: str, why: object) -> ConnectionLost:
     return ConnectionLost(f"no broker answers at {where} ({why}): check the address, and that the broker runs")
 
 
+def lost(where: str, why: object) -> ConnectionLost:
+    """The connection broke."""
+    return ConnectionLost(f"the connection to {where} was lost ({why}): it comes again by itself")
+
+
+def unanswered(why: object) -> ConnectionLost:
+    """The connection broke while an answer was awaited that can no longer come."""
+    return ConnectionLost(f"the answer cannot come any more ({why}): ask again if that does no harm")
+
+
 def closed() -> Closed:
     """It was closed before."""
     return Closed("this client is closed: open another, or keep it open for longer")

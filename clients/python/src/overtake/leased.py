@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from .errors import LeaseOver
 from .priority import named
+from .wire import FIELDS
 
 __all__ = ["Leased"]
 
@@ -56,8 +57,8 @@ class Leased:
 
     @property
     def headers(self) -> dict[str, Any]:
-        """What travels beside the body."""
-        return dict(self._answer["headers"])
+        """What travels beside the body, without what are fields here."""
+        return {name: value for name, value in self._answer["headers"].items() if name not in FIELDS}
 
     @property
     def id(self) -> str:

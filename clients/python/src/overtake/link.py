@@ -22,7 +22,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import pika
@@ -37,7 +37,7 @@ from pika.exceptions import (
 
 from .address import Address
 from .backoff import waits
-from .errors import OvertakeError, closed, login_refused, not_there, refused_over_amqp
+from .errors import OvertakeError, closed, login_refused, lost, not_there, refused_over_amqp
 
 log = logging.getLogger("overtake")
 
@@ -291,10 +291,10 @@ class Link:
         if self._is_closing:
             self._stop()
             return
-        refusal = self._refusal(error)
+        why = lost(self._address.where, error)
         for part in tuple(self._parts):
-            part.on_down(refusal)
-        self._again(refusal)
+            part.on_down(why)
+        self._again(why)
 
     def _again(self, why: OvertakeError) -> None:
         wait = next(self._waits)
@@ -322,14 +322,21 @@ class Link:
             part.on_end(error)
 
     def _refusal(self, error: BaseException | str) -> OvertakeError:
-        """What pika says, in our words."""
-        causes = [error, *getattr(error, "args", ()), *getattr(error, "exceptions", ())]
+        """Why there is no connection, in our words."""
+        causes = list(_causes(error))
         if any(isinstance(cause, _LOGIN) for cause in causes):
             return login_refused(self._address.user, self._address.where)
         for cause in causes:
             if isinstance(cause, ConnectionClosedByBroker) and cause.reply_code != _FORCED:
                 return refused_over_amqp(cause.reply_code, cause.reply_text)
-        return not_there(self._address.where, error if str(error) else type(error).__name__)
+        return not_there(self._address.where, causes[-1])
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """What pika says, and what it says that this was for; the innermost comes last."""
+    while error is not None:
+        yield error
+        error = (getattr(error, "exceptions", None) or [getattr(error, "exception", None)])[-1]
 
 
 _LOGIN = (AuthenticationError, ProbableAuthenticationError, ProbableAccessDeniedError)

@@ -19,7 +19,7 @@ from typing import Any
 
 import pika
 from pika.adapters.select_connection import SelectConnection
-from pika.exceptions import ChannelClosedByBroker
+from pika.exceptions import ChannelClosedByBroker, ChannelWrongStateError
 
 from .errors import OvertakeError, not_confirmed, refused_over_amqp, timed_out, unroutable
 from .link import Link
@@ -30,7 +30,7 @@ from .numbering import Numbering
 class Publish:
     """A message on its way."""
 
-    __slots__ = ("body", "error", "exchange", "is_over", "number", "properties", "routing_key", "waiter")
+    __slots__ = ("body", "error", "exchange", "is_over", "is_sent", "number", "properties", "routing_key", "waiter")
 
     def __init__(self, message: Message, exchange: str, routing_key: str, waiter: Waiter) -> None:
         self.body, properties = encoded(message)
@@ -41,6 +41,7 @@ class Publish:
         self.number: int | None = None
         self.error: OvertakeError | TypeError | None = None
         self.is_over = False
+        self.is_sent = False
 
     @property
     def where(self) -> str:
@@ -131,8 +132,6 @@ class Publisher:
         if self._is_repeating:
             self._waiting.extendleft(reversed(unconfirmed))
         else:
-            unconfirmed.extend(self._waiting)
-            self._waiting.clear()
             for publish in unconfirmed:
                 self._settle(publish, error)
 
@@ -170,12 +169,17 @@ class Publisher:
             self._channel.basic_publish(
                 publish.exchange, publish.routing_key, publish.body, publish.properties, mandatory=True
             )
+        except ChannelWrongStateError:
+            self._waiting.appendleft(publish)  # Nothing was sent: we hear in a moment that the channel is lost.
+            self._channel = None
+            return
         except Exception as error:
             # Nothing was sent: a header of a type that AMQP has not, or a name that is too long.
             wrong = TypeError(f"a message to {publish.where} cannot be written: {error!r}; correct its headers")
             wrong.__cause__ = error
             self._settle(publish, wrong)
             return
+        publish.is_sent = True
         self._tag += 1
         self._unconfirmed[self._tag] = publish
 

@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 from .consumer import Delivery, Reply
-from .errors import ConnectionLost, OvertakeError, timed_out
+from .errors import OvertakeError, timed_out, unanswered
 from .link import Link
 from .message import Message
 from .publisher import Publish, Publisher, Waiter
@@ -25,7 +25,7 @@ class Requests:
     def __init__(self, link: Link, reply: Reply) -> None:
         self._link = link
         self._reply = reply
-        self._open: dict[str, queue.SimpleQueue[Delivery | OvertakeError]] = {}
+        self._open: dict[str, tuple[Publish, queue.SimpleQueue[Delivery | OvertakeError]]] = {}
         self._publisher = _OnReplies(link, self)
         link.attach(self._publisher)
 
@@ -36,7 +36,7 @@ class Requests:
         publish = Publish(message, exchange, queue_name, waiter)
         correlation_id = publish.properties.correlation_id = uuid.uuid4().hex
         publish.properties.reply_to = REPLY_TO
-        self._open[correlation_id] = answers
+        self._open[correlation_id] = (publish, answers)
         try:
             self._publisher.publish([publish], waiter, timeout)
             answer = answers.get(timeout=timeout)
@@ -50,17 +50,18 @@ class Requests:
         return answer
 
     def on_answer(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
-        """Runs on the link's thread."""
-        answers = self._open.get(properties.correlation_id)
+        """Runs under the baton."""
+        _, answers = self._open.get(properties.correlation_id, (None, None))
         if answers is not None:
             delivery = Delivery(self._link, self._reply, REPLY_TO, channel, method, properties, body)
             delivery._tag = None  # It was settled as it was given out.
             answers.put(delivery)
 
     def on_lost(self, error: OvertakeError) -> None:
-        """Runs on the link's thread: nothing that is open is answered any more."""
-        for answers in list(self._open.values()):
-            answers.put(error)
+        """Runs under the baton: nothing that was asked is answered any more."""
+        for publish, answers in list(self._open.values()):
+            if publish.is_sent:
+                answers.put(error)
 
 
 class _OnReplies(Publisher):
@@ -81,9 +82,7 @@ class _OnReplies(Publisher):
         )
 
     def on_down(self, error: OvertakeError) -> None:
-        lost = ConnectionLost(
-            f"the connection was lost before the answer came ({error}): ask again if that does no harm"
-        )
+        lost = unanswered(error)
         super().on_down(lost)
         self._requests.on_lost(lost)
 

@@ -17,6 +17,9 @@ KEY_HEADER = "x-overtake-key"
 COUNT_HEADER = "x-delivery-count"
 CREDIT_ARGUMENT = "x-urgent-credit"
 
+#: Headers that are fields of what came.
+FIELDS = frozenset({PRIORITY_HEADER, ID_HEADER, KEY_HEADER})
+
 #: The greatest priority that the property has room for.
 PROPERTY_MAX = 255
 

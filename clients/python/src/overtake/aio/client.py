@@ -79,7 +79,7 @@ class AsyncClient:
 
     async def connect(self) -> None:
         """Connects, as `async with` does."""
-        http = Http(self._address, self._tls, self._timeout)
+        http = Http(self._address, self._tls, self._timeout, external=self._external)
         link = Link(
             self._address,
             tls=self._tls if self._address.is_tls else None,

@@ -30,6 +30,7 @@ from aiormq.exceptions import (
 from ..address import Address
 from ..backoff import waits
 from ..errors import OvertakeError, closed, login_refused, not_there, refused_over_amqp
+from ..errors import lost as lost_at
 
 log = logging.getLogger("overtake")
 
@@ -107,7 +108,7 @@ class Link:
 
     async def _keep(self, connection: AbstractConnection, lost: asyncio.Future[BaseException | None]) -> None:
         while True:
-            why = self._refusal(await lost)
+            why = lost_at(self._address.where, await lost)
             self._connection = None
             for part in tuple(self._parts):
                 part.on_down(why)

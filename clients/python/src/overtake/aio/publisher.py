@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from aio_pika.abc import AbstractConnection
 from aiormq.abc import AbstractChannel as Underlay
-from aiormq.exceptions import DeliveryError
+from aiormq.exceptions import ChannelInvalidStateError, DeliveryError
 from pamqp.commands import Basic
 
-from ..errors import OvertakeError, not_confirmed, timed_out, unroutable
+from ..errors import OvertakeError, not_confirmed, timed_out, unanswered, unroutable
 from ..message import Message, encoded
 from ..numbering import Numbering
 from .link import channel_refusal, open_channel
@@ -23,13 +23,14 @@ from .link import channel_refusal, open_channel
 class Publish:
     """A message on its way."""
 
-    __slots__ = ("body", "exchange", "headers", "properties", "routing_key")
+    __slots__ = ("body", "exchange", "is_sent", "properties", "routing_key")
 
     def __init__(self, message: Message, exchange: str, routing_key: str) -> None:
         self.body, properties = encoded(message)
         self.properties = Basic.Properties(**cast("Any", properties))
         self.exchange = exchange
         self.routing_key = routing_key
+        self.is_sent = False
 
     @property
     def where(self) -> str:
@@ -83,7 +84,7 @@ class Publisher:
     async def _publish(self, publish: Publish) -> None:
         # The common case: a channel is there, and takes it.
         channel = self._channel
-        if channel is not None and await self._attempt(channel, publish, self._timeout):
+        if channel is not None and not channel.is_closed and await self._attempt(channel, publish, self._timeout):
             return
         try:
             async with asyncio.timeout(self._timeout):
@@ -106,6 +107,7 @@ class Publisher:
 
     async def _attempt(self, channel: Underlay, publish: Publish, timeout: float | None) -> bool:
         """Whether it was confirmed; False: the channel was lost before. What the broker says no to is raised."""
+        publish.is_sent = True
         try:
             answer = await channel.basic_publish(
                 publish.body,
@@ -117,6 +119,9 @@ class Publisher:
             )
         except DeliveryError as error:
             raise not_confirmed(publish.where) from error
+        except ChannelInvalidStateError:
+            publish.is_sent = False
+            return False
         except TimeoutError:
             if timeout is None:
                 raise
@@ -125,7 +130,7 @@ class Publisher:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            await self._hear_lost(None)  # It is the channel that was cancelled.
+            self._hear_lost(None)  # It is the channel that was cancelled.
             return False
         except Exception as error:
             if not channel.is_closed:
@@ -134,7 +139,7 @@ class Publisher:
                 ) from error
             refusal = channel_refusal(error)
             if refusal is None or self._connection is None:
-                await self._hear_lost(error)
+                self._hear_lost(error)
                 return False
             return await self._publish_alone(publish)
         if not isinstance(answer, Basic.Ack):
@@ -166,25 +171,19 @@ class Publisher:
                 refusal = channel_refusal(error)
                 if refusal is not None:
                     raise refusal from error
-                await self._hear_lost(error)
+                self._hear_lost(error)
                 return False
             await kept.close()
             if not isinstance(answer, Basic.Ack):
                 raise unroutable(publish.where)
             return True
 
-    async def _hear_lost(self, error: BaseException | None) -> None:
+    def _hear_lost(self, error: BaseException | None) -> None:
+        """The channel is lost, and nobody knows whether the message came."""
         if self._ended is not None:
             raise self._ended
         if not self._is_repeating:
-            raise self._lost(error)
-
-    def _lost(self, error: BaseException | None) -> OvertakeError:
-        from ..errors import ConnectionLost
-
-        return ConnectionLost(
-            f"the connection was lost before the answer came ({error}): ask again if that does no harm"
-        )
+            raise unanswered(error or "the channel is closed")
 
     async def _ready(self) -> Underlay:
         while self._channel is None:

@@ -12,7 +12,7 @@ import uuid
 from aiormq.abc import AbstractChannel as Underlay
 from aiormq.abc import DeliveredMessage
 
-from ..errors import ConnectionLost, OvertakeError, timed_out
+from ..errors import OvertakeError, timed_out, unanswered
 from ..message import Message
 from ..requests import REPLY_TO
 from .consumer import AsyncDelivery, Reply
@@ -25,7 +25,7 @@ class Requests(Publisher):
     def __init__(self, reply: Reply, *, timeout: float | None) -> None:
         super().__init__(timeout=timeout, is_repeating=False)
         self._reply = reply
-        self._open_questions: dict[str, asyncio.Future[AsyncDelivery]] = {}
+        self._questions: dict[str, tuple[Publish, asyncio.Future[AsyncDelivery]]] = {}
 
     async def ask(self, queue: str, message: Message, exchange: str, timeout: float | None) -> AsyncDelivery:
         """Publishes a question and waits for its answer."""
@@ -33,7 +33,7 @@ class Requests(Publisher):
         correlation_id = publish.properties.correlation_id = uuid.uuid4().hex
         publish.properties.reply_to = REPLY_TO
         answer: asyncio.Future[AsyncDelivery] = asyncio.get_running_loop().create_future()
-        self._open_questions[correlation_id] = answer
+        self._questions[correlation_id] = (publish, answer)
         try:
             async with asyncio.timeout(timeout):
                 await self.publish(publish)
@@ -45,7 +45,7 @@ class Requests(Publisher):
             raise timed_out(f"the answer from {queue}", timeout) from None
         finally:
             answer.cancel()
-            self._open_questions.pop(correlation_id, None)
+            self._questions.pop(correlation_id, None)
 
     async def set_up(self, channel: Underlay) -> None:
         """Answers are heard on the channel on which is asked."""
@@ -53,9 +53,7 @@ class Requests(Publisher):
 
     def on_down(self, error: OvertakeError) -> None:
         super().on_down(error)
-        self._fail(
-            ConnectionLost(f"the connection was lost before the answer came ({error}): ask again if that does no harm")
-        )
+        self._fail(unanswered(error))
 
     def on_end(self, error: OvertakeError) -> None:
         super().on_end(error)
@@ -64,11 +62,11 @@ class Requests(Publisher):
     async def _on_answer(self, message: DeliveredMessage) -> None:
         delivery = AsyncDelivery(self._reply, REPLY_TO, message)
         delivery._tag = None  # It was settled as it was given out.
-        answer = self._open_questions.get(delivery.correlation_id or "")
+        _, answer = self._questions.get(delivery.correlation_id or "", (None, None))
         if answer is not None and not answer.done():
             answer.set_result(delivery)
 
     def _fail(self, error: OvertakeError) -> None:
-        for answer in self._open_questions.values():
-            if not answer.done():
+        for publish, answer in self._questions.values():
+            if publish.is_sent and not answer.done():
                 answer.set_exception(error)
