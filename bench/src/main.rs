@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod amqp;
+mod client;
 mod codec;
 mod deep;
 mod engine;
@@ -63,7 +64,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 11] = [
+const BENCHES: [(&str, &str, Bench); 12] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
@@ -86,11 +87,14 @@ const BENCHES: [(&str, &str, Bench); 11] = [
     ("deep", "backlogs of many messages, ten levels, each store in a process of its own", |plan| {
         Report::Grid(deep::run(plan))
     }),
+    ("client", "client libraries, against a broker in a process of its own", |plan| {
+        Report::Rows(client::run(plan))
+    }),
     ("amqp", "brokers from outside, each a process of its own", |plan| Report::Sections(amqp::run(plan))),
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 3] = ["forward", "deep", "amqp"];
+const ONLY_BY_NAME: [&str; 4] = ["forward", "deep", "client", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

@@ -9,9 +9,9 @@ use crate::clients;
 use crate::shell::{cargo, run};
 
 /// Other people's work is built only where it is measured: SQLite is half a minute of C.
-const WITH_REFERENCES: [&str; 2] = ["codec", "deep"];
-/// It measures the broker as it is shipped.
-const WITH_BROKER: &str = "amqp";
+const WITH_REFERENCES: [&str; 3] = ["codec", "deep", "client"];
+/// They measure the broker as it is shipped.
+const WITH_BROKER: [&str; 2] = ["amqp", "client"];
 
 /// It measures our library for Python beside those below it, in Python.
 const PYTHON: &str = "python";
@@ -24,7 +24,7 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if !Path::new("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
     }
-    if args.iter().any(|arg| arg == WITH_BROKER) {
+    if args.iter().any(|arg| WITH_BROKER.contains(&arg.as_str())) {
         run(&mut cargo(["build", "--release", "--package", "overtake"]))?;
     }
     let mut command = cargo(["run", "--release", "--package", "overtake-bench"]);

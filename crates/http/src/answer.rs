@@ -63,6 +63,9 @@ pub(crate) struct MessageOut<'a> {
     /// The priority as it was given, or what a missing one counts as.
     #[schema(value_type = Option<PrioritySchema>)]
     priority: &'a Given,
+    /// The priority as it was given, as a number: of a name what the scheme `signed` calls so. Missing: none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_priority: Option<i32>,
     /// How urgent it is, inside: larger is more urgent.
     level: i32,
     /// Its lane.
@@ -342,6 +345,7 @@ impl<'a> MessageOut<'a> {
             id: &view.id,
             seq: view.seq.0,
             priority: &view.priority,
+            given_priority: view.given,
             level: view.level.0,
             lane: &view.lane,
             status: view.status,

@@ -19,7 +19,7 @@ use process::Process;
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Peer {
+pub(crate) enum Peer {
     /// Nobody: what the generator can do at most.
     Sink,
     Overtake,
@@ -78,7 +78,7 @@ impl Peer {
     ///
     /// # Errors
     /// Why it cannot be measured.
-    pub(super) fn start(self, url: &str) -> Result<Broker> {
+    pub(crate) fn start(self, url: &str) -> Result<Broker> {
         match self {
             Self::Sink => sink::start(),
             Self::Overtake => overtake::start(),
@@ -92,13 +92,13 @@ impl Peer {
 
 /// How it is spoken to.
 #[derive(Clone, Debug)]
-pub(super) enum Dial {
+pub(crate) enum Dial {
     Amqp(Address),
     Tube(SocketAddr),
 }
 
 /// A broker that listens. It ends when this does, and its directory goes.
-pub(super) struct Broker {
+pub(crate) struct Broker {
     dial: Dial,
     version: String,
     process: Option<Process>,
@@ -106,16 +106,24 @@ pub(super) struct Broker {
 }
 
 impl Broker {
+    /// Its URL, if it speaks AMQP.
+    pub(crate) fn url(&self) -> Option<String> {
+        match &self.dial {
+            Dial::Amqp(address) => Some(format!("amqp://{}", address.socket)),
+            Dial::Tube(_) => None,
+        }
+    }
+
     pub(super) fn version(&self) -> &str {
         &self.version
     }
 
     /// Of somebody else's nothing is known.
-    pub(super) fn process(&self) -> Option<&Process> {
+    pub(crate) fn process(&self) -> Option<&Process> {
         self.process.as_ref()
     }
 
-    pub(super) fn declare(&self, queue: &str) -> Result<()> {
+    pub(crate) fn declare(&self, queue: &str) -> Result<()> {
         match &self.dial {
             Dial::Amqp(address) => {
                 let mut connection = Connection::open(address)?;

@@ -2,6 +2,7 @@
 
 mod amqp;
 mod cameras;
+mod client;
 mod commands;
 mod dpkg;
 mod exactly_once;

@@ -1,0 +1,198 @@
+//! Bytes between a socket and the state; and another socket when that one is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use overtake_amqp::client::{Client, Ending, Event};
+use overtake_lane::Time;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::Shared;
+use super::way::{Socket, Way};
+use crate::error::Error;
+
+/// Read at once, bytes.
+const PIECE: usize = 64 << 10;
+/// The first wait before connecting again, and the longest; each is twice the one before, and up to half of it is left to chance.
+const BACKOFF: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+/// Time as the protocol is told of it.
+#[derive(Clone, Copy)]
+struct Clock(Instant);
+
+impl Clock {
+    fn now(self) -> Time {
+        Time(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn at(self, time: Option<Time>) -> Instant {
+        const DAY: Duration = Duration::from_secs(86_400);
+        time.map_or(self.0 + self.0.elapsed() + DAY, |Time(ms)| self.0 + Duration::from_millis(ms))
+    }
+}
+
+/// A socket, and the bytes on their way.
+struct Wire {
+    reader: ReadHalf<Box<dyn Socket>>,
+    writer: WriteHalf<Box<dyn Socket>>,
+    input: BytesMut,
+    output: Vec<u8>,
+    /// Bytes of it that are in the socket.
+    written: usize,
+}
+
+/// Keeps a connection until nobody wants one. The first one that opens, or does not, is told.
+pub(super) async fn run(shared: Arc<Shared>, way: Way, opened: oneshot::Sender<Result<(), Error>>) {
+    let clock = Clock(Instant::now());
+    let mut opened = Some(opened);
+    let mut backoff = BACKOFF;
+    let why = loop {
+        let lost = match begin(clock, &way).await {
+            Err(error) => error,
+            Ok((amqp, mut wire)) => {
+                shared.with(|state| state.begin(amqp));
+                backoff = BACKOFF;
+                if let Some(opened) = opened.take() {
+                    // Who does not wait any more drops the line, too.
+                    let _ = opened.send(Ok(()));
+                }
+                carry(&shared, clock, &mut wire).await
+            }
+        };
+        shared.with(super::state::State::lost);
+        if let Some(opened) = opened.take() {
+            let _ = opened.send(Err(lost.clone()));
+            break lost;
+        }
+        if shared.lock().is_closing {
+            break Error::Closed;
+        }
+        if matches!(lost, Error::LoginRefused(_) | Error::Invalid(_)) {
+            tracing::error!(why = %lost, "no connection will be tried again");
+            break lost;
+        }
+        tracing::warn!(why = %lost, again_in_ms = backoff.as_millis() as u64, "the connection is lost");
+        if pause(&shared, backoff).await {
+            break Error::Closed;
+        }
+        backoff = (backoff * 2).min(BACKOFF_MAX);
+    };
+    shared.with(|state| state.end(why));
+    shared.room.close();
+    shared.is_over.send_replace(true);
+}
+
+/// Waits; true: nobody wants another connection meanwhile.
+async fn pause(shared: &Shared, backoff: Duration) -> bool {
+    let mut chance = [0; 1];
+    // Without chance all clients come back at the same moment, which is no worse than slow.
+    let _ = getrandom::fill(&mut chance);
+    let until = Instant::now() + backoff / 2 + backoff / 2 * u32::from(chance[0]) / 256;
+    loop {
+        tokio::select! {
+            () = sleep_until(until) => return false,
+            () = shared.wake.notified() => if shared.lock().is_closing { return true },
+        }
+    }
+}
+
+/// A connection that is open, and finds what was declared.
+async fn begin(clock: Clock, way: &Way) -> Result<(Client, Wire), Error> {
+    let socket = way.connect().await?;
+    let (reader, writer) = split(socket);
+    let input = BytesMut::with_capacity(PIECE);
+    let mut wire = Wire { reader, writer, input, output: Vec::new(), written: 0 };
+    let mut amqp = Client::new(clock.now(), way.options.clone());
+    while !amqp.is_open() {
+        wire.say(&mut amqp).await?;
+        let deadline = clock.at(amqp.next_deadline());
+        wire.input.reserve(PIECE);
+        match timeout_at(deadline, wire.reader.read_buf(&mut wire.input)).await {
+            Ok(Ok(len)) if len > 0 => amqp.receive(clock.now(), &mut wire.input),
+            Ok(_) => amqp.hung_up(),
+            Err(_) => {}
+        }
+        amqp.tick(clock.now());
+        for event in amqp.take_events() {
+            if let Event::Closed(ending) = event {
+                return Err(of_ending(&ending));
+            }
+        }
+    }
+    way.topology.restore().await?;
+    Ok((amqp, wire))
+}
+
+impl Wire {
+    /// Has all that the connection says in the socket. It is little: the login.
+    async fn say(&mut self, amqp: &mut Client) -> Result<(), Error> {
+        let output = std::mem::take(amqp.output());
+        self.writer.write_all(&output).await.map_err(|error| Error::ConnectionLost(error.to_string()))
+    }
+}
+
+/// Carries bytes until the connection is over. Answers why it is.
+async fn carry(shared: &Shared, clock: Clock, wire: &mut Wire) -> Error {
+    loop {
+        if wire.written == wire.output.len() {
+            wire.output.clear();
+            wire.written = 0;
+        }
+        let deadline = shared.lock().take_output(clock.now(), &mut wire.output);
+        let Wire { reader, writer, input, output, written } = wire;
+        let rest = &output[*written..];
+        input.reserve(PIECE);
+        tokio::select! {
+            read = reader.read_buf(input) => shared.with(|state| match read {
+                Ok(len) if len > 0 => state.receive(clock.now(), input),
+                _ => state.hung_up(),
+            }),
+            wrote = writer.write(rest), if !rest.is_empty() => match wrote {
+                Ok(len) if len > 0 => {
+                    *written += len;
+                    shared.lock().written(clock.now());
+                }
+                _ => shared.lock().hung_up(),
+            },
+            () = shared.wake.notified() => continue,
+            () = sleep_until(clock.at(deadline)) => {}
+        }
+        let ending = shared.with(|state| {
+            state.tick(clock.now());
+            state.hear_all()
+        });
+        if let Some(ending) = ending {
+            finish(shared, wire).await;
+            return of_ending(&ending);
+        }
+    }
+}
+
+/// Says the last word, for as long as the peer takes it.
+async fn finish(shared: &Shared, wire: &mut Wire) {
+    let mut last = Vec::new();
+    shared.lock().take_output(Time(0), &mut last);
+    let mut bytes = wire.output.split_off(wire.written);
+    bytes.append(&mut last);
+    let said = async {
+        // There is nobody to whom it would matter that this fails.
+        let _ = wire.writer.write_all(&bytes).await;
+        let _ = wire.writer.shutdown().await;
+    };
+    tokio::select! {
+        () = said => {}
+        () = sleep(Duration::from_secs(1)) => {}
+    }
+}
+
+fn of_ending(ending: &Ending) -> Error {
+    match ending {
+        Ending::Asked => Error::Closed,
+        ending if ending.is_lasting() => Error::LoginRefused(ending.to_string()),
+        ending => Error::ConnectionLost(ending.to_string()),
+    }
+}
