@@ -16,6 +16,9 @@ from typing import Any, Self
 
 import httpx2
 
+#: The frame that only says that somebody is there.
+HEARTBEAT = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+
 #: A guard against hanging; it takes a tenth of a second.
 START_MAX_S = 60
 
@@ -94,7 +97,7 @@ class Broker:
 
 
 class Line:
-    """A line to a broker, which can be cut."""
+    """A line to a broker, which can be cut, held and silenced."""
 
     def __init__(self, url: str) -> None:
         head, _, rest = url.partition("://")
@@ -103,16 +106,17 @@ class Line:
         self._target = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._is_held = False
+        self._silent: set[socket.socket] = set()
+        self._heartbeats = 0
         self.connections = 0
-        self._held = threading.Event()
-        self._held.set()
         self.url = f"{head}://127.0.0.1:{self._listener.getsockname()[1]}/{self._path}"
         threading.Thread(target=self._listen, daemon=True).start()
 
     def cut(self) -> None:
         """Cuts what is connected; who connects again gets a new line."""
-        with self._lock:
+        with self._changed:
             sockets, self._sockets = self._sockets, []
         for each in sockets:
             with contextlib.suppress(OSError):
@@ -120,18 +124,33 @@ class Line:
             each.close()
 
     def hold(self) -> None:
-        """From now on nothing comes from the broker any more."""
-        self._held.clear()
+        """From now on what the broker says waits."""
+        self._is_held = True
 
     def release(self) -> None:
-        """It comes again."""
-        self._held.set()
+        """It comes."""
+        with self._changed:
+            self._is_held = False
+            self._changed.notify_all()
+
+    def fall_silent(self) -> None:
+        """Of what is connected now nothing comes from the broker any more."""
+        with self._changed:
+            self._silent.update(self._sockets)
+
+    def wait_for_heartbeats(self, wanted: int) -> bool:
+        """Waits until so many have gone to the broker."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._heartbeats >= wanted)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
+        # To close it would not wake who accepts.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
 
@@ -142,19 +161,32 @@ class Line:
                 theirs = socket.create_connection(self._target)
             except OSError:
                 return
-            with self._lock:
+            with self._changed:
                 self._sockets += [ours, theirs]
                 self.connections += 1
-            for source, target, gate in ((ours, theirs, None), (theirs, ours, self._held)):
-                threading.Thread(target=_pump, args=(source, target, gate), daemon=True).start()
+            for pump in (self._ask, self._answer):
+                threading.Thread(target=pump, args=(ours, theirs), daemon=True).start()
+
+    def _ask(self, ours: socket.socket, theirs: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := ours.recv(65536):
+                theirs.sendall(data)
+                with self._changed:
+                    self._heartbeats += data == HEARTBEAT
+                    self._changed.notify_all()
+        _hang_up(ours, theirs)
+
+    def _answer(self, ours: socket.socket, theirs: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := theirs.recv(65536):
+                with self._changed:
+                    self._changed.wait_for(lambda: not self._is_held)
+                if theirs not in self._silent:
+                    ours.sendall(data)
+        _hang_up(ours, theirs)
 
 
-def _pump(source: socket.socket, target: socket.socket, gate: threading.Event | None) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            if gate is not None:
-                gate.wait()
-            target.sendall(data)
-    for each in (source, target):
+def _hang_up(*sockets: socket.socket) -> None:
+    for each in sockets:
         with contextlib.suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)

@@ -16,6 +16,7 @@ from overtake import (
     Message,
     NotConfirmed,
     Priority,
+    Refused,
     Reject,
     Unroutable,
     current_priority,
@@ -114,7 +115,8 @@ def test_an_exchange_gives_what_is_bound_plain(client: Client, guest: Guest, que
     delivery = next(client.consume(queue))
     assert (delivery.exchange, delivery.routing_key, delivery.priority) == (queue, "order.made", 9)
     delivery.ack()
-    guest.ask("DELETE", f"/v1/exchanges/{queue}")
+    client.delete_exchange(queue)
+    assert guest.get(f"/v1/exchanges/{queue}").status_code == 404
 
 
 @row("declare an exchange, bind")
@@ -127,7 +129,8 @@ async def test_an_exchange_gives_what_is_bound_asyncio(aclient: AsyncClient, gue
     delivery = await anext(aclient.consume(queue))
     assert (delivery.exchange, delivery.headers, delivery.priority) == (queue, {"kind": "order"}, 9)
     await delivery.ack()
-    guest.ask("DELETE", f"/v1/exchanges/{queue}")
+    await aclient.delete_exchange(queue)
+    assert guest.get(f"/v1/exchanges/{queue}").status_code == 404
 
 
 # ---- scope
@@ -354,6 +357,32 @@ async def test_urgent_credit_reaches_whose_window_is_full_asyncio(aclient: Async
         await aclient.publish(queue, b"urgent", priority=Priority.HIGH)
         assert (await anext(consumer)).text == "urgent"
         assert bulk.text == "bulk"
+
+
+@row("consume with a window")
+def test_a_consumer_may_go_before_others_or_be_the_only_one_plain(client: Client, queue: str) -> None:
+    with client.consume(queue) as after, client.consume(queue, consumer_priority=1) as before:
+        assert after.wait_until_consuming()
+        assert before.wait_until_consuming()
+        client.publish(queue, b"")
+        next(before).ack()
+    with client.consume(queue, exclusive=True) as only:
+        assert only.wait_until_consuming()
+        with pytest.raises(Refused, match="exclusive"):
+            next(client.consume(queue))
+
+
+@row("consume with a window")
+async def test_a_consumer_may_go_before_others_or_be_the_only_one_asyncio(aclient: AsyncClient, queue: str) -> None:
+    async with aclient.consume(queue) as after, aclient.consume(queue, consumer_priority=1) as before:
+        await after.wait_until_consuming()
+        await before.wait_until_consuming()
+        await aclient.publish(queue, b"")
+        await (await anext(before)).ack()
+    async with aclient.consume(queue, exclusive=True) as only:
+        await only.wait_until_consuming()
+        with pytest.raises(Refused, match="exclusive"):
+            await anext(aclient.consume(queue))
 
 
 @row("consume with a window")

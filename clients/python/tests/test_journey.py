@@ -97,8 +97,7 @@ async def test_three_hops_from_one_client_to_the_other_and_a_lease(
     end = await anext(aclient.consume(hops[3]))
     await end.ack()
     assert [one.seen, two.seen] == [[priority] * 4] * 2
-    # Over HTTP a message that says nothing counts as what the scheme says.
-    assert end.priority == (0 if priority is None else priority)
+    assert end.priority == priority
 
 
 @pytest.mark.parametrize("priority", PRIORITIES)

@@ -166,11 +166,11 @@ def test_a_lease_that_is_over_says_so_plain(client: Client, guest: Guest, queue:
     guest.ask("POST", f"/v1/queues/{queue}/settle", {"receipts": [one.receipt, two.receipt], "how": "ack"})
     with pytest.raises(LeaseOver, match="the lease is over"):
         one.ack()
-    while not two.is_lost:
+    while not two.is_over:
         deadline(guest, queue)  # The extension of both others is refused for one.
     with pytest.raises(LeaseOver, match="settle in time"):
         two.nack()
-    assert not three.is_lost
+    assert not three.is_over
     three.ack()
     with pytest.raises(LeaseOver):
         three.ack()
@@ -183,11 +183,11 @@ async def test_a_lease_that_is_over_says_so_asyncio(aclient: AsyncClient, guest:
     guest.ask("POST", f"/v1/queues/{queue}/settle", {"receipts": [one.receipt, two.receipt], "how": "ack"})
     with pytest.raises(LeaseOver, match="the lease is over"):
         await one.ack()
-    while not two.is_lost:
+    while not two.is_over:
         await asyncio.to_thread(deadline, guest, queue)
     with pytest.raises(LeaseOver, match="settle in time"):
         await two.nack()
-    assert not three.is_lost
+    assert not three.is_over
     await three.ack()
     with pytest.raises(LeaseOver):
         await three.ack()

@@ -39,6 +39,7 @@ def numbers(broker: Broker, count: int, kill_at: int) -> Iterator[str]:
         yield str(number)
 
 
+@row("exactly once: what is published again after a loss is there once")
 @row("reconnect: topology, consumers, what was not confirmed")
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_nothing_is_lost_when_the_broker_is_killed_plain(own_broker: Broker, exactly_once: bool) -> None:
@@ -61,6 +62,7 @@ def check_bodies(bodies: list[str], exactly_once: bool) -> None:
         assert len(set(bodies)) == 2000
 
 
+@row("exactly once: what is published again after a loss is there once")
 @row("reconnect: topology, consumers, what was not confirmed")
 @pytest.mark.parametrize("exactly_once", [False, True])
 async def test_nothing_is_lost_when_the_broker_is_killed_asyncio(own_broker: Broker, exactly_once: bool) -> None:
@@ -72,6 +74,7 @@ async def test_nothing_is_lost_when_the_broker_is_killed_asyncio(own_broker: Bro
         assert count == 2000 if exactly_once else count >= 2000
 
 
+@row("exactly once: what is published again after a loss is there once")
 @row("reconnect: topology, consumers, what was not confirmed")
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_what_was_not_confirmed_is_published_again_plain(
@@ -90,6 +93,7 @@ def test_what_was_not_confirmed_is_published_again_plain(
     assert count_of(guest, queue, "ready") == (2 if exactly_once else 3)
 
 
+@row("exactly once: what is published again after a loss is there once")
 @row("reconnect: topology, consumers, what was not confirmed")
 @pytest.mark.parametrize("exactly_once", [False, True])
 async def test_what_was_not_confirmed_is_published_again_asyncio(

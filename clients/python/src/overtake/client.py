@@ -10,7 +10,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from . import rest
+from . import rest, wire
 from .address import Address
 from .backoff import waits
 from .consumer import Consumer, Delivery, Subscription
@@ -122,6 +122,11 @@ class Client:
         self._http.ask(rest.delete_queue(name))
         self._topology.forget_queue(name)
 
+    def delete_exchange(self, name: str) -> None:
+        """Deletes an exchange, and its bindings."""
+        self._http.ask(rest.delete_exchange(name))
+        self._topology.forget_exchange(name)
+
     def publish(
         self,
         queue: str,
@@ -177,13 +182,23 @@ class Client:
             self._publisher.settle(*before, self._timeout)
         return count
 
-    def consume(self, queue: str, window: int = 100, *, urgent_credit: Mapping[str, int] | None = None) -> Consumer:
+    def consume(
+        self,
+        queue: str,
+        window: int = 100,
+        *,
+        urgent_credit: Mapping[str, int] | None = None,
+        consumer_priority: int | None = None,
+        exclusive: bool = False,
+    ) -> Consumer:
         """Messages of a queue, as they come: `for delivery in client.consume("jobs"):`.
 
         At most `window` are out at once; with a window of 1 no message overtakes one that is less urgent too late. `urgent_credit`,
         such as `{"from": 50, "messages": 1}`, is further window for messages of that priority and more.
+        Of consumers of unlike `consumer_priority` the greater is served first. `exclusive` wants to be the only one.
         """
-        return Consumer(Subscription(self._link, queue, window, urgent_credit), self._reply)
+        arguments = wire.consuming(urgent_credit, consumer_priority)
+        return Consumer(Subscription(self._link, queue, window, arguments, exclusive), self._reply)
 
     def handle(
         self,

@@ -14,7 +14,7 @@ import logging
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +25,6 @@ from .delivery import Received
 from .errors import OvertakeError, Refused, refused_over_amqp, timed_out
 from .handling import Ending
 from .link import Link
-from .wire import CREDIT_ARGUMENT
 
 __all__ = ["Consumer", "Delivery"]
 
@@ -99,12 +98,13 @@ _Item = tuple[Any, Any, Any, bytes] | _Over
 class Subscription:
     """The part of a consumer that the link knows."""
 
-    def __init__(self, link: Link, queue_name: str, window: int, urgent_credit: Mapping[str, int] | None) -> None:
+    def __init__(self, link: Link, queue_name: str, window: int, arguments: dict[str, Any], exclusive: bool) -> None:
         self.link = link
         self.queue = queue_name
         self.inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._window = window
-        self._arguments = {CREDIT_ARGUMENT: dict(urgent_credit)} if urgent_credit else None
+        self._arguments = arguments
+        self._exclusive = exclusive
         self._connection: SelectConnection | None = None
         self._tag: str | None = None
         self.channel: Any = None
@@ -158,7 +158,11 @@ class Subscription:
         if self._is_over or self.is_stopping:
             return
         self._tag = channel.basic_consume(
-            self.queue, self._on_message, arguments=self._arguments, callback=lambda _: self.is_consuming.set()
+            self.queue,
+            self._on_message,
+            arguments=self._arguments,
+            exclusive=self._exclusive,
+            callback=lambda _: self.is_consuming.set(),
         )
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:

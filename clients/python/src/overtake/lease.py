@@ -55,7 +55,7 @@ class Lease(Leased):
         try:
             self._http.ask(rest.extend(self.queue, [self.receipt], lease_ms))
         except LeaseOver:
-            self.is_lost = True
+            self.is_over = True
             self._keeper.drop(self)
             raise
         self.lease_ms = lease_ms
@@ -67,7 +67,7 @@ class Lease(Leased):
         try:
             self._http.ask(rest.settle(self.queue, self.receipt, how, delay_ms))
         except LeaseOver:
-            self.is_lost = True
+            self.is_over = True
             self._keeper.drop(self)
             raise
         self.is_settled = True

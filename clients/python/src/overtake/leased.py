@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from .errors import LeaseOver
-from .priority import named
 from .wire import FIELDS
 
 __all__ = ["Leased"]
@@ -24,7 +23,7 @@ class Leased:
         "_answer",
         "body",
         "cancel_asked",
-        "is_lost",
+        "is_over",
         "is_settled",
         "lease_ms",
         "queue",
@@ -40,8 +39,8 @@ class Leased:
         """What shows the broker that it is ours."""
         self.is_settled = False
         """Whether it was settled here."""
-        self.is_lost = False
-        """Whether the broker said that the lease is over."""
+        self.is_over = False
+        """Whether the broker said that the lease is over: end the work, somebody else may have the message."""
         self.cancel_asked = bool(answer.get("cancel_asked"))
         """Whether somebody wants the message back: end the work, and settle."""
         text = answer.get("body")
@@ -51,9 +50,8 @@ class Leased:
 
     @property
     def priority(self) -> int | None:
-        """What it was published with, or reprioritised to since; what a missing one counts as."""
-        said = self._answer.get("priority")
-        return named(said) if isinstance(said, str) else said
+        """What it was published with, or reprioritised to since; None if it says nothing."""
+        return self._answer.get("given_priority")
 
     @property
     def headers(self) -> dict[str, Any]:
@@ -109,7 +107,7 @@ class Leased:
 
     def check_held(self) -> None:
         """It is neither settled nor lost."""
-        if self.is_settled or self.is_lost:
+        if self.is_settled or self.is_over:
             raise LeaseOver(
                 "stale-receipt",
                 "the lease is over",
@@ -162,4 +160,4 @@ class Keeping(Generic[L]):
         if code == "cancel-asked":
             lease.cancel_asked = True
         else:
-            lease.is_lost = True
+            lease.is_over = True

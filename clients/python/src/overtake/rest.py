@@ -57,6 +57,11 @@ def exchange(exchange: str) -> Call:
     return Call("GET", f"/v1/exchanges/{name(exchange)}")
 
 
+def delete_exchange(exchange: str) -> Call:
+    """Deletes an exchange, and its bindings."""
+    return Call("DELETE", f"/v1/exchanges/{name(exchange)}")
+
+
 def binding(queue: str, exchange: str, routing_key: str, headers: dict[str, Any] | None, match: str | None) -> Call:
     """Binds a queue; nothing changes if it is bound so."""
     body: dict[str, Any] = {"queue": queue, "routing_key": routing_key}

@@ -6,7 +6,7 @@ What is there stays as it is: somebody may have changed a setting since, and a r
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from . import rest
@@ -41,12 +41,11 @@ class Topology:
 
     def forget_queue(self, name: str) -> None:
         """A queue was deleted, and its bindings with it."""
-        with self._lock:
-            self._declared = {
-                key: declared
-                for key, declared in self._declared.items()
-                if not (key[0] in ("queue", "binding") and key[1] == name)
-            }
+        self._forget(lambda key: key[:2] in (("queue", name), ("binding", name)))
+
+    def forget_exchange(self, name: str) -> None:
+        """An exchange was deleted, and its bindings with it."""
+        self._forget(lambda key: key[:2] == ("exchange", name) or (key[0], key[2:3]) == ("binding", (name,)))
 
     def restore(self) -> Generator[Call, bool, None]:
         """Requests to be made one after the other; each is told whether what it asks for is there, or was done."""
@@ -60,3 +59,7 @@ class Topology:
         with self._lock:
             self._declared.pop(key, None)
             self._declared[key] = declared
+
+    def _forget(self, is_gone: Callable[[tuple[str, ...]], bool]) -> None:
+        with self._lock:
+            self._declared = {key: declared for key, declared in self._declared.items() if not is_gone(key)}

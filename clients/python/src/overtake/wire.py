@@ -16,6 +16,7 @@ ID_HEADER = "x-overtake-id"
 KEY_HEADER = "x-overtake-key"
 COUNT_HEADER = "x-delivery-count"
 CREDIT_ARGUMENT = "x-urgent-credit"
+PRIORITY_ARGUMENT = "x-priority"
 
 #: Headers that are fields of what came.
 FIELDS = frozenset({PRIORITY_HEADER, ID_HEADER, KEY_HEADER})
@@ -37,3 +38,13 @@ def priority_of(said: int | None, headers: Mapping[str, Any]) -> int | None:
     if isinstance(header, int):
         return header
     return named(header) if isinstance(header, str) else said
+
+
+def consuming(urgent_credit: Mapping[str, int] | None, consumer_priority: int | None) -> dict[str, Any]:
+    """What a consumer asks for besides."""
+    arguments: dict[str, Any] = {}
+    if urgent_credit is not None:
+        arguments[CREDIT_ARGUMENT] = dict(urgent_credit)
+    if consumer_priority is not None:
+        arguments[PRIORITY_ARGUMENT] = consumer_priority
+    return arguments

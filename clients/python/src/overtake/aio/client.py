@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from .. import rest
+from .. import rest, wire
 from ..address import Address
 from ..backoff import waits
 from ..delivery import Received
@@ -132,6 +132,11 @@ class AsyncClient:
         await self._up.http.ask(rest.delete_queue(name))
         self._topology.forget_queue(name)
 
+    async def delete_exchange(self, name: str) -> None:
+        """Deletes an exchange, and its bindings."""
+        await self._up.http.ask(rest.delete_exchange(name))
+        self._topology.forget_exchange(name)
+
     async def publish(
         self,
         queue: str,
@@ -213,14 +218,24 @@ class AsyncClient:
         return count
 
     def consume(
-        self, queue: str, window: int = 100, *, urgent_credit: Mapping[str, int] | None = None
+        self,
+        queue: str,
+        window: int = 100,
+        *,
+        urgent_credit: Mapping[str, int] | None = None,
+        consumer_priority: int | None = None,
+        exclusive: bool = False,
     ) -> AsyncConsumer:
         """Messages of a queue, as they come: `async for delivery in client.consume("jobs"):`.
 
         At most `window` are out at once; with a window of 1 no message overtakes one that is less urgent too late. `urgent_credit`,
         such as `{"from": 50, "messages": 1}`, is further window for messages of that priority and more.
+        Of consumers of unlike `consumer_priority` the greater is served first. `exclusive` wants to be the only one.
         """
-        return AsyncConsumer(Subscription(self._up.link, queue, window, urgent_credit), self._reply)
+        return AsyncConsumer(
+            Subscription(self._up.link, queue, window, wire.consuming(urgent_credit, consumer_priority), exclusive),
+            self._reply,
+        )
 
     def handle(
         self,

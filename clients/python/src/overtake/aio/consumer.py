@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -21,7 +21,6 @@ from pamqp.commands import Basic
 from ..delivery import Received
 from ..errors import OvertakeError, Refused
 from ..handling import Ending
-from ..wire import CREDIT_ARGUMENT
 from .link import Link, channel_refusal, open_channel
 
 __all__ = ["AsyncConsumer", "AsyncDelivery"]
@@ -97,7 +96,7 @@ class _Over:
 class Subscription:
     """The part of a consumer that the link knows."""
 
-    def __init__(self, link: Link, queue: str, window: int, urgent_credit: Mapping[str, int] | None) -> None:
+    def __init__(self, link: Link, queue: str, window: int, arguments: dict[str, Any], exclusive: bool) -> None:
         self.link = link
         self.queue = queue
         self.inbox: asyncio.Queue[DeliveredMessage | _Over] = asyncio.Queue()
@@ -105,7 +104,8 @@ class Subscription:
         self.is_stopping = False
         self.is_consuming = asyncio.Event()
         self._window = window
-        self._arguments: dict[str, Any] = {CREDIT_ARGUMENT: dict(urgent_credit)} if urgent_credit else {}
+        self._arguments = arguments
+        self._exclusive = exclusive
         self._kept: Any = None
         self._tag: str | None = None
         self._is_over = False
@@ -144,7 +144,9 @@ class Subscription:
         channel.on_consumer_cancel_callbacks.add(self._on_cancelled)
         try:
             await channel.basic_qos(prefetch_count=self._window)
-            answer = await channel.basic_consume(self.queue, self._on_message, arguments=self._arguments)
+            answer = await channel.basic_consume(
+                self.queue, self._on_message, arguments=self._arguments, exclusive=self._exclusive
+            )
         except Exception as error:
             refusal = channel_refusal(error)
             if refusal is not None:
