@@ -13,6 +13,7 @@ from overtake import (
     AsyncDelivery,
     Client,
     Delivery,
+    Handling,
     Message,
     NotConfirmed,
     Priority,
@@ -209,6 +210,7 @@ EVERYTHING: dict[str, Any] = {
     "correlation_id": "c",
     "reply_to": "r",
     "content_type": "application/json",
+    "kind": "order",
     "user_id": "guest",
     "ttl_ms": 60_000,
 }
@@ -541,6 +543,33 @@ async def test_cancelling_finishes_what_is_in_hand_and_no_more_asyncio(
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert totals(guest, queue)["ready"] == 3
+
+
+@row("handle: run in the message's scope, ack what succeeds, nack what fails")
+def test_a_handler_may_stop_itself_plain(client: Client, guest: Guest, queue: str) -> None:
+    handlings: list[Handling] = []
+    is_there = threading.Event()
+
+    def handler(_: Delivery) -> None:
+        is_there.wait()
+        handlings[0].stop()
+
+    client.publish_all(queue, [b""] * 3)
+    handlings.append(client.handle(queue, handler, window=2))
+    is_there.set()
+    handlings[0].wait()
+    assert {key: totals(guest, queue)[key] for key in ("ready", "leased")} == {"ready": 2, "leased": 0}
+
+
+@row("handle: run in the message's scope, ack what succeeds, nack what fails")
+async def test_a_handler_may_stop_itself_asyncio(aclient: AsyncClient, guest: Guest, queue: str) -> None:
+    async def handler(_: AsyncDelivery) -> None:
+        await handling.stop()
+
+    await aclient.publish_all(queue, [b""] * 3)
+    handling = aclient.handle(queue, handler, window=2)
+    await handling.wait()
+    assert {key: totals(guest, queue)[key] for key in ("ready", "leased")} == {"ready": 2, "leased": 0}
 
 
 @row("handle: run in the message's scope, ack what succeeds, nack what fails")

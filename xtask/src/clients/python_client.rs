@@ -26,8 +26,16 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
     style(&environment, &dir)?;
     let installed = wheel(&environment, &dir)?;
     let mut pytest = python::pytest(&environment);
-    pytest.env("PYTHONPATH", installed).env("OVERTAKE_BINARY", binary);
+    pytest.env("PYTHONPATH", installed).env("OVERTAKE_BINARY", binary).env("OVERTAKE_HOP", hop()?);
     stage.run(pytest.current_dir(HERE))
+}
+
+/// The program of the library for Rust that the tests across languages talk to.
+fn hop() -> Result<PathBuf> {
+    let options =
+        ["build", "--quiet", "--profile", "test", "--package", "overtake-client", "--example", "hop"];
+    run(&mut cargo(options))?;
+    Ok(std::path::absolute(target_dir().join("debug").join("examples").join("hop"))?)
 }
 
 /// What it costs over the libraries below it: a release broker, and the script with its own arguments.

@@ -141,6 +141,7 @@ class Client:
         correlation_id: str | None = None,
         reply_to: str | None = None,
         content_type: str | None = None,
+        kind: str | None = None,
         delay_ms: int | None = None,
         user_id: str | None = None,
     ) -> None:
@@ -158,6 +159,7 @@ class Client:
             correlation_id=correlation_id,
             reply_to=reply_to,
             content_type=content_type,
+            kind=kind,
             delay_ms=delay_ms,
             user_id=user_id,
         )

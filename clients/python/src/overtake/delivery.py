@@ -84,6 +84,13 @@ class Received:
         return _text(self._properties.content_type)
 
     @property
+    def kind(self) -> str | None:
+        """What it is, if its publisher said so (AMQP's property `type`)."""
+        properties = self._properties
+        # The two libraries below have two names for it.
+        return _text(getattr(properties, "type", None) or getattr(properties, "message_type", None))
+
+    @property
     def user_id(self) -> str | None:
         """Who published it, if that was said."""
         return _text(self._properties.user_id)

@@ -24,6 +24,8 @@ class Handling:
         self._consumer = consumer
         self._handler = handler
         self._error: OvertakeError | None = None
+        self._lock = threading.Lock()
+        self._at_work = concurrency
         self._threads = [
             threading.Thread(target=self._work, name=f"{name} {number}", daemon=True) for number in range(concurrency)
         ]
@@ -31,12 +33,14 @@ class Handling:
             thread.start()
 
     def stop(self) -> None:
-        """Takes nothing more, and waits until what is in hand is finished. What nobody began is put back."""
+        """Takes nothing more, and waits until what is in hand is finished. What nobody began is put back.
+
+        A handler that stops itself does not wait.
+        """
         self._consumer.stop()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
+        if threading.current_thread() not in self._threads:
+            for thread in self._threads:
                 thread.join()
-        self._consumer.close()
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits until somebody stops it. If the broker ended it, that is raised."""
@@ -59,6 +63,11 @@ class Handling:
                 self._handle(delivery)
         except OvertakeError as error:
             self._error = error
+        with self._lock:
+            self._at_work -= 1
+            is_last = self._at_work == 0
+        if is_last:
+            self._consumer.close()
 
     def _handle(self, delivery: Delivery) -> None:
         failed: Exception | None = None

@@ -37,6 +37,8 @@ class Message:
     """The queue for answers."""
     content_type: str | None = None
     """The media type of the body."""
+    kind: str | None = None
+    """What it is, for whoever reads it (AMQP's property `type`)."""
     delay_ms: int | None = None
     """For an exchange that delays: how long, ms (the header `x-delay`)."""
     user_id: str | None = None
@@ -44,7 +46,7 @@ class Message:
 
 
 class Properties(TypedDict, total=False):
-    """Properties of AMQP that are there, by the names that both libraries below have for them."""
+    """Properties of AMQP that are there, by their names."""
 
     headers: dict[str, Any]
     priority: int
@@ -52,6 +54,7 @@ class Properties(TypedDict, total=False):
     correlation_id: str
     reply_to: str
     content_type: str
+    type: str
     user_id: str
     delivery_mode: int
 
@@ -86,6 +89,8 @@ def encoded(message: Message) -> tuple[bytes, Properties]:
         properties["correlation_id"] = message.correlation_id
     if message.reply_to is not None:
         properties["reply_to"] = message.reply_to
+    if message.kind is not None:
+        properties["type"] = message.kind
     if message.user_id is not None:
         properties["user_id"] = message.user_id
     return body, properties

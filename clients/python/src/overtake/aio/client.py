@@ -151,6 +151,7 @@ class AsyncClient:
         correlation_id: str | None = None,
         reply_to: str | None = None,
         content_type: str | None = None,
+        kind: str | None = None,
         delay_ms: int | None = None,
         user_id: str | None = None,
     ) -> None:
@@ -168,6 +169,7 @@ class AsyncClient:
             correlation_id=correlation_id,
             reply_to=reply_to,
             content_type=content_type,
+            kind=kind,
             delay_ms=delay_ms,
             user_id=user_id,
         )

@@ -28,12 +28,13 @@ class AsyncHandling:
         self._task = asyncio.create_task(self._run(), name="overtake handler")
 
     async def stop(self) -> None:
-        """Takes nothing more, and waits until what is in hand is finished. What nobody began is put back."""
+        """Takes nothing more, and waits until what is in hand is finished. What nobody began is put back.
+
+        A handler that stops itself does not wait.
+        """
         self._consumer.stop()
-        await asyncio.wait([self._task])
-        while self._works:
-            await asyncio.wait(self._works)
-        await self._consumer.close()
+        if asyncio.current_task() not in self._works:
+            await asyncio.wait([self._task])
 
     async def wait(self) -> None:
         """Waits until somebody stops it; who is cancelled here stops it. If the broker ended it, that is raised."""
@@ -52,6 +53,14 @@ class AsyncHandling:
         await self.stop()
 
     async def _run(self) -> None:
+        try:
+            await self._take()
+        finally:
+            while self._works:
+                await asyncio.wait(self._works)
+            await self._consumer.close()
+
+    async def _take(self) -> None:
         while True:
             # First room, then a message: what nobody has room for stays in the window.
             await self._slots.acquire()

@@ -27,7 +27,8 @@ class Publish:
 
     def __init__(self, message: Message, exchange: str, routing_key: str) -> None:
         self.body, properties = encoded(message)
-        self.properties = Basic.Properties(**cast("Any", properties))
+        kind = properties.pop("type", None)
+        self.properties = Basic.Properties(**cast("Any", properties), message_type=kind)
         self.exchange = exchange
         self.routing_key = routing_key
         self.is_sent = False
