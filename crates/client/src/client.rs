@@ -55,8 +55,8 @@ impl Client {
 
     // ---- what is there ----
 
-    /// Makes a queue, or changes one, by its [settings](https://github.com/overtake/overtake/blob/main/docs/queues.md) as JSON: `{"scheme": "signed"}`. After a
-    /// connection was lost it is declared again. In the application's virtual host, over HTTP.
+    /// Makes a queue, or changes one, by its settings as JSON, such as `{"scheme": "signed"}`; `docs/queues.md` says which there are. After a connection was lost it is
+    /// declared again. Over HTTP, in the virtual host of the URL.
     ///
     /// # Errors
     /// [`Error::Refused`] with a status of HTTP: the settings make no sense, or the user has no right to it.

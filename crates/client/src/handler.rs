@@ -52,6 +52,7 @@ impl From<u16> for HandleOptions {
 
 /// What becomes of a message that was handled.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It is done.
     Ack,

@@ -97,3 +97,8 @@ pub use overtake_properties::{Properties, Table, Value};
 pub use priority::{InPriority, Priority, Scoped, with_priority, with_priority_sync};
 pub use received::Received;
 pub use tls::Tls;
+
+/// The README's program compiles.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,7 +29,8 @@ impl Tls {
         Self { ca_file: Some(path.into()), ..self }
     }
 
-    /// PEM files with the certificate to show, and those that signed it, and with its key. If the URL names no user, the certificate says who logs in.
+    /// PEM files with the certificate to show, and those that signed it, and with its key. If the URL names no user, the certificate says who
+    /// logs in over AMQP; over HTTP it is no login, so leases and settings want a user in the URL.
     #[must_use]
     pub fn identity(self, cert_file: impl Into<PathBuf>, key_file: impl Into<PathBuf>) -> Self {
         Self { identity: Some((cert_file.into(), key_file.into())), ..self }

@@ -1,6 +1,7 @@
 //! The client library, against a broker that is a process: a test, at least, for each row of the table in `docs/clients.md`.
 
 mod consuming;
+mod examples;
 mod handling;
 mod leasing;
 mod losing;
