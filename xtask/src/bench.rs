@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::clients;
 use crate::shell::{cargo, run};
 
 /// Other people's work is built only where it is measured: SQLite is half a minute of C.
@@ -12,8 +13,14 @@ const WITH_REFERENCES: [&str; 3] = ["codec", "deep", "client"];
 /// They measure the broker as it is shipped.
 const WITH_BROKER: [&str; 2] = ["amqp", "client"];
 
+/// It measures our library for Python beside those below it, in Python.
+const PYTHON: &str = "python";
+
 /// `cargo xtask bench [NAME…] [OPTION…]`: the arguments are the benchmark's own.
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
+    if let [PYTHON, ..] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return clients::bench_python(&args[1..]);
+    }
     if !Path::new("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask clients`: programs written with AMQP clients that nobody here wrote, run against our broker.
+//! `cargo xtask clients`: programs written with AMQP clients that nobody here wrote, and our own libraries, run against our
+//! broker.
 //!
 //! A row in [`PROGRAMS`] each. Every program gets a broker of its own, so that none meets what another left behind, and
 //! the broker must end well too. What the programs need is kept below the target directory, or in OVERTAKE_CLIENTS_DIR.
@@ -8,6 +9,7 @@ mod broker;
 mod kombu;
 mod lapin;
 mod python;
+mod python_client;
 mod skips;
 
 use std::path::{Path, PathBuf};
@@ -56,6 +58,7 @@ const PROGRAMS: &[Program] = &[
         body: |s| over_http(s, "test_tools.py"),
     },
     Program { name: "browser", what: "the page, in Chromium", body: browser },
+    Program { name: "python-client", what: "our own, for Python", body: python_client::tests },
     Program { name: "kombu", what: "the integration suite of Kombu's release", body: kombu::tests },
 ];
 
@@ -76,6 +79,8 @@ struct Stage {
     http: Option<String>,
     /// The broker is not ours: what only we promise is left out.
     is_other: bool,
+    /// Our binary, for programs that start brokers of their own.
+    binary: Option<PathBuf>,
     /// What the programs need is kept here.
     dir: PathBuf,
     /// Where pictures of what was seen are kept.
@@ -176,9 +181,7 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 }
 
 fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Report, Counts)> {
-    let kept =
-        std::env::var_os("OVERTAKE_CLIENTS_DIR").map_or_else(|| target_dir().join("clients"), PathBuf::from);
-    let dir = std::path::absolute(kept)?;
+    let dir = std::path::absolute(kept())?;
     let mut counts = Counts::default();
     let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
     for program in PROGRAMS.iter().filter(|program| wanted(program)) {
@@ -187,20 +190,31 @@ fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Repo
     Ok((report, counts))
 }
 
+/// Where what the programs need is kept.
+fn kept() -> PathBuf {
+    std::env::var_os("OVERTAKE_CLIENTS_DIR").map_or_else(|| target_dir().join("clients"), PathBuf::from)
+}
+
+/// `cargo xtask bench python`
+pub(crate) fn bench_python(args: &[String]) -> Result<ExitCode> {
+    python_client::bench(args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// One program and its broker, which must end well too.
 fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -> Result<Done> {
-    let (url, http, broker) = match brokers {
+    let (url, http, broker, binary) = match brokers {
         Brokers::Ours(binary) => {
             let broker = Broker::start(binary)?;
             let Ports { amqp, http } = broker.ports().clone();
-            (amqp, Some(http), Some(broker))
+            (amqp, Some(http), Some(broker), Some(binary.clone()))
         }
-        Brokers::Other(url) => (url.clone(), None, None),
+        Brokers::Other(url) => (url.clone(), None, None, None),
     };
     let (program_name, is_other, dir) = (program.name, broker.is_none(), dir.to_owned());
     let counted = Counts::default();
     let mut stage =
-        Stage { program: program_name, url, http, is_other, dir, pictures: None, counts: counted };
+        Stage { program: program_name, url, http, is_other, binary, dir, pictures: None, counts: counted };
     let done = (program.body)(&mut stage);
     counts.add(stage.counts);
     let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
@@ -220,6 +234,7 @@ mod tests {
                 url,
                 http: None,
                 is_other: false,
+                binary: None,
                 dir,
                 pictures: None,
                 counts: Counts::default(),

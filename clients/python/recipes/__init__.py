@@ -1,0 +1,1 @@
+"""Recipes: whole small programs, to be copied; the tests run them."""

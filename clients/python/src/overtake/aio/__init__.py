@@ -1,0 +1,1 @@
+"""The same for asyncio, on aio-pika."""

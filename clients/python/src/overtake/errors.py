@@ -1,0 +1,133 @@
+"""What can go wrong, by type. Each error says what to do.
+
+```
+OvertakeError
+├── ConnectionLost        nobody answers, or the connection broke while an answer was awaited
+├── LoginRefused          the broker does not know this user, or not this password
+├── Refused               the broker says no: code and text
+│   └── LeaseOver         the lease ended before this
+├── NotConfirmed          the broker did not take a message
+├── Unroutable            there is no queue for a message
+├── TimedOut              no answer in time
+└── Closed                this client is closed
+```
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Closed",
+    "ConnectionLost",
+    "LeaseOver",
+    "LoginRefused",
+    "NotConfirmed",
+    "OvertakeError",
+    "Refused",
+    "TimedOut",
+    "Unroutable",
+]
+
+
+class OvertakeError(Exception):
+    """Everything that this library raises by itself."""
+
+
+class ConnectionLost(OvertakeError):
+    """Nobody answers at the broker's address, or the connection broke while an answer was awaited."""
+
+
+class LoginRefused(OvertakeError):
+    """The broker does not let this user in."""
+
+
+class Refused(OvertakeError):
+    """The broker says no."""
+
+    def __init__(self, code: int | str, text: str, hint: str = "") -> None:
+        super().__init__(f"{text}: {hint}" if hint else text)
+        self.code = code
+        """Over AMQP the reply code, such as 404; over HTTP a stable word, such as `no-such-queue`."""
+        self.text = text
+        """What happened."""
+        self.hint = hint
+        """What to do, where the broker says so."""
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[int | str, str, str]]:
+        return type(self), (self.code, self.text, self.hint)
+
+
+class LeaseOver(Refused):
+    """The lease ended before this: its time was over, or it was settled. Somebody else may have the message by now."""
+
+
+class NotConfirmed(OvertakeError):
+    """The broker did not take a message: the queue is full, the disk is, or the message is not one for this queue."""
+
+
+class Unroutable(OvertakeError):
+    """There is no queue for a message."""
+
+
+class TimedOut(OvertakeError, TimeoutError):
+    """No answer in time. What was asked for may still happen."""
+
+
+class Closed(OvertakeError):
+    """This client is closed, or was never opened."""
+
+
+def not_confirmed(where: str) -> NotConfirmed:
+    """The broker answered a publish with a nack."""
+    return NotConfirmed(
+        f"the broker did not take a message to {where}: the queue or the disk is full, or its priority is not one of the "
+        "queue's scheme; look at the queue's settings, and publish again later"
+    )
+
+
+def unroutable(where: str) -> Unroutable:
+    """The broker returned a mandatory message."""
+    return Unroutable(f"there is no queue for a message to {where}: declare the queue, or bind one to the exchange")
+
+
+def timed_out(what: str, seconds: float) -> TimedOut:
+    """Nothing came within this time."""
+    return TimedOut(f"{what} took more than {seconds:g} s: it may still happen; look at the broker, or wait longer")
+
+
+def refused_over_amqp(code: int, text: str) -> OvertakeError:
+    """A channel or a connection that the broker closed."""
+    hints = {
+        403: "ask for the right, or log in as somebody else",
+        404: "declare it first, or check its name",
+        405: "it belongs to another connection",
+        406: "correct the message, or what it is declared with",
+    }
+    return Refused(code, text, hints.get(code, ""))
+
+
+def login_refused(user: str, where: str) -> LoginRefused:
+    """The user or the password is wrong."""
+    return LoginRefused(
+        f"the broker at {where} does not let {user} in: check user, password and virtual host; guest comes from the broker's "
+        "own machine only"
+    )
+
+
+def not_there(where: str, why: object) -> ConnectionLost:
+    """Nobody answers."""
+    return ConnectionLost(f"no broker answers at {where} ({why}): check the address, and that the broker runs")
+
+
+def lost(where: str, why: object) -> ConnectionLost:
+    """The connection broke."""
+    return ConnectionLost(f"the connection to {where} was lost ({why}): it comes again by itself")
+
+
+def unanswered(why: object) -> ConnectionLost:
+    """The connection broke while an answer was awaited that can no longer come."""
+    return ConnectionLost(f"the answer cannot come any more ({why}): ask again if that does no harm")
+
+
+def closed() -> Closed:
+    """It was closed before."""
+    return Closed("this client is closed: open another, or keep it open for longer")

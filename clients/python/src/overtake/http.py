@@ -1,0 +1,51 @@
+"""HTTP of the plain client: one pool of connections, kept alive."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import httpx2
+
+from .address import Address
+from .errors import not_there, timed_out
+from .rest import Call, problem
+
+#: A request that waits for messages may take so much longer than its wait, s.
+MARGIN_S = 10.0
+
+
+class Http:
+    """Asks the broker over HTTP. Any thread may."""
+
+    def __init__(self, address: Address, tls: ssl.SSLContext | None, timeout: float | None, *, external: bool) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._client = httpx2.Client(
+            base_url=address.http,
+            # Who shows a certificate needs no password.
+            auth=None if external else httpx2.BasicAuth(address.user, address.password),
+            params={"vhost": address.vhost},
+            timeout=timeout,
+            verify=tls if tls is not None else True,
+        )
+
+    def ask(self, call: Call, wait_s: float = 0.0) -> Any:
+        """The answer as JSON; what the broker refuses is raised."""
+        timeout = None if self._timeout is None else max(self._timeout, wait_s + MARGIN_S)
+        try:
+            response = self._client.request(call.method, call.path, json=call.body, timeout=timeout)
+        except httpx2.ConnectTimeout as error:
+            raise not_there(self._address.http, "no connection in time") from error
+        except httpx2.TimeoutException as error:
+            raise timed_out(f"{call.method} {call.path}", timeout or 0) from error
+        except httpx2.TransportError as error:
+            raise not_there(self._address.http, error) from error
+        answer = response.json() if "json" in response.headers.get("content-type", "") else None
+        if response.is_error:
+            raise problem(response.status_code, answer, self._address.user)
+        return answer
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._client.close()

@@ -1,0 +1,1 @@
+"""The tests; the broker they run against is the real one."""
