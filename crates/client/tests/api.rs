@@ -9,9 +9,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use overtake_client::{
-    Client, Confirm, ConnectOptions, ConsumeOptions, Consumer, Delivery, Error, HandleOptions, Handling, InPriority,
-    IntoOutcome, Lease, LeaseOptions, Message, Outcome, Priority, Properties, Received, Scoped, Table, Tls, To, Value,
-    with_priority, with_priority_sync,
+    Client, Confirm, ConnectOptions, ConsumeOptions, Consumer, Delivery, Error, HandleOptions, Handling,
+    InPriority, IntoOutcome, Lease, LeaseOptions, Message, Outcome, Priority, Properties, Received, Scoped,
+    Table, Tls, To, Value, with_priority, with_priority_sync,
 };
 
 fn is_all<T: Send + Sync + Unpin + 'static>() {}
@@ -47,9 +47,12 @@ fn priorities_are_numbers_with_five_names() {
     assert!(named.is_sorted());
     assert_eq!((Priority(7), Priority::default()), (Priority::from(7), Priority::NORMAL));
     assert_eq!(Priority(7).to_string(), "7");
-    let _: Scoped<std::future::Ready<()>> = with_priority(7, std::future::ready(()));
-    let _: Scoped<std::future::Ready<()>> = std::future::ready(()).in_priority(Priority::LOW);
-    let _: Scoped<std::future::Ready<()>> = std::future::ready(()).in_current_priority();
+    let scoped: [Scoped<std::future::Ready<()>>; 3] = [
+        with_priority(7, std::future::ready(())),
+        std::future::ready(()).in_priority(Priority::LOW),
+        std::future::ready(()).in_current_priority(),
+    ];
+    assert_eq!(scoped.len(), 3);
     let current: Priority = with_priority_sync(Priority::LOW, Priority::current);
     assert_eq!(current, Priority::LOW);
 }
@@ -65,7 +68,8 @@ fn options_are_built_from_words() {
         .window(10)
         .exactly_once();
     let _: [ConnectOptions; 3] = ["amqp://a".into(), String::new().into(), (&String::new()).into()];
-    let _: ConsumeOptions = ConsumeOptions::window(1).urgent_credit(Priority::HIGH, 1).consumer_priority(1).exclusive();
+    let _: ConsumeOptions =
+        ConsumeOptions::window(1).urgent_credit(Priority::HIGH, 1).consumer_priority(1).exclusive();
     let _: [ConsumeOptions; 2] = [ConsumeOptions::default(), 1.into()];
     let _: [HandleOptions; 3] = [
         HandleOptions::default(),

@@ -32,8 +32,9 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
 
 /// The program of the library for Rust that the tests across languages talk to.
 fn hop() -> Result<PathBuf> {
+    // As the suite is built, so that after it there is nothing to do.
     let options =
-        ["build", "--quiet", "--profile", "test", "--package", "overtake-client", "--example", "hop"];
+        ["build", "--quiet", "--workspace", "--all-features", "--profile", "test", "--example", "hop"];
     run(&mut cargo(options))?;
     Ok(std::path::absolute(target_dir().join("debug").join("examples").join("hop"))?)
 }
