@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +32,8 @@ def table() -> dict[str, dict[str, str]]:
     """The rows of the page: what stands under `Python, plain` and `Python, asyncio`."""
     lines = PAGE.read_text().partition("## Features")[2].splitlines()
     lines = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in lines]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    lines = list(takewhile(lambda line: line.startswith("|"), dropwhile(lambda line: not line.startswith("|"), lines)))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     head = rows[0]
     plain, asyncio = head.index("Python, plain"), head.index("Python, asyncio")
     return {cells[0]: {"plain": cells[plain], "asyncio": cells[asyncio]} for cells in rows[2:]}

@@ -258,7 +258,7 @@ class Consumer:
         self._subscription.inbox.put(_Over(None))
 
     def close(self) -> None:
-        """Ends it, and returns once what is not settled is put back."""
+        """Ends it, and returns once the broker has heard. What is not settled is put back."""
         self._finalizer()
         self._subscription.is_closed.wait()
 

@@ -236,7 +236,7 @@ class AsyncConsumer:
         self._subscription.stop()
 
     async def close(self) -> None:
-        """Ends it. What is not settled is put back."""
+        """Ends it, and returns once the broker has heard. What is not settled is put back."""
         self._finalizer.detach()
         await self._subscription.close()
 
