@@ -102,3 +102,8 @@ pub use tls::Tls;
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So do the recipes.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../../docs/recipes.md")]
+struct Recipes;

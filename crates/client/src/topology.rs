@@ -101,14 +101,25 @@ impl Topology {
         self.http.ask(method.clone(), path, Some(body.clone()), Duration::ZERO).await.map(drop)
     }
 
-    /// Declares everything again.
+    /// What is there stays as it is: somebody may have changed it meanwhile.
+    async fn declare_if_gone(&self, declared: &Declared) -> Result<(), Error> {
+        if declared.method == Method::PUT {
+            match self.http.ask(Method::GET, &declared.path, None, Duration::ZERO).await {
+                Err(Error::Refused { code: 404, .. }) => {}
+                other => return other.map(drop),
+            }
+        }
+        self.ask(declared).await
+    }
+
+    /// Declares again what is gone.
     ///
     /// # Errors
     /// There is no connection. What is refused now is logged: whoever needs it will hear.
     pub(crate) async fn restore(&self) -> Result<(), Error> {
         let all = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for declared in all {
-            match self.ask(&declared).await {
+            match self.declare_if_gone(&declared).await {
                 Err(Error::Refused { code, text }) => {
                     tracing::warn!(path = declared.path, code, text, "it cannot be declared again");
                 }

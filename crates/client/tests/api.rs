@@ -118,7 +118,7 @@ fn a_handler_may_return_any_of_these() {
 #[test]
 fn errors_are_matched() {
     for error in [
-        Error::Invalid(String::new()),
+        Error::Invalid("why".to_owned()),
         Error::LoginRefused(String::new()),
         Error::ConnectionLost(String::new()),
         Error::Refused { code: 404, text: String::new() },

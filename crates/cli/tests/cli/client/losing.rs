@@ -94,6 +94,25 @@ fn a_broker_that_was_killed_and_has_lost_its_queues_finds_them_declared() {
     assert_eq!(state["settings"]["scheme"], "signed");
 }
 
+#[test]
+fn what_was_changed_by_somebody_else_stays_so() {
+    let world = World::new();
+    let link = Link::to(&world.broker.amqp, RATE);
+    go(async {
+        let client = Client::connect(through(&link, &world)).await.unwrap();
+        client.declare_queue("orders", r#"{"scheme": "signed", "max_active": 5}"#).await.unwrap();
+        let mut consumer = client.consume("orders", 1).await.unwrap();
+        let settings = json!({"scheme": "signed", "max_active": 7});
+        ask(&world.broker.url, "PUT", "/v1/queues/orders", &settings).expect(200);
+        link.cut();
+        link.mend();
+        client.publish("orders", said("a")).await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, "a:-");
+    });
+    let state = ask(&world.broker.url, "GET", "/v1/queues/orders", &Value::Null).expect(200);
+    assert_eq!(state["settings"]["max_active"], 7);
+}
+
 thread_local! {
     /// For what lives as long as a broker, and its successor.
     static RUNTIME: tokio::runtime::Runtime =
