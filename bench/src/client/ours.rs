@@ -16,7 +16,7 @@ pub(super) struct Ours {
 impl Ours {
     pub(super) fn connect(url: &str, is_numbered: bool) -> Self {
         let runtime = runtime();
-        let options = ConnectOptions::new(url).window(WINDOW.into());
+        let options = ConnectOptions::new(url).unconfirmed_max(WINDOW.into());
         let options = if is_numbered { options.exactly_once() } else { options };
         let client = runtime.block_on(Client::connect(options)).expect("it is there");
         Self { runtime, client }

@@ -118,7 +118,8 @@ def test_an_exchange_gives_what_is_bound_plain(client: Client, guest: Guest, que
     client.bind_queue(queue, queue, "order.*")
     client.publish("order.made", b"", exchange=queue, priority=9)
     with pytest.raises(Unroutable, match="bind one to the exchange"):
-        client.publish("payment.made", b"", exchange=queue)
+        client.publish("payment.made", b"", exchange=queue, mandatory=True)
+    client.publish("payment.made", b"nobody wants it, which is no error", exchange=queue)
     delivery = next(client.consume(queue))
     assert (delivery.exchange, delivery.routing_key, delivery.priority) == (queue, "order.made", 9)
     delivery.ack()
@@ -132,7 +133,8 @@ async def test_an_exchange_gives_what_is_bound_asyncio(aclient: AsyncClient, gue
     await aclient.bind_queue(queue, queue, headers={"kind": "order"}, match="any")
     await aclient.publish("", b"", exchange=queue, headers={"kind": "order"}, priority=9)
     with pytest.raises(Unroutable, match="bind one to the exchange"):
-        await aclient.publish("", b"", exchange=queue, headers={"kind": "payment"})
+        await aclient.publish("", b"", exchange=queue, headers={"kind": "payment"}, mandatory=True)
+    await aclient.publish("", b"nobody wants it, which is no error", exchange=queue, headers={"kind": "payment"})
     delivery = await anext(aclient.consume(queue))
     assert (delivery.exchange, delivery.headers, delivery.priority) == (queue, {"kind": "order"}, 9)
     await delivery.ack()

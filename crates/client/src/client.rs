@@ -19,7 +19,7 @@ use crate::topology::Topology;
 /// A client of one broker. Clones share its connection, which is made again whenever it is lost; when the last clone is gone, with all that came of it, it is
 /// closed.
 ///
-/// While there is no connection, whoever publishes waits as soon as [`ConnectOptions::window`] is full; what is not confirmed is published again. Consumers go on.
+/// While there is no connection, whoever publishes waits as soon as [`ConnectOptions::unconfirmed_max`] is full; what is not confirmed is published again. Consumers go on.
 #[derive(Clone)]
 pub struct Client {
     line: Line,
@@ -49,7 +49,7 @@ impl Client {
         };
         let numbers =
             options.exactly_once.then(|| drawn().map(|producer| Numbers { producer })).transpose()?;
-        let line = Line::open(way, options.window, numbers).await?;
+        let line = Line::open(way, options.unconfirmed_max, numbers).await?;
         Ok(Self { line, topology })
     }
 
@@ -144,7 +144,7 @@ impl Client {
         })
     }
 
-    /// Publishes a message and waits for room only: until fewer than [`ConnectOptions::window`] are unconfirmed. The [`Confirm`] tells what became of it.
+    /// Publishes a message and waits for room only: until fewer than [`ConnectOptions::unconfirmed_max`] are unconfirmed. The [`Confirm`] tells what became of it.
     ///
     /// # Errors
     /// [`Error::Invalid`]. What the broker says comes with the confirm.

@@ -47,7 +47,7 @@ impl LeaseOptions {
 
     /// How long a lease lasts after its client is gone; else 30 s. While the client is there, leases are extended.
     #[must_use]
-    pub fn length(self, length: Duration) -> Self {
+    pub fn lease(self, length: Duration) -> Self {
         Self { length: length.max(Duration::from_millis(10)), ..self }
     }
 
@@ -143,6 +143,14 @@ impl Lease {
     /// As [`Lease::ack`].
     pub async fn reject(self) -> Result<(), Error> {
         self.held.settle("reject", None).await
+    }
+
+    /// Nothing was done: it is put back at once, and that is no failure.
+    ///
+    /// # Errors
+    /// As [`Lease::ack`].
+    pub async fn release(self) -> Result<(), Error> {
+        self.held.settle("release", None).await
     }
 
     /// Lets the lease last so long from now. It is extended by itself besides.

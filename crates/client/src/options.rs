@@ -26,7 +26,7 @@ pub struct ConnectOptions {
     name: String,
     heartbeat: Duration,
     patience: Duration,
-    pub(crate) window: usize,
+    pub(crate) unconfirmed_max: usize,
     pub(crate) exactly_once: bool,
 }
 
@@ -52,7 +52,7 @@ impl ConnectOptions {
             name: String::new(),
             heartbeat: Duration::from_secs(60),
             patience: Duration::from_secs(10),
-            window: 1_000,
+            unconfirmed_max: 1_000,
             exactly_once: false,
         }
     }
@@ -89,8 +89,8 @@ impl ConnectOptions {
 
     /// Most publishes that are not confirmed, at least 1, else 1,000. Whoever publishes beyond that waits.
     #[must_use]
-    pub fn window(self, window: usize) -> Self {
-        Self { window: window.max(1), ..self }
+    pub fn unconfirmed_max(self, unconfirmed_max: usize) -> Self {
+        Self { unconfirmed_max: unconfirmed_max.max(1), ..self }
     }
 
     /// Numbers what is published, so that the broker takes once what is published again after a connection was lost, not knowing whether it had come. Without it

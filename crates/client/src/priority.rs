@@ -28,6 +28,19 @@ impl Priority {
     /// 100: security, compliance.
     pub const CRITICAL: Self = Self(100);
 
+    /// The priority of that name, in any case; `background`, of the scheme `named`, is [`Priority::BULK`].
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "BULK" | "BACKGROUND" => Self::BULK,
+            "LOW" => Self::LOW,
+            "NORMAL" => Self::NORMAL,
+            "HIGH" => Self::HIGH,
+            "CRITICAL" => Self::CRITICAL,
+            _ => return None,
+        })
+    }
+
     /// The priority of the scope this is called in, else [`Priority::NORMAL`].
     #[must_use]
     pub fn current() -> Self {

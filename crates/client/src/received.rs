@@ -19,6 +19,12 @@ pub struct Received {
     is_redelivered: bool,
 }
 
+/// A priority in a header: a number, or one of the names, as others may write it.
+fn said(value: Value<'_>) -> Option<Priority> {
+    let number = value.int().and_then(|number| i32::try_from(number).ok()).map(Priority);
+    number.or_else(|| value.text().and_then(Priority::named))
+}
+
 impl Received {
     pub(crate) fn new(message: client::Message, is_redelivered: bool) -> Self {
         let client::Message { exchange, routing_key, properties, body } = message;
@@ -49,8 +55,8 @@ impl Received {
     /// How urgent it is; `None`: it says nothing, so its queue knows what is normal.
     #[must_use]
     pub fn priority(&self) -> Option<Priority> {
-        let header = self.header(PRIORITY).and_then(Value::int).and_then(|number| i32::try_from(number).ok());
-        header.or_else(|| self.properties.view().priority().map(i32::from)).map(Priority)
+        let property = || self.properties.view().priority().map(|number| Priority(number.into()));
+        self.header(PRIORITY).and_then(said).or_else(property)
     }
 
     /// A header.
@@ -108,11 +114,11 @@ impl Received {
         self.is_redelivered
     }
 
-    /// How often it came back before.
+    /// How often it was out, this time included.
     #[must_use]
-    pub fn returns(&self) -> u64 {
-        let count = self.header("x-delivery-count").and_then(Value::int);
-        count.and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::from(self.is_redelivered))
+    pub fn count(&self) -> u64 {
+        let before = self.header("x-delivery-count").and_then(Value::int);
+        1 + before.and_then(|before| u64::try_from(before).ok()).unwrap_or(u64::from(self.is_redelivered))
     }
 
     /// The exchange it was published to; empty: to a queue.

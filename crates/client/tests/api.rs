@@ -47,6 +47,10 @@ fn priorities_are_numbers_with_five_names() {
     assert!(named.is_sorted());
     assert_eq!((Priority(7), Priority::default()), (Priority::from(7), Priority::NORMAL));
     assert_eq!(Priority(7).to_string(), "7");
+    assert_eq!(
+        [Priority::named("low"), Priority::named("background"), Priority::named("7")],
+        [Some(Priority::LOW), Some(Priority::BULK), None]
+    );
     let scoped: [Scoped<std::future::Ready<()>>; 3] = [
         with_priority(7, std::future::ready(())),
         std::future::ready(()).in_priority(Priority::LOW),
@@ -65,7 +69,7 @@ fn options_are_built_from_words() {
         .name("shop")
         .heartbeat(Duration::from_secs(1))
         .timeout(Duration::from_secs(1))
-        .window(10)
+        .unconfirmed_max(10)
         .exactly_once();
     let _: [ConnectOptions; 3] = ["amqp://a".into(), String::new().into(), (&String::new()).into()];
     let _: ConsumeOptions =
@@ -77,7 +81,7 @@ fn options_are_built_from_words() {
         1.into(),
     ];
     let _: LeaseOptions =
-        LeaseOptions::max(1).wait(Duration::ZERO).length(Duration::from_secs(1)).worker("ann");
+        LeaseOptions::max(1).wait(Duration::ZERO).lease(Duration::from_secs(1)).worker("ann");
     let _: [To<'_>; 3] = ["q".into(), To::queue("q"), To::exchange("e", "key").mandatory()];
 }
 
@@ -155,7 +159,7 @@ async fn with_a_broker() -> Result<(), Error> {
         delivery.reply(Message::new("")).await?;
         match delivery.is_redelivered() {
             true => delivery.reject()?,
-            false if delivery.returns() > 0 => delivery.nack()?,
+            false if delivery.count() > 1 => delivery.nack()?,
             false => delivery.ack()?,
         }
     }
@@ -168,8 +172,9 @@ async fn with_a_broker() -> Result<(), Error> {
         lease.extend(Duration::from_secs(1)).await?;
         match lease.is_over() {
             true => lease.reject().await?,
-            false if lease.returns() > 1 => lease.nack_for(Duration::ZERO).await?,
-            false if lease.returns() > 0 => lease.nack().await?,
+            false if lease.count() > 3 => lease.nack_for(Duration::ZERO).await?,
+            false if lease.count() > 2 => lease.nack().await?,
+            false if lease.count() > 1 => lease.release().await?,
             false if lease.is_redelivered() => lease.handle(|_: Received| async {}).await?,
             false => lease.ack().await?,
         }
@@ -199,7 +204,7 @@ fn read(message: &Received) {
         let _: (&str, Value<'_>) = (name, value);
     }
     let _: Option<Duration> = message.ttl();
-    let _: (bool, u64) = (message.is_redelivered(), message.returns());
+    let _: (bool, u64) = (message.is_redelivered(), message.count());
     let _: (&str, &str) = (message.exchange(), message.routing_key());
     let _: &Properties = message.properties();
 }

@@ -144,10 +144,12 @@ class Client:
         kind: str | None = None,
         delay_ms: int | None = None,
         user_id: str | None = None,
+        mandatory: bool | None = None,
     ) -> None:
         """Publishes a message, and returns once it is durable. With an `exchange`, `queue` is the routing key.
 
-        Raises `NotConfirmed` if the broker did not take it, and `Unroutable` if there is no queue for it.
+        Raises `NotConfirmed` if the broker did not take it, and `Unroutable` if there is no queue for it:
+        of a message to an exchange only if it is `mandatory`.
         """
         message = Message(
             body,
@@ -162,6 +164,7 @@ class Client:
             kind=kind,
             delay_ms=delay_ms,
             user_id=user_id,
+            mandatory=mandatory,
         )
         waiter = Waiter(1)
         self._publisher.publish((Publish(message, exchange, queue, waiter),), waiter, self._timeout)

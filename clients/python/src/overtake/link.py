@@ -37,7 +37,7 @@ from pika.exceptions import (
 
 from .address import Address
 from .backoff import waits
-from .errors import OvertakeError, closed, login_refused, lost, not_there, refused_over_amqp
+from .errors import LoginRefused, OvertakeError, closed, login_refused, lost, not_there, refused_over_amqp
 
 log = logging.getLogger("overtake")
 
@@ -282,6 +282,10 @@ class Link:
             self._stop()
             self._first.give(refusal)
         elif self._is_closing:
+            self._stop()
+        elif isinstance(refusal, LoginRefused):
+            self._ended = refusal  # It would be refused again; whoever waits is told.
+            self._end_parts(refusal)
             self._stop()
         else:
             self._again(refusal)

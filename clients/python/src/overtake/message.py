@@ -43,6 +43,12 @@ class Message:
     """For an exchange that delays: how long, ms (the header `x-delay`)."""
     user_id: str | None = None
     """Who says so; the broker checks it."""
+    mandatory: bool | None = None
+    """Whether a queue must get it, or it is `Unroutable`; else yes for one to a queue, and no for one to an exchange."""
+
+    def must_arrive(self, exchange: str) -> bool:
+        """Whether a queue must get it, published there."""
+        return exchange == "" if self.mandatory is None else self.mandatory
 
 
 class Properties(TypedDict, total=False):

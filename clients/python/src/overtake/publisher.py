@@ -30,13 +30,25 @@ from .numbering import Numbering
 class Publish:
     """A message on its way."""
 
-    __slots__ = ("body", "error", "exchange", "is_over", "is_sent", "number", "properties", "routing_key", "waiter")
+    __slots__ = (
+        "body",
+        "error",
+        "exchange",
+        "is_over",
+        "is_sent",
+        "mandatory",
+        "number",
+        "properties",
+        "routing_key",
+        "waiter",
+    )
 
     def __init__(self, message: Message, exchange: str, routing_key: str, waiter: Waiter) -> None:
         self.body, properties = encoded(message)
         self.properties = pika.BasicProperties(**properties)
         self.exchange = exchange
         self.routing_key = routing_key
+        self.mandatory = message.must_arrive(exchange)
         self.waiter = waiter
         self.number: int | None = None
         self.error: OvertakeError | TypeError | None = None
@@ -167,7 +179,7 @@ class Publisher:
             return  # Given up while it waited.
         try:
             self._channel.basic_publish(
-                publish.exchange, publish.routing_key, publish.body, publish.properties, mandatory=True
+                publish.exchange, publish.routing_key, publish.body, publish.properties, publish.mandatory
             )
         except ChannelWrongStateError:
             self._waiting.appendleft(publish)  # Nothing was sent: we hear in a moment that the channel is lost.

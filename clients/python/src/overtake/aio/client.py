@@ -154,10 +154,12 @@ class AsyncClient:
         kind: str | None = None,
         delay_ms: int | None = None,
         user_id: str | None = None,
+        mandatory: bool | None = None,
     ) -> None:
         """Publishes a message, and returns once it is durable. With an `exchange`, `queue` is the routing key.
 
-        Raises `NotConfirmed` if the broker did not take it, and `Unroutable` if there is no queue for it.
+        Raises `NotConfirmed` if the broker did not take it, and `Unroutable` if there is no queue for it:
+        of a message to an exchange only if it is `mandatory`.
         """
         message = Message(
             body,
@@ -172,6 +174,7 @@ class AsyncClient:
             kind=kind,
             delay_ms=delay_ms,
             user_id=user_id,
+            mandatory=mandatory,
         )
         await self._up.publisher.publish(Publish(message, exchange, queue))
 

@@ -29,7 +29,7 @@ from aiormq.exceptions import (
 
 from ..address import Address
 from ..backoff import waits
-from ..errors import OvertakeError, closed, login_refused, not_there, refused_over_amqp
+from ..errors import LoginRefused, OvertakeError, closed, login_refused, not_there, refused_over_amqp
 from ..errors import lost as lost_at
 
 log = logging.getLogger("overtake")
@@ -107,6 +107,15 @@ class Link:
             part.on_end(self.ended)
 
     async def _keep(self, connection: AbstractConnection, lost: asyncio.Future[BaseException | None]) -> None:
+        try:
+            await self._keep_on(connection, lost)
+        except LoginRefused as error:
+            self.ended = error  # It would be refused again; whoever waits is told.
+            parts, self._parts = self._parts, []
+            for part in parts:
+                part.on_end(error)
+
+    async def _keep_on(self, connection: AbstractConnection, lost: asyncio.Future[BaseException | None]) -> None:
         while True:
             why = lost_at(self._address.where, await lost)
             self._connection = None
@@ -140,6 +149,8 @@ class Link:
             await asyncio.sleep(wait)
             try:
                 return await self._connect()
+            except LoginRefused:
+                raise
             except OvertakeError as error:
                 why = error
         raise AssertionError("the waits have no end")

@@ -23,7 +23,7 @@ from .link import channel_refusal, open_channel
 class Publish:
     """A message on its way."""
 
-    __slots__ = ("body", "exchange", "is_sent", "properties", "routing_key")
+    __slots__ = ("body", "exchange", "is_sent", "mandatory", "properties", "routing_key")
 
     def __init__(self, message: Message, exchange: str, routing_key: str) -> None:
         self.body, properties = encoded(message)
@@ -31,6 +31,7 @@ class Publish:
         self.properties = Basic.Properties(**cast("Any", properties), message_type=kind)
         self.exchange = exchange
         self.routing_key = routing_key
+        self.mandatory = message.must_arrive(exchange)
         self.is_sent = False
 
     @property
@@ -115,7 +116,7 @@ class Publisher:
                 exchange=publish.exchange,
                 routing_key=publish.routing_key,
                 properties=publish.properties,
-                mandatory=True,
+                mandatory=publish.mandatory,
                 timeout=timeout,
             )
         except DeliveryError as error:
@@ -164,7 +165,7 @@ class Publisher:
                     exchange=publish.exchange,
                     routing_key=publish.routing_key,
                     properties=publish.properties,
-                    mandatory=True,
+                    mandatory=publish.mandatory,
                 )
             except DeliveryError as error:
                 raise not_confirmed(publish.where) from error

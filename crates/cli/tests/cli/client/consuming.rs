@@ -40,10 +40,10 @@ fn ack_ends_it_nack_puts_it_back_and_reject_lets_it_die() {
         next(&mut consumer).await.reject().unwrap();
         drop(next(&mut consumer).await);
         let again = next(&mut consumer).await;
-        assert_eq!((again.text(), again.is_redelivered(), again.returns()), (Some("b"), true, 1));
+        assert_eq!((again.text(), again.is_redelivered(), again.count()), (Some("b"), true, 2));
         again.ack().unwrap();
         let dropped = next(&mut consumer).await;
-        assert_eq!((dropped.text(), dropped.returns()), (Some("d"), 1), "what is dropped is put back");
+        assert_eq!((dropped.text(), dropped.count()), (Some("d"), 2), "what is dropped is put back");
         dropped.ack().unwrap();
         client.publish("q", said("end")).await.unwrap();
         assert_eq!(take(&mut consumer, 1).await, "end:-");

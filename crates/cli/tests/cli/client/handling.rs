@@ -24,7 +24,7 @@ fn what_a_handler_returns_says_what_becomes_of_the_message() {
                     match &*body {
                         "fails" => Err("it cannot be done now"),
                         "dies" => Ok(Outcome::Reject),
-                        "panics" if message.returns() == 0 => panic!("as it may"),
+                        "panics" if message.count() == 1 => panic!("as it may"),
                         _ => Ok(Outcome::Ack),
                     }
                 }

@@ -30,7 +30,10 @@ fn leases_are_settled_one_by_one() {
         assert_eq!((world.waiting("q"), world.messages("q", "dead")), ("b:0".to_owned(), "c:-".to_owned()));
         assert_eq!(world.messages("q", "delayed"), "a:-300");
         let again = client.lease("q", LeaseOptions::default()).await.unwrap().remove(0);
-        assert_eq!((again.text(), again.returns(), again.is_redelivered()), (Some("b"), 1, true));
+        assert_eq!((again.text(), again.count(), again.is_redelivered()), (Some("b"), 2, true));
+        again.release().await.unwrap();
+        let again = client.lease("q", LeaseOptions::default()).await.unwrap().remove(0);
+        assert_eq!(again.text(), Some("b"));
         again.ack().await.unwrap();
         assert!(client.lease("q", LeaseOptions::default()).await.unwrap().is_empty(), "nothing is there");
     });
@@ -77,7 +80,7 @@ fn a_lease_is_extended_as_long_as_it_is_there() {
     go(async {
         let client = world.client().await;
         client.publish("q", said("a")).await.unwrap();
-        let short = LeaseOptions::max(1).length(Duration::from_millis(600));
+        let short = LeaseOptions::max(1).lease(Duration::from_millis(600));
         let held = client.lease("q", short.clone()).await.unwrap().remove(0);
         world.queue("clock", &json!({}));
         let late = json!({"body": "late", "delay_ms": 1_500});
@@ -91,7 +94,7 @@ fn a_lease_is_extended_as_long_as_it_is_there() {
         held.extend(Duration::from_millis(600)).await.unwrap();
         drop(held);
         let again = client.lease("q", wait).await.unwrap().remove(0);
-        assert_eq!((again.text(), again.returns()), (Some("a"), 1));
+        assert_eq!((again.text(), again.count()), (Some("a"), 2));
         again.ack().await.unwrap();
     });
 }

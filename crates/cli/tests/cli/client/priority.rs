@@ -119,9 +119,9 @@ fn a_priority_survives_three_hops_a_retry_a_dead_letter_and_its_replay() {
             client.publish("one", message).await.unwrap();
             // It fails twice, and is dead.
             let mut consumer = client.consume("three", 1).await.unwrap();
-            for attempt in 0..2 {
+            for attempt in 1..=2 {
                 let delivery = next(&mut consumer).await;
-                assert_eq!((delivery.returns(), delivery.text()), (attempt, Some(body)));
+                assert_eq!((delivery.count(), delivery.text()), (attempt, Some(body)));
                 delivery.nack().unwrap();
             }
             // What follows it shows that it is gone.

@@ -167,8 +167,9 @@ fn whoever_publishes_more_than_the_window_waits() {
     let link = crate::support::link::Link::to(&world.broker.amqp, 1_000_000);
     go(async {
         let options = overtake_client::ConnectOptions::new(format!("amqp://{}", link.address));
-        let client =
-            overtake_client::Client::connect(options.http(&world.broker.url).window(3)).await.unwrap();
+        let client = overtake_client::Client::connect(options.http(&world.broker.url).unconfirmed_max(3))
+            .await
+            .unwrap();
         link.deafen();
         let mut confirms = Vec::new();
         for number in 0..3 {
