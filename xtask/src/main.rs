@@ -12,6 +12,7 @@ mod fuzz;
 mod needs;
 mod report;
 mod seed;
+mod semver;
 mod shell;
 mod sim;
 mod suite;
@@ -30,6 +31,7 @@ The repository's own commands.
   cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
   cargo xtask clients [--url URL] [NAME…]        other people's AMQP clients against our broker, or another
   cargo xtask bench [NAME…] [--long]             the benchmarks, as a table; amqp: beside other brokers
+  cargo xtask semver REV                         whether programs that use the Rust client of REV still compile
 
 With CI=true a step that is skipped counts as failed.";
 
@@ -55,6 +57,7 @@ fn dispatch() -> anyhow::Result<ExitCode> {
         "fuzz" => fuzz::command(&args),
         "clients" => clients::command(&args),
         "bench" => bench::command(&args),
+        "semver" => semver::command(&args),
         "" | "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

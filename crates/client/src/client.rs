@@ -23,6 +23,7 @@ use crate::topology::Topology;
 #[derive(Clone)]
 pub struct Client {
     line: Line,
+    #[cfg(feature = "http")]
     topology: Arc<Topology>,
 }
 
@@ -50,7 +51,11 @@ impl Client {
         let numbers =
             options.exactly_once.then(|| drawn().map(|producer| Numbers { producer })).transpose()?;
         let line = Line::open(way, options.unconfirmed_max, numbers).await?;
-        Ok(Self { line, topology })
+        Ok(Self {
+            line,
+            #[cfg(feature = "http")]
+            topology,
+        })
     }
 
     // ---- what is there ----

@@ -21,6 +21,7 @@ use crate::tls::Tls;
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
     url: String,
+    #[cfg(feature = "http")]
     http: Option<String>,
     tls: Tls,
     name: String,
@@ -47,6 +48,7 @@ impl ConnectOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            #[cfg(feature = "http")]
             http: None,
             tls: Tls::default(),
             name: String::new(),
@@ -58,6 +60,7 @@ impl ConnectOptions {
     }
 
     /// Where the broker serves HTTP, if not on the same host at port 15672, or under TLS at 15671: `http://HOST:PORT`.
+    #[cfg(feature = "http")]
     #[must_use]
     pub fn http(self, url: impl Into<String>) -> Self {
         Self { http: Some(url.into()), ..self }
