@@ -113,6 +113,52 @@ fn what_was_changed_by_somebody_else_stays_so() {
     assert_eq!(state["settings"]["max_active"], 7);
 }
 
+/// Whoever publishes goes on as if nothing had happened.
+#[test]
+fn a_broker_that_is_killed_in_the_middle_has_each_message_once_and_in_order() {
+    const COUNT: usize = 5_000;
+    let mut world = World::new();
+    let link = Link::to(&world.broker.amqp, RATE);
+    let (client, confirms) = go_through(async {
+        let client = Client::connect(through(&link, &world).exactly_once()).await.unwrap();
+        let publishing = client.clone();
+        let (tell, mut told) = tokio::sync::mpsc::channel(COUNT);
+        let confirms = tokio::spawn(async move {
+            for number in 0..COUNT {
+                let confirm = publishing.send("q", said(&number.to_string())).await.unwrap();
+                tell.send(confirm).await.unwrap();
+            }
+        });
+        // It is in the middle of it when so many are confirmed.
+        for _ in 0..COUNT / 5 {
+            told.recv().await.unwrap().await.unwrap();
+        }
+        (client, (confirms, told))
+    });
+    world = world.kill_and_start();
+    link.leads_to(&world.broker.amqp);
+    let (publishing, mut told) = confirms;
+    go_through(async {
+        publishing.await.unwrap();
+        while let Some(confirm) = told.recv().await {
+            confirm.await.unwrap();
+        }
+        let mut consumer = client.consume("q", 500).await.unwrap();
+        for number in 0..COUNT {
+            let delivery = next(&mut consumer).await;
+            assert_eq!(delivery.text(), Some(&*number.to_string()));
+            delivery.ack().unwrap();
+        }
+        client.publish("q", said("end")).await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, "end:-", "nothing is there twice");
+    });
+}
+
+/// On a runtime that goes on after it.
+fn go_through<R>(future: impl Future<Output = R>) -> R {
+    RUNTIME.with(|runtime| runtime.block_on(future))
+}
+
 thread_local! {
     /// For what lives as long as a broker, and its successor.
     static RUNTIME: tokio::runtime::Runtime =
