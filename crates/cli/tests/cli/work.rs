@@ -27,6 +27,7 @@ fn the_body_is_read_and_the_properties_are_in_the_environment() {
         "OVERTAKE_ATTEMPT=1",
         "OVERTAKE_BYTES=48",
         "OVERTAKE_CONTENT_TYPE=text/plain",
+        "OVERTAKE_GIVEN_PRIORITY=7",
         "OVERTAKE_HEADER_N=5",
         "OVERTAKE_HEADER_X_TRACE=t",
         "OVERTAKE_ID=a",
