@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use overtake_amqp::client::{Client, Ending, Event};
 use overtake_lane::Time;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
@@ -43,6 +43,8 @@ struct Wire {
     output: Vec<u8>,
     /// Bytes of it that are in the socket.
     written: usize,
+    /// The socket has passed on all that it was given: one under TLS may keep something back.
+    is_flushed: bool,
 }
 
 /// Keeps a connection until nobody wants one. The first one that opens, or does not, is told.
@@ -105,7 +107,7 @@ async fn begin(clock: Clock, way: &Way) -> Result<(Client, Wire), Error> {
     let socket = way.connect().await?;
     let (reader, writer) = split(socket);
     let input = BytesMut::with_capacity(PIECE);
-    let mut wire = Wire { reader, writer, input, output: Vec::new(), written: 0 };
+    let mut wire = Wire { reader, writer, input, output: Vec::new(), written: 0, is_flushed: true };
     let mut amqp = Client::new(clock.now(), way.options.clone());
     while !amqp.is_open() {
         wire.say(&mut amqp).await?;
@@ -131,7 +133,11 @@ impl Wire {
     /// Has all that the connection says in the socket. It is little: the login.
     async fn say(&mut self, amqp: &mut Client) -> Result<(), Error> {
         let output = std::mem::take(amqp.output());
-        self.writer.write_all(&output).await.map_err(|error| Error::ConnectionLost(error.to_string()))
+        let said = async {
+            self.writer.write_all(&output).await?;
+            self.writer.flush().await
+        };
+        said.await.map_err(|error: std::io::Error| Error::ConnectionLost(error.to_string()))
     }
 }
 
@@ -143,7 +149,7 @@ async fn carry(shared: &Shared, clock: Clock, wire: &mut Wire) -> Error {
             wire.written = 0;
         }
         let deadline = shared.lock().take_output(clock.now(), &mut wire.output);
-        let Wire { reader, writer, input, output, written } = wire;
+        let Wire { reader, writer, input, output, written, is_flushed } = wire;
         let rest = &output[*written..];
         input.reserve(PIECE);
         tokio::select! {
@@ -151,12 +157,14 @@ async fn carry(shared: &Shared, clock: Clock, wire: &mut Wire) -> Error {
                 Ok(len) if len > 0 => state.receive(clock.now(), input),
                 _ => state.hung_up(),
             }),
-            wrote = writer.write(rest), if !rest.is_empty() => match wrote {
-                Ok(len) if len > 0 => {
+            given = give(writer, rest), if !rest.is_empty() || !*is_flushed => match given {
+                Ok(0) => *is_flushed = true,
+                Ok(len) => {
+                    *is_flushed = false;
                     *written += len;
                     shared.lock().written(clock.now());
                 }
-                _ => shared.lock().hung_up(),
+                Err(_) => shared.lock().hung_up(),
             },
             () = shared.wake.notified() => continue,
             () = sleep_until(clock.at(deadline)) => {}
@@ -169,6 +177,17 @@ async fn carry(shared: &Shared, clock: Clock, wire: &mut Wire) -> Error {
             finish(shared, wire).await;
             return of_ending(&ending);
         }
+    }
+}
+
+/// Gives the socket a part of these bytes; of none, has it pass on all that it was given. Answers how many it took.
+async fn give(writer: &mut (impl AsyncWrite + Unpin), rest: &[u8]) -> std::io::Result<usize> {
+    match rest {
+        [] => writer.flush().await.map(|()| 0),
+        rest => match writer.write(rest).await? {
+            0 => Err(std::io::ErrorKind::WriteZero.into()),
+            len => Ok(len),
+        },
     }
 }
 
@@ -194,5 +213,38 @@ fn of_ending(ending: &Ending) -> Error {
         Ending::Asked => Error::Closed,
         ending if ending.is_lasting() => Error::LoginRefused(ending.to_string()),
         ending => Error::ConnectionLost(ending.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use overtake_amqp::client::ClientOptions;
+    use tokio::io::{BufWriter, duplex};
+    use tokio::sync::{Notify, Semaphore, watch};
+
+    use super::super::state::State;
+    use super::*;
+
+    /// As TLS does when its socket is full.
+    #[tokio::test]
+    async fn what_the_socket_keeps_back_goes_although_nothing_follows() {
+        let (near, mut far) = duplex(1_000);
+        let (reader, writer) = split(Box::new(BufWriter::new(near)) as Box<dyn Socket>);
+        let mut wire =
+            Wire { reader, writer, input: BytesMut::new(), output: Vec::new(), written: 0, is_flushed: true };
+        let clock = Clock(Instant::now());
+        let shared = Shared {
+            state: std::sync::Mutex::new(State::new(None)),
+            wake: Notify::new(),
+            room: Semaphore::new(1),
+            is_over: watch::Sender::new(false),
+        };
+        shared.with(|state| state.begin(Client::new(clock.now(), ClientOptions::default())));
+        let mut header = [0; 8];
+        tokio::select! {
+            error = carry(&shared, clock, &mut wire) => panic!("{error}"),
+            read = far.read_exact(&mut header) => assert_eq!(read.unwrap(), 8),
+        }
+        assert_eq!(&header, b"AMQP\0\0\x09\x01");
     }
 }

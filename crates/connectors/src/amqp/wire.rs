@@ -34,6 +34,8 @@ pub(crate) struct Wire {
     output: Vec<u8>,
     /// Bytes of it that are there.
     written: usize,
+    /// The socket has passed on all that it was given: one under TLS may keep something back.
+    is_flushed: bool,
     /// Heard, and not yet told.
     events: VecDeque<Event>,
     clock: Arc<dyn Clock>,
@@ -50,7 +52,9 @@ impl Wire {
         let input = BytesMut::with_capacity(PIECE);
         let (output, written, events) = (Vec::new(), 0, VecDeque::new());
         let is_of_ours = false;
-        let mut wire = Self { client, is_of_ours, reader, writer, input, output, written, events, clock };
+        let is_flushed = true;
+        let mut wire =
+            Self { client, is_of_ours, reader, writer, input, output, written, is_flushed, events, clock };
         while !wire.client.is_open() {
             match wire.turn().await {
                 Some(Event::Closed(ending)) => return Err(ending.to_string().into()),
@@ -135,7 +139,7 @@ impl Wire {
     }
 
     fn has_output(&mut self) -> bool {
-        self.written < self.output.len() || !self.client.output().is_empty()
+        !self.is_flushed || self.written < self.output.len() || !self.client.output().is_empty()
     }
 
     /// Reads or writes once, or lets time pass.
@@ -146,25 +150,38 @@ impl Wire {
         }
         let wakes = self.client.next_deadline().and_then(|at| self.clock.until(at));
         let rest = &self.output[self.written..];
-        let Self { reader, writer, input, .. } = self;
+        let Self { reader, writer, input, is_flushed, .. } = self;
         input.reserve(PIECE);
         tokio::select! {
             read = reader.read_buf(input) => match read {
                 Ok(len) if len > 0 => self.client.receive(self.clock.now(), &mut self.input),
                 _ => self.client.hung_up(),
             },
-            written = writer.write(rest), if !rest.is_empty() => match written {
-                Ok(len) if len > 0 => {
+            given = give(writer, rest), if !rest.is_empty() || !*is_flushed => match given {
+                Ok(0) => *is_flushed = true,
+                Ok(len) => {
+                    *is_flushed = false;
                     self.written += len;
                     self.client.written(self.clock.now());
                 }
-                _ => self.client.hung_up(),
+                Err(_) => self.client.hung_up(),
             },
             () = sleep(wakes) => {}
         }
         self.client.tick(self.clock.now());
         self.events.extend(self.client.take_events());
         self.events.pop_front()
+    }
+}
+
+/// Gives the socket a part of these bytes; of none, has it pass on all that it was given. Answers how many it took.
+async fn give(writer: &mut (impl AsyncWrite + Unpin), rest: &[u8]) -> std::io::Result<usize> {
+    match rest {
+        [] => writer.flush().await.map(|()| 0),
+        rest => match writer.write(rest).await? {
+            0 => Err(std::io::ErrorKind::WriteZero.into()),
+            len => Ok(len),
+        },
     }
 }
 

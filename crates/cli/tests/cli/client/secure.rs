@@ -1,10 +1,13 @@
 //! TLS, and logins by certificate.
 
+use std::time::Duration;
+
 use overtake_client::{Client, ConnectOptions, Error, LeaseOptions, Tls};
 
 use super::{World, go, next, said};
 use crate::support::Broker;
 use crate::support::http::ask;
+use crate::support::link::Link;
 use crate::support::tls::{Authority, write};
 
 #[test]
@@ -61,7 +64,29 @@ fn streams_and_requests_are_under_tls_and_a_certificate_may_log_in() {
     broker.stop();
 }
 
-/// For [`World`], which has none.
+/// A socket that is full leaves a part of what TLS has taken behind; it goes although nothing follows.
+#[test]
+fn what_is_more_than_the_socket_takes_goes_under_tls() {
+    let dir = tempfile::tempdir().unwrap();
+    let authority = Authority::new("an authority");
+    let ca = write(dir.path(), "ca.pem", &authority.pem());
+    let [cert, key] = authority.sign_into(dir.path(), "localhost");
+    let data = dir.path().join("data");
+    let broker =
+        Broker::start_with(&data, &["--amqps", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key]);
+    ask(&broker.url, "PUT", "/v1/queues/q", &serde_json::json!({})).expect(201);
+    let link = Link::to(&broker.amqps, 20_000_000);
+    go(async {
+        let url = format!("amqps://guest:guest@localhost:{}", link.address.port());
+        // A sign of life would take it along.
+        let options = ConnectOptions::new(url).heartbeat(Duration::ZERO).http(&broker.url);
+        let client = Client::connect(options.tls(Tls::new().ca_file(&ca))).await.unwrap();
+        let body = "x".repeat(100_000);
+        client.publish_all("q", (0..160).map(|_| said(&body))).await.unwrap();
+    });
+    broker.stop();
+}
+
 #[test]
 fn a_name_is_seen_at_the_broker() {
     let world = World::new();

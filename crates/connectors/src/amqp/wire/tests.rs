@@ -73,3 +73,14 @@ async fn a_connection_on_which_nothing_is_taken_stays_and_what_comes_is_kept() {
     let lost = tokio::time::timeout(Duration::from_secs(60), wire.lost()).await;
     assert!(lost.is_ok(), "it is lost");
 }
+
+/// As TLS does when its socket is full.
+#[tokio::test(start_paused = true)]
+async fn what_the_socket_keeps_back_goes_although_nothing_follows() {
+    let (here, there) = duplex(1 << 16);
+    let clock = Arc::new(RuntimeClock(Instant::now()));
+    tokio::spawn(serve(there, Arc::clone(&clock), Time::NEVER));
+    let options = ClientOptions { heartbeat_s: 0, ..ClientOptions::default() };
+    let opened = Wire::open(tokio::io::BufWriter::new(here), options, clock).await;
+    assert!(opened.is_ok_and(|wire| wire.client.is_open()));
+}
