@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::consumer::{ConsumeOptions, Consumer};
 use crate::error::Error;
 use crate::handler::{HandleOptions, Handling, IntoOutcome};
-use crate::line::{Flight, Line, Numbers, Told, Way};
+use crate::line::{Flight, Line, Numbers, REPLY_TO, Told, Way};
 use crate::message::{Message, To};
 use crate::options::ConnectOptions;
 use crate::priority::Priority;
@@ -41,11 +41,11 @@ impl Client {
         let topology = Topology {};
         let topology = Arc::new(topology);
         let way = Way {
-            tls: if address.is_secure { Some(options.the_tls().config()?) } else { None },
+            tls: if address.is_secure { Some(options.tls.config()?) } else { None },
             options: options.client_options(&address),
             host: address.host,
             port: address.port,
-            patience: options.patience(),
+            patience: options.patience,
             topology: Arc::clone(&topology),
         };
         let numbers =
@@ -233,8 +233,8 @@ impl Client {
     }
 
     #[cfg(feature = "http")]
-    pub(crate) fn topology(&self) -> &Arc<Topology> {
-        &self.topology
+    pub(crate) fn line(&self) -> &Line {
+        &self.line
     }
 }
 
@@ -243,9 +243,6 @@ impl std::fmt::Debug for Client {
         f.debug_struct("Client").finish_non_exhaustive()
     }
 }
-
-/// Whoever asks here hears the answers on its own channel (RabbitMQ's direct reply-to).
-const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 
 /// Whoever gives up waiting for a reply is forgotten.
 struct Asking<'a> {

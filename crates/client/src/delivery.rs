@@ -73,7 +73,7 @@ impl Delivery {
     /// # Errors
     /// [`Error::Invalid`]: nobody waits for a reply; or as [`Client::publish`](crate::Client::publish).
     pub async fn reply(&self, message: Message) -> Result<(), Error> {
-        self.loan.reply(&self.received, message).await
+        reply(&self.loan.chair.line, &self.received, message).await
     }
 
     /// The message, which may be kept.
@@ -88,18 +88,19 @@ impl Loan {
         self.is_settled = true;
         self.chair.line.settle(self.chair.seat, self.life, self.tag, how)
     }
+}
 
-    pub(crate) async fn reply(&self, received: &Received, message: Message) -> Result<(), Error> {
-        let queue = received.reply_to().ok_or_else(|| {
-            Error::Invalid("nobody waits for a reply: the message names no queue for it".to_owned())
-        })?;
-        let message = match received.correlation_id() {
-            Some(id) => message.correlation_id(id),
-            None => message,
-        };
-        let priority = message.resolved().or(received.priority());
-        crate::client::send(&self.chair.line, queue.into(), message, priority).await?.wait().await
-    }
+/// Answers what was received, in its priority unless something else says one.
+pub(crate) async fn reply(line: &Line, received: &Received, message: Message) -> Result<(), Error> {
+    let queue = received.reply_to().ok_or_else(|| {
+        Error::Invalid("nobody waits for a reply: the message names no queue for it".to_owned())
+    })?;
+    let message = match received.correlation_id() {
+        Some(id) => message.correlation_id(id),
+        None => message,
+    };
+    let priority = message.resolved().or(received.priority());
+    crate::client::send(line, queue.into(), message, priority).await?.wait().await
 }
 
 impl Drop for Loan {

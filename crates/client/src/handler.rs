@@ -8,9 +8,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::consumer::{ConsumeOptions, Consumer};
-use crate::delivery::{Delivery, Loan};
+use crate::delivery::{Delivery, Loan, reply};
 use crate::error::Error;
-use crate::line::How;
+use crate::line::{How, Line};
 use crate::message::Message;
 use crate::priority::of_message;
 use crate::received::Received;
@@ -177,22 +177,28 @@ where
     end
 }
 
-async fn settle(received: &Received, loan: Loan, outcome: Outcome) {
-    let result = match outcome {
-        Outcome::Ack => loan.settle(How::Ack),
-        Outcome::Nack => loan.settle(How::Nack),
-        Outcome::Reject => loan.settle(How::Reject),
-        Outcome::Reply(_) if received.reply_to().is_none() => loan.settle(How::Ack),
-        Outcome::Reply(message) => match loan.reply(received, *message).await {
-            // Who does not wait any more has not failed the work.
-            Ok(()) | Err(Error::Unroutable(_)) => loan.settle(How::Ack),
-            Err(error) => {
-                tracing::warn!(%error, "a reply could not be sent; its message is put back");
-                loan.settle(How::Nack)
-            }
-        },
+/// How what was received is to be settled; where there is a reply, it is sent first.
+pub(crate) async fn how(line: &Line, received: &Received, outcome: Outcome) -> How {
+    let message = match outcome {
+        Outcome::Ack => return How::Ack,
+        Outcome::Nack => return How::Nack,
+        Outcome::Reject => return How::Reject,
+        Outcome::Reply(_) if received.reply_to().is_none() => return How::Ack,
+        Outcome::Reply(message) => message,
     };
-    if let Err(error) = result {
+    match reply(line, received, *message).await {
+        // Who does not wait any more has not failed the work.
+        Ok(()) | Err(Error::Unroutable(_)) => How::Ack,
+        Err(error) => {
+            tracing::warn!(%error, "a reply could not be sent; its message is put back");
+            How::Nack
+        }
+    }
+}
+
+async fn settle(received: &Received, loan: Loan, outcome: Outcome) {
+    let how = how(&loan.chair.line, received, outcome).await;
+    if let Err(error) = loan.settle(how) {
         tracing::debug!(%error, "a message was handled whose connection is gone; it comes again");
     }
 }

@@ -24,7 +24,7 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 pub(crate) struct Http {
     base: String,
     vhost: String,
-    login: Option<HeaderValue>,
+    login: HeaderValue,
     patience: Duration,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
@@ -35,9 +35,9 @@ impl Http {
     pub(crate) fn new(options: &ConnectOptions, address: &Address) -> Result<Self, Error> {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(options.patience()));
+        connector.set_connect_timeout(Some(options.patience));
         connector.enforce_http(false);
-        let tls = options.the_tls().config()?;
+        let tls = options.tls.config()?;
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(std::sync::Arc::unwrap_or_clone(tls))
             .https_or_http()
@@ -48,7 +48,7 @@ impl Http {
             base,
             vhost: utf8_percent_encode(&address.vhost, IN_PATH).to_string(),
             login: login(address)?,
-            patience: options.patience(),
+            patience: options.patience,
             client: Client::builder(TokioExecutor::new()).build(connector),
         })
     }
@@ -73,10 +73,8 @@ impl Http {
 
     async fn exchange(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, Error> {
         let uri = format!("{}{path}?vhost={}", self.base, self.vhost);
-        let mut request = Request::builder().method(method).uri(&uri);
-        if let Some(login) = &self.login {
-            request = request.header(header::AUTHORIZATION, login);
-        }
+        let mut request =
+            Request::builder().method(method).uri(&uri).header(header::AUTHORIZATION, &self.login);
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
@@ -117,8 +115,8 @@ fn chain(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-/// Basic (RFC 7617); a certificate speaks for itself.
-fn login(address: &Address) -> Result<Option<HeaderValue>, Error> {
+/// Basic (RFC 7617); nobody is `guest`, as over AMQP.
+fn login(address: &Address) -> Result<HeaderValue, Error> {
     use base64::Engine;
     let pair = match (&*address.user, &*address.password) {
         ("", _) => "guest:guest".to_owned(),
@@ -127,5 +125,5 @@ fn login(address: &Address) -> Result<Option<HeaderValue>, Error> {
     let value = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair));
     let mut value = HeaderValue::try_from(value).map_err(|error| Error::Invalid(error.to_string()))?;
     value.set_sensitive(true);
-    Ok(Some(value))
+    Ok(value)
 }

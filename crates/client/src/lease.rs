@@ -9,19 +9,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::Method;
-use overtake_amqp::client::Message;
+use overtake_amqp::client;
 use overtake_properties::{Fields, Short, ShortText, TableBuilder, Value};
 use serde_json::{Value as Json, json};
 use tokio::task::AbortHandle;
 
 use crate::client::Client;
+use crate::delivery::reply;
 use crate::error::Error;
-use crate::handler::{IntoOutcome, Outcome};
+use crate::handler::{IntoOutcome, how};
 use crate::http::encoded;
-use crate::message::PRIORITY;
+use crate::line::How;
+use crate::message::{Message, PRIORITY};
 use crate::priority::{Priority, of_message};
 use crate::received::Received;
-use crate::topology::Topology;
 
 /// What is wanted of a queue.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ pub struct Lease {
 
 #[derive(Clone)]
 struct Held {
-    topology: Arc<Topology>,
+    client: Client,
     /// Of the queue.
     path: String,
     receipt: String,
@@ -103,12 +104,7 @@ struct Held {
 impl Lease {
     fn begin(client: &Client, path: &str, length: Duration, message: &Json) -> Self {
         let receipt = message["receipt"].as_str().unwrap_or_default().to_owned();
-        let held = Held {
-            topology: Arc::clone(client.topology()),
-            path: path.to_owned(),
-            receipt,
-            is_over: Arc::default(),
-        };
+        let held = Held { client: client.clone(), path: path.to_owned(), receipt, is_over: Arc::default() };
         let extending = tokio::spawn(held.clone().keep(length)).abort_handle();
         Self { received: received(message), held, extending }
     }
@@ -167,22 +163,28 @@ impl Lease {
         self.held.is_over.load(Ordering::Relaxed)
     }
 
+    /// Answers whoever published it and waits for a reply, over AMQP. Acknowledge it then.
+    ///
+    /// # Errors
+    /// As [`Delivery::reply`](crate::Delivery::reply).
+    pub async fn reply(&self, message: Message) -> Result<(), Error> {
+        reply(self.held.client.line(), &self.received, message).await
+    }
+
     /// Handles the message in a scope of its priority, and settles it by what the function returns: see [`IntoOutcome`].
     ///
     /// # Errors
-    /// As [`Lease::ack`]; a reply cannot be sent from here: [`Error::Invalid`].
+    /// As [`Lease::ack`].
     pub async fn handle<F>(self, handler: impl FnOnce(Received) -> F) -> Result<(), Error>
     where
         F: Future<Output: IntoOutcome>,
     {
         let handled = of_message(self.received.priority(), async { handler(self.received.clone()).await });
-        match handled.await.into_outcome() {
-            Outcome::Ack => self.ack().await,
-            Outcome::Nack => self.nack().await,
-            Outcome::Reject => self.reject().await,
-            Outcome::Reply(_) => Err(Error::Invalid(
-                "what is leased over HTTP is not answered by what its handler returns".to_owned(),
-            )),
+        let outcome = handled.await.into_outcome();
+        match how(self.held.client.line(), &self.received, outcome).await {
+            How::Ack => self.ack().await,
+            How::Nack => self.nack().await,
+            How::Reject => self.reject().await,
         }
     }
 }
@@ -231,7 +233,7 @@ impl Held {
 
     async fn ask(&self, what: &str, body: &Json) -> Result<(), Error> {
         let path = format!("{}/{what}", self.path);
-        let asked = self.topology.http.ask(Method::POST, &path, Some(text(body)), Duration::ZERO).await;
+        let asked = self.client.http().ask(Method::POST, &path, Some(text(body)), Duration::ZERO).await;
         match asked {
             // One receipt: a conflict is about it (docs/queues.md).
             Err(Error::Refused { code: 409, .. }) => {
@@ -292,5 +294,5 @@ fn received(message: &Json) -> Received {
     let exchange = Bytes::copy_from_slice(said("exchange").unwrap_or_default().as_bytes());
     let routing_key = message["routing_keys"][0].as_str().unwrap_or_default();
     let routing_key = Bytes::copy_from_slice(routing_key.as_bytes());
-    Received::new(Message { exchange, routing_key, properties, body: body.into() }, count > 1)
+    Received::new(client::Message { exchange, routing_key, properties, body: body.into() }, count > 1)
 }

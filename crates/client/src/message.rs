@@ -38,7 +38,6 @@ pub struct Message {
     message_id: Option<String>,
     kind: Option<String>,
     headers: TableBuilder,
-    has_headers: bool,
     wrong: Option<String>,
 }
 
@@ -90,7 +89,6 @@ impl Message {
         match Short::new(name.as_bytes()) {
             Some(name) => {
                 self.headers = std::mem::take(&mut self.headers).entry(name, value.into());
-                self.has_headers = true;
             }
             None => self.wrong = Some(format!("the name of a header is longer than 255 bytes: {name}")),
         }
@@ -145,11 +143,11 @@ impl Message {
         let without_room = priority.filter(|_| byte.is_none());
         let with_priority = without_room
             .map(|Priority(number)| self.headers.clone().entry(Short::literal(PRIORITY), Value::I32(number)));
-        let headers = with_priority.as_ref().or(self.has_headers.then_some(&self.headers));
+        let headers = with_priority.as_ref().unwrap_or(&self.headers).view();
         let expiration = self.ttl.map(|ttl| ttl.as_millis().max(1).to_string());
         Ok(Fields {
             content_type: short(self.content_type.as_deref(), "content type")?,
-            headers: headers.map(TableBuilder::view),
+            headers: (!headers.is_empty()).then_some(headers),
             delivery_mode: Some(PERSISTENT),
             priority: byte,
             correlation_id: short(self.correlation_id.as_deref(), "correlation id")?,

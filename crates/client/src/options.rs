@@ -23,10 +23,10 @@ pub struct ConnectOptions {
     url: String,
     #[cfg(feature = "http")]
     http: Option<String>,
-    tls: Tls,
+    pub(crate) tls: Tls,
     name: String,
     heartbeat: Duration,
-    patience: Duration,
+    pub(crate) patience: Duration,
     pub(crate) unconfirmed_max: usize,
     pub(crate) exactly_once: bool,
 }
@@ -101,14 +101,6 @@ impl ConnectOptions {
     #[must_use]
     pub fn exactly_once(self) -> Self {
         Self { exactly_once: true, ..self }
-    }
-
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
-    }
-
-    pub(crate) fn the_tls(&self) -> &Tls {
-        &self.tls
     }
 
     /// # Errors

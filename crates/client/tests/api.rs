@@ -170,6 +170,7 @@ async fn with_a_broker() -> Result<(), Error> {
         let lease: Lease = lease;
         read(&lease);
         lease.extend(Duration::from_secs(1)).await?;
+        lease.reply(Message::new("")).await?;
         match lease.is_over() {
             true => lease.reject().await?,
             false if lease.count() > 3 => lease.nack_for(Duration::ZERO).await?,

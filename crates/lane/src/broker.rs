@@ -476,20 +476,6 @@ impl Broker {
         Ok(&self.queue_ref(self.id_of(vhost, name)?).settings)
     }
 
-    /// The message of a lease, while that holds.
-    #[must_use]
-    pub fn leased(&self, receipt: &Receipt) -> Option<&Message> {
-        let queue = self.queues.get(&receipt.queue)?;
-        let slot = queue.leased(receipt).ok()?;
-        Some(&queue.entries[slot].message)
-    }
-
-    /// The priority that a message of a queue was given, as a number; `None`: none was, or there is no such queue.
-    #[must_use]
-    pub fn given(&self, queue: QueueId, message: &Message) -> Option<i32> {
-        self.queues.get(&queue)?.given(message)
-    }
-
     /// Whether a consumer, or a pull that waits, has this number.
     #[must_use]
     pub fn has_consumer(&self, consumer: ConsumerId) -> bool {

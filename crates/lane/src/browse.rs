@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use crate::broker::Broker;
 use crate::entries::Slot;
-use crate::ids::{Place, QueueId, Seq, Time, VhostId};
+use crate::ids::{Place, QueueId, Receipt, Seq, Time, VhostId};
 use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
 use crate::priority::Priority;
@@ -309,6 +309,20 @@ impl Message {
 }
 
 impl Broker {
+    /// The message of a lease, while that holds.
+    #[must_use]
+    pub fn leased(&self, receipt: &Receipt) -> Option<&Message> {
+        let queue = self.queues.get(&receipt.queue)?;
+        let slot = queue.leased(receipt).ok()?;
+        Some(&queue.entries[slot].message)
+    }
+
+    /// The priority that a message of a queue was given, as a number; `None`: none was, or there is no such queue.
+    #[must_use]
+    pub fn given(&self, queue: QueueId, message: &Message) -> Option<i32> {
+        self.queues.get(&queue)?.given(message)
+    }
+
     /// Queues of a virtual host as they are now, by name: those after a name, which need not be one of a queue.
     ///
     /// # Errors

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from .content import Content
 from .wire import COUNT_HEADER, FIELDS, ID_HEADER, KEY_HEADER, priority_of
 
 __all__ = ["Received"]
@@ -22,7 +22,7 @@ class _Properties(Protocol):
     user_id: Any
 
 
-class Received:
+class Received(Content):
     """A message as it came: nothing here asks the broker for anything."""
 
     __slots__ = ("_headers", "_properties", "body", "exchange", "queue", "redelivered", "routing_key")
@@ -94,15 +94,6 @@ class Received:
     def user_id(self) -> str | None:
         """Who published it, if that was said."""
         return _text(self._properties.user_id)
-
-    @property
-    def text(self) -> str:
-        """The body as UTF-8."""
-        return self.body.decode()
-
-    def json(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.body)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.queue}, priority {self.priority}, {len(self.body)} bytes>"

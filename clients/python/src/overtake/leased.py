@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from .content import Content
 from .errors import LeaseOver
 from .wire import FIELDS
 
@@ -16,7 +16,7 @@ __all__ = ["Leased"]
 PART_BEFORE_EXTENDING = 3
 
 
-class Leased:
+class Leased(Content):
     """A message as it was leased, and whether it still is."""
 
     __slots__ = (
@@ -92,15 +92,6 @@ class Leased:
     def reply_to(self) -> str | None:
         """The queue for answers."""
         return (self._answer.get("properties") or {}).get("reply_to")
-
-    @property
-    def text(self) -> str:
-        """The body as UTF-8."""
-        return self.body.decode()
-
-    def json(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.body)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.queue}, priority {self.priority}, {len(self.body)} bytes>"

@@ -22,6 +22,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 pub(crate) use self::flights::{Flight, Numbers};
 pub(crate) use self::inbox::{Inbox, Incoming};
 pub(crate) use self::seats::{SeatId, Wanted};
+pub(crate) use self::state::REPLY_TO;
 use self::state::State;
 pub(crate) use self::way::Way;
 use crate::error::Error;

@@ -193,3 +193,32 @@ impl Inlet for AmqpInlet {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use overtake_properties::{Table, TableBuilder, Value};
+
+    use super::*;
+
+    fn check(property: Option<u8>, header: Option<Value<'_>>, expected: &Given) {
+        let more = TableBuilder::new().entry(Short::literal("more"), Value::I32(1)).finish();
+        let headers = header.map_or(more.clone(), |value| more.view().with(Short::literal(PRIORITY), value));
+        let headers = Some(headers.view());
+        let said = Fields { priority: property, headers, expiration: Short::new(b"7"), ..Fields::default() }
+            .encode();
+        assert_eq!(priority(said.view()), *expected);
+        let kept = without_what_is_told(said.view());
+        assert_eq!(kept.view().headers().map(|headers| headers.to_table()), Some::<Table>(more));
+        assert_eq!((kept.view().priority(), kept.view().expiration()), (property, None));
+    }
+
+    #[test]
+    fn the_header_goes_before_the_property_and_no_further() {
+        check(None, None, &Given::Missing);
+        check(Some(7), None, &Given::Number(7));
+        check(Some(7), Some(Value::I32(-50)), &Given::Number(-50));
+        check(None, Some(Value::from("high")), &Given::Name("high".to_owned()));
+        check(None, Some(Value::from("300")), &Given::Number(300));
+        check(Some(7), Some(Value::Void), &Given::Number(7));
+    }
+}

@@ -1,6 +1,6 @@
 //! Connections that are lost, and brokers.
 
-use overtake_client::{Client, ConnectOptions, Error};
+use overtake_client::{Client, ConnectOptions, Consumer, Error, To};
 use serde_json::{Value, json};
 
 use super::{World, go, next, said, take};
@@ -83,12 +83,9 @@ fn a_broker_that_was_killed_and_has_lost_its_queues_finds_them_declared() {
     amqp.leads_to(&fresh.broker.amqp);
     http.leads_to(&address(&fresh));
     world = fresh;
-    RUNTIME.with(|runtime| {
-        runtime.block_on(async {
-            use overtake_client::To;
-            client.publish(To::exchange("events", "order.paid"), said("again")).await.unwrap();
-            assert_eq!(take(&mut consumer, 1).await, "again:-");
-        });
+    go_through(async {
+        client.publish(To::exchange("events", "order.paid"), said("again")).await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, "again:-");
     });
     let state = ask(&world.broker.url, "GET", "/v1/queues/orders", &Value::Null).expect(200);
     assert_eq!(state["settings"]["scheme"], "signed");
@@ -117,32 +114,42 @@ fn what_was_changed_by_somebody_else_stays_so() {
 #[test]
 fn a_broker_that_is_killed_in_the_middle_has_each_message_once_and_in_order() {
     const COUNT: usize = 5_000;
+    /// Confirms that wait to be looked at.
+    const AHEAD: usize = 500;
     let mut world = World::new();
     let link = Link::to(&world.broker.amqp, RATE);
-    let (client, confirms) = go_through(async {
+    let (client, publishing, mut told, mut in_doubt) = go_through(async {
         let client = Client::connect(through(&link, &world).exactly_once()).await.unwrap();
-        let publishing = client.clone();
-        let (tell, mut told) = tokio::sync::mpsc::channel(COUNT);
-        let confirms = tokio::spawn(async move {
+        let publisher = client.clone();
+        let (tell, mut told) = tokio::sync::mpsc::channel(AHEAD);
+        let publishing = tokio::spawn(async move {
             for number in 0..COUNT {
-                let confirm = publishing.send("q", said(&number.to_string())).await.unwrap();
+                let confirm = publisher.send("q", said(&number.to_string())).await.unwrap();
                 tell.send(confirm).await.unwrap();
             }
         });
-        // It is in the middle of it when so many are confirmed.
         for _ in 0..COUNT / 5 {
             told.recv().await.unwrap().await.unwrap();
         }
-        (client, (confirms, told))
+        link.deafen();
+        // The last hundred were published after that, so nobody knows what became of them.
+        let mut in_doubt = Vec::new();
+        for _ in 0..AHEAD + 100 {
+            in_doubt.push(told.recv().await.unwrap());
+        }
+        (client, publishing, told, in_doubt)
     });
     world = world.kill_and_start();
     link.leads_to(&world.broker.amqp);
-    let (publishing, mut told) = confirms;
+    link.mend();
     go_through(async {
-        publishing.await.unwrap();
+        for confirm in in_doubt.drain(..) {
+            confirm.await.unwrap();
+        }
         while let Some(confirm) = told.recv().await {
             confirm.await.unwrap();
         }
+        publishing.await.unwrap();
         let mut consumer = client.consume("q", 500).await.unwrap();
         for number in 0..COUNT {
             let delivery = next(&mut consumer).await;
@@ -169,21 +176,17 @@ fn address(world: &World) -> String {
     world.broker.url.strip_prefix("http://").expect("a url").to_owned()
 }
 
-fn go_on(amqp: &Link, http: &Link) -> (Client, overtake_client::Consumer) {
-    use overtake_client::To;
-    RUNTIME.with(|runtime| {
-        runtime.block_on(async {
-            let options = ConnectOptions::new(format!("amqp://{}", amqp.address))
-                .http(format!("http://{}", http.address));
-            let client = Client::connect(options).await.unwrap();
-            client.declare_exchange("events", r#"{"kind": "topic"}"#).await.unwrap();
-            client.declare_queue("orders", r#"{"scheme": "signed"}"#).await.unwrap();
-            client.bind_queue("orders", "events", "order.#").await.unwrap();
-            let mut consumer = client.consume("orders", 5).await.unwrap();
-            client.publish(To::exchange("events", "order.paid"), said("a")).await.unwrap();
-            assert_eq!(take(&mut consumer, 1).await, "a:-");
-            (client, consumer)
-        })
+fn go_on(amqp: &Link, http: &Link) -> (Client, Consumer) {
+    go_through(async {
+        let options = ConnectOptions::new(format!("amqp://{}", amqp.address));
+        let client = Client::connect(options.http(format!("http://{}", http.address))).await.unwrap();
+        client.declare_exchange("events", r#"{"kind": "topic"}"#).await.unwrap();
+        client.declare_queue("orders", r#"{"scheme": "signed"}"#).await.unwrap();
+        client.bind_queue("orders", "events", "order.#").await.unwrap();
+        let mut consumer = client.consume("orders", 5).await.unwrap();
+        client.publish(To::exchange("events", "order.paid"), said("a")).await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, "a:-");
+        (client, consumer)
     })
 }
 
@@ -196,18 +199,14 @@ fn a_first_connection_that_cannot_be_is_told() {
         let wrong = ConnectOptions::new(format!("amqp://{}/none", world.broker.amqp));
         assert!(matches!(Client::connect(wrong).await, Err(Error::LoginRefused(_))));
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = nobody.local_addr().unwrap();
+        let gone = nobody.local_addr().unwrap();
         drop(nobody);
-        let told = Client::connect(format!("amqp://{address}")).await.unwrap_err();
+        let told = Client::connect(format!("amqp://{gone}")).await.unwrap_err();
         assert!(matches!(&told, Error::ConnectionLost(why) if why.contains("refused")), "{told}");
-        let told = Client::connect(format!("amqp://{}", address_of_http(&world))).await.unwrap_err();
+        let told = Client::connect(format!("amqp://{}", address(&world))).await.unwrap_err();
         assert!(told.to_string().contains("does not speak AMQP"), "{told}");
         assert!(matches!(Client::connect("http://a").await, Err(Error::Invalid(_))));
     });
-}
-
-fn address_of_http(world: &World) -> String {
-    address(world)
 }
 
 /// Somebody has changed the password meanwhile.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use overtake_client::{Error, Message, Priority, with_priority};
+use overtake_client::{Error, LeaseOptions, Message, Priority, with_priority};
 
 use super::{World, go, next, said};
 
@@ -30,6 +30,33 @@ fn whoever_asks_gets_the_answer_to_what_it_asked() {
             "a reply inherits, too"
         );
         handling.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn what_is_leased_is_answered_too() {
+    let world = World::new();
+    go(async {
+        let client = world.client().await;
+        let wait = LeaseOptions::max(1).wait(LONG);
+        let ask = |body: &'static str| {
+            let client = client.clone();
+            tokio::spawn(async move { client.request("q", said(body).priority(300), LONG).await })
+        };
+        let asked = ask("a");
+        let lease = client.lease("q", wait.clone()).await.unwrap().remove(0);
+        lease.reply(said("by hand")).await.unwrap();
+        lease.ack().await.unwrap();
+        assert_eq!(asked.await.unwrap().unwrap().text(), Some("by hand"));
+        let asked = ask("b");
+        let lease = client.lease("q", wait).await.unwrap().remove(0);
+        lease
+            .handle(async |message: overtake_client::Received| Message::new(message.body().clone()))
+            .await
+            .unwrap();
+        let reply = asked.await.unwrap().unwrap();
+        assert_eq!((reply.text(), reply.priority()), (Some("b"), Some(Priority(300))));
+        assert_eq!(world.messages("q", "leased"), "");
     });
 }
 
