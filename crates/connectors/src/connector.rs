@@ -7,13 +7,12 @@ use std::sync::Arc;
 use overtake_access::{Denied, Desk, NotDone};
 use overtake_engine::{Clock, Connection, Failure, SystemClock};
 use overtake_lane::{Refusal, VHOST_DEFAULT_NAME, VhostId, check_name};
+use overtake_peer::Vault;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-
-use crate::secret::Vault;
 
 /// Something on its way.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

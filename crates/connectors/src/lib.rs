@@ -11,7 +11,6 @@
 //! protocol: it connects, and its `Link` sends what its `Outbox` hands it, one message after the other, and says how each fared. The
 //! outbox is where times to live end and batches stop, so no protocol can forget to look.
 
-mod address;
 mod amqp;
 mod connector;
 mod endpoint;
@@ -24,13 +23,10 @@ mod metrics;
 mod mqtt;
 mod outbox;
 mod outgoing;
-#[cfg(any(feature = "mqtt", feature = "redis"))]
-mod peer;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
 mod runner;
-mod secret;
 #[cfg(all(test, any(feature = "mqtt", feature = "redis")))]
 #[path = "../tests/connectors/servers.rs"]
 mod servers;
@@ -38,7 +34,6 @@ mod sink;
 mod source;
 mod texts;
 mod timer;
-mod tls;
 
 pub use connector::{
     Connector, ConnectorView, Flaw, NotConfigured, Pending, Place, Provenance, Running, Site, Words,
@@ -52,8 +47,8 @@ pub use inlet::mqtt::MqttSource;
 pub use inlet::redis::{RedisSource, StreamStart};
 pub use intake::{IntakeState, IntakeView};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
+pub use overtake_peer::{Secret, Tls, Vault};
 pub use registry::{Registry, check_configured};
-pub use secret::{Secret, Vault};
 pub use sink::amqp::AmqpReceiver;
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};
 #[cfg(feature = "mqtt")]
@@ -63,7 +58,6 @@ pub use sink::queue::QueueReceiver;
 pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
 pub use source::{Destination, PriorityFrom, Source, Upstream};
-pub use tls::Tls;
 
 /// All endpoints of a broker.
 pub type Endpoints = Registry<Endpoint>;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use overtake_access::{Deed, Desk, Gate, Tag};
 use overtake_engine::{Clock, Engine, Failure};
 use overtake_lane::{MetadataEntry, VhostId, VhostView, check_name};
+use overtake_peer::Vault;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +22,6 @@ use crate::connector::{
     CONNECTORS_MAX, Connector, ConnectorView, Control, Flaw, NAME_LEN_MAX, NotConfigured, Place, Provenance,
     Running, Site, ours_of,
 };
-use crate::secret::Vault;
 
 /// All connectors of a kind.
 pub struct Registry<C: Connector> {

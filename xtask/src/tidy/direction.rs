@@ -20,6 +20,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-routes", &[]),
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     ("overtake-forward", &["overtake-lane"]),
+    ("overtake-peer", &[]),
     (
         "overtake-connectors",
         &[
@@ -30,6 +31,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-access",
             "overtake-telemetry",
             "overtake-forward",
+            "overtake-peer",
         ],
     ),
     (

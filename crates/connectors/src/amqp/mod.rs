@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use overtake_amqp::client::{ClientOptions, Credentials};
 use overtake_engine::Clock;
+use overtake_peer::{Address, Secret, Tls, Vault, parse};
 use overtake_properties::ShortText;
 use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
 
 pub(crate) use self::wire::{CHANNEL, Wire, unsent};
-use crate::address::{Address, parse};
-use crate::secret::{Secret, Vault};
 use crate::sink::LinkError;
-use crate::tls::{self, Tls};
 
 /// How urgent a message is, where the property `priority` has no room for it (`docs/amqp.md`).
 pub(crate) const PRIORITY: &str = "x-processing-priority";
@@ -89,7 +87,7 @@ impl AmqpWay {
         match &self.tls {
             None => Wire::open(socket, options, clock).await,
             Some(config) => {
-                let socket = tls::begin(Arc::clone(config), &self.address.host, socket).await?;
+                let socket = overtake_peer::begin(Arc::clone(config), &self.address.host, socket).await?;
                 Wire::open(socket, options, clock).await
             }
         }

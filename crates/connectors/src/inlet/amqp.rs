@@ -7,16 +7,15 @@ use std::sync::Arc;
 use overtake_amqp::client::{Event, Message};
 use overtake_amqp::method::{basic, queue};
 use overtake_lane::Given;
+use overtake_peer::{Secret, Tls};
 use overtake_properties::{Fields, Properties, PropertiesRef, Short};
 use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
 use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
 use crate::connector::Place;
-use crate::secret::Secret;
 use crate::sink::{LinkError, Work};
 use crate::texts;
-use crate::tls::Tls;
 
 /// Most messages on their way here, where nothing is said.
 const PREFETCH: u16 = 500;

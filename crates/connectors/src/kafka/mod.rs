@@ -13,10 +13,8 @@ mod property;
 
 use std::collections::BTreeMap;
 
+use overtake_peer::{Secret, Tls, Vault};
 use serde::{Deserialize, Serialize};
-
-use crate::secret::{Secret, Vault};
-use crate::tls::Tls;
 
 /// What a build says that has no librdkafka.
 #[cfg(not(feature = "kafka"))]

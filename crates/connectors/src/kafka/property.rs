@@ -8,7 +8,7 @@
 //! | that names a file, a program or a library | yes | no |
 //! | any other | yes | yes |
 
-use crate::secret::Vault;
+use overtake_peer::Vault;
 
 /// What a key of ours says.
 const KEYS: [(&str, &str); 18] = [

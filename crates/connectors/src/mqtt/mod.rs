@@ -8,12 +8,11 @@ pub(crate) mod wire;
 
 use std::time::Duration;
 
+use overtake_peer::{Named, Peer, Vault};
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{ConnAck, ConnAckProperties, Connect, ConnectProperties, Login, Packet};
 
 use self::wire::Wire;
-use crate::peer::{Named, Peer};
-use crate::secret::Vault;
 use crate::sink::LinkError;
 
 /// How its URLs begin.

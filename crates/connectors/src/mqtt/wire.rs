@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use overtake_peer::Socket;
 use rumqttc::v5::mqttbytes::Error;
 use rumqttc::v5::mqttbytes::v5::{Packet, PingReq, check};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::reason::{self, Reason};
-use crate::peer::Socket;
 use crate::sink::LinkError;
 
 /// Room for what comes in, bytes.

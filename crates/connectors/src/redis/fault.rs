@@ -1,4 +1,4 @@
-//! What Redis says against a command.
+//! What it means for a message that Redis says no.
 //!
 //! | error | means for a message |
 //! |---|---|
@@ -7,10 +7,8 @@
 //! | `ERR Elements are too large …` | refused for good: no stream holds so much in one entry |
 //! | anything else, `NOAUTH` and `NOPERM` among it | failed: tried again |
 
-use std::fmt;
-
 use overtake_forward::Answer;
-use redis::ServerError;
+use overtake_peer::redis::Fault;
 
 /// So long a server is left alone that cannot write, ms.
 const BUSY_MS: u64 = 1_000;
@@ -28,65 +26,14 @@ const BUSY: [&str; 10] = [
     "WRONGTYPE",
 ];
 
-/// An error that a server answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    code: String,
-    details: String,
-}
-
-impl From<&ServerError> for Fault {
-    fn from(error: &ServerError) -> Self {
-        Self { code: error.code().to_owned(), details: error.details().unwrap_or_default().to_owned() }
+/// What it means for the message that was sent.
+pub(crate) fn answer(fault: &Fault) -> Answer {
+    let why = fault.to_string().into();
+    if fault.code() == "ERR" && fault.details().starts_with("Elements are too large") {
+        return Answer::Refused { why };
     }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { code, details } = self;
-        write!(f, "it answers {code}")?;
-        if !details.is_empty() {
-            write!(f, " {details}")?;
-        }
-        match code.as_str() {
-            "WRONGTYPE" => f.write_str("; the key is no stream: name another"),
-            "MOVED" => f.write_str("; it is a node of a cluster: name the one that holds the stream"),
-            "NOPERM" => {
-                f.write_str("; the user must have the right to this command and this key (ACL SETUSER)")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Fault {
-    /// As it is told to whoever sees to the settings.
-    pub(crate) fn at_login(&self) -> String {
-        match self.code.as_str() {
-            "WRONGPASS" | "NOAUTH" => format!("{self}; see to `username` and `password`"),
-            _ => self.to_string(),
-        }
-    }
-
-    /// The user may not do this.
-    pub(crate) fn is_forbidden(&self) -> bool {
-        self.code == "NOPERM"
-    }
-
-    /// The group of consumers is there already.
-    pub(crate) fn is_group_there(&self) -> bool {
-        self.code == "BUSYGROUP"
-    }
-
-    /// What it means for the message that was sent.
-    pub(crate) fn answer(&self) -> Answer {
-        let why = self.to_string().into();
-        if self.code == "ERR" && self.details.starts_with("Elements are too large") {
-            return Answer::Refused { why };
-        }
-        let busy_ms = BUSY.contains(&self.code.as_str()).then_some(BUSY_MS);
-        Answer::Failed { busy_ms, why }
-    }
+    let busy_ms = BUSY.contains(&fault.code()).then_some(BUSY_MS);
+    Answer::Failed { busy_ms, why }
 }
 
 #[cfg(test)]
@@ -94,7 +41,7 @@ mod tests {
     use super::*;
 
     fn answer(code: &str, details: &str) -> Answer {
-        Fault { code: code.to_owned(), details: details.to_owned() }.answer()
+        super::answer(&Fault::new(code, details))
     }
 
     #[test]

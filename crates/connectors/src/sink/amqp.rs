@@ -17,6 +17,7 @@ use overtake_amqp::client::Event;
 use overtake_amqp::method::{basic, confirm, exchange, queue};
 use overtake_forward::Answer;
 use overtake_lane::{Given, Time};
+use overtake_peer::{Secret, Tls};
 use overtake_properties::{Fields, Properties, Short, ShortText, Value};
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,6 @@ use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
 use crate::connector::Place;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
-use crate::secret::Secret;
-use crate::tls::Tls;
 
 /// So many messages are on their way at most: what is written already cannot be stopped for something more urgent.
 const WINDOW: usize = 16;

@@ -3,16 +3,15 @@
 //! What the fields of an entry are is said in [`crate::redis::fields`], and what errors mean in [`crate::redis::fault`].
 
 use overtake_forward::Answer;
+use overtake_peer::redis::{RedisServer, Wire};
+use overtake_peer::{Named, Secret, Tls, Vault};
 use redis::{Cmd, Pipeline, cmd};
 use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
-use crate::peer::Named;
-use crate::redis::{RedisServer, Wire, fields};
-use crate::secret::{Secret, Vault};
-use crate::tls::Tls;
+use crate::redis::{fault, fields};
 
 /// Most messages that are handed to the socket before the outbox is looked at again.
 const PIECE_MAX: usize = 16;
@@ -144,7 +143,8 @@ impl Link for RedisLink {
                 }
                 let answers = self.wire.ask_all(&commands).await?;
                 for ((at, bytes), answer) in sent.into_iter().zip(answers) {
-                    let answer = answer.map_or_else(|fault| fault.answer(), |_| Answer::Accepted { bytes });
+                    let answer =
+                        answer.map_or_else(|fault| fault::answer(&fault), |_| Answer::Accepted { bytes });
                     outbox.answer(at, answer);
                 }
             }
@@ -152,6 +152,6 @@ impl Link for RedisLink {
     }
 
     fn lost(&mut self) -> Work<'_, LinkError> {
-        Box::pin(self.wire.lost())
+        Box::pin(async { self.wire.lost().await.into() })
     }
 }

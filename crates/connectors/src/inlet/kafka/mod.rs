@@ -24,11 +24,11 @@ mod tests;
 
 use std::sync::Arc;
 
+use overtake_peer::Vault;
 use serde::{Deserialize, Serialize};
 
 use super::Origin;
 use crate::kafka::KafkaCluster;
-use crate::secret::Vault;
 
 /// Most that librdkafka fetches ahead, KiB; left alone it would be 64 MiB.
 #[cfg(feature = "kafka")]

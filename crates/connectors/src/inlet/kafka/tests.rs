@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use overtake_peer::Vault;
 use rdkafka::ClientConfig;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
@@ -10,7 +11,6 @@ use rdkafka::util::Timeout;
 
 use super::KafkaTopics;
 use crate::inlet::{Fate, Incoming, Inlet};
-use crate::secret::Vault;
 
 const ALL: usize = 100;
 

@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use overtake_engine::Clock;
+use overtake_peer::{Named, Secret, Tls, Vault};
 use rumqttc::v5::mqttbytes::v5::{
     Filter, Packet, PubAck, Publish, RetainForwardRule, SubAck, Subscribe, SubscribeReasonCode,
 };
@@ -20,10 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{Fate, Incoming, Inlet, Origin};
 use crate::mqtt::wire::Wire;
 use crate::mqtt::{MqttServer, message, qos};
-use crate::peer::Named;
-use crate::secret::{Secret, Vault};
 use crate::sink::{LinkError, Work};
-use crate::tls::Tls;
 
 /// Most messages that the server sends before one is acknowledged.
 const RECEIVE_MAX: u16 = 1_000;

@@ -13,16 +13,14 @@ mod reader;
 use std::sync::Arc;
 
 use overtake_engine::Clock;
+use overtake_peer::redis::{RedisServer, Wire};
+use overtake_peer::{Named, Secret, Tls, Vault};
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
 use self::reader::Reader;
 use super::{Inlet, Origin};
-use crate::peer::Named;
-use crate::redis::{RedisServer, Wire};
-use crate::secret::{Secret, Vault};
 use crate::sink::{LinkError, Work};
-use crate::tls::Tls;
 
 /// Most streams of a source.
 const STREAMS_MAX: usize = 100;
@@ -162,7 +160,7 @@ impl RedisOrigin {
         let mut make = cmd("XGROUP");
         make.arg("CREATE").arg(stream).arg(self.source.group()).arg(start).arg("MKSTREAM");
         match wire.ask(&make).await? {
-            Err(fault) if !fault.is_group_there() => Err(wire.says(format!("{stream}: {fault}"))),
+            Err(fault) if !fault.is_group_there() => Err(wire.says(format!("{stream}: {fault}")).into()),
             _ => Ok(()),
         }
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_engine::Clock;
+use overtake_peer::redis::{Wire, entries};
 use redis::{Cmd, Pipeline, Value, cmd};
 use tokio::time::Instant;
 
 use super::RedisSource;
 use crate::inlet::{Fate, Incoming, Inlet};
-use crate::redis::{Wire, entries, fields};
+use crate::redis::fields;
 use crate::sink::{LinkError, Work};
 
 /// A read waits for new entries for so long at least and at most, ms; in between as long as until the next look at what others have left.
@@ -35,7 +36,7 @@ pub(super) struct Reader {
     /// When to look for that again.
     claim_at: Instant,
     /// The read that is under way.
-    waiting: Option<Work<'static, Result<Value, LinkError>>>,
+    waiting: Option<Work<'static, Result<Value, String>>>,
     /// What is here and was not handed over: each stream brings as much as was asked for of all.
     here: VecDeque<Entry>,
     /// What was handed over and is not settled.
@@ -64,7 +65,7 @@ impl Inlet for Reader {
 
     /// A server wants no signs of life, but where its own `timeout` says so.
     fn lost(&mut self) -> Work<'_, LinkError> {
-        Box::pin(self.wire.lost())
+        Box::pin(async { self.wire.lost().await.into() })
     }
 
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {
@@ -192,7 +193,7 @@ impl Reader {
         }
         let answers = self.wire.ask_all(&commands).await?;
         match answers.into_iter().find_map(Result::err) {
-            Some(fault) => Err(self.wire.says(format!("it does not take acknowledgements: {fault}"))),
+            Some(fault) => Err(self.wire.says(format!("it does not take acknowledgements: {fault}")).into()),
             None => Ok(()),
         }
     }

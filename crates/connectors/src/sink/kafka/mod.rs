@@ -26,12 +26,12 @@ mod topic;
 
 use std::sync::Arc;
 
+use overtake_peer::Vault;
 use serde::{Deserialize, Serialize};
 
 use self::topic::Topic;
 use super::Sink;
 use crate::kafka::KafkaCluster;
-use crate::secret::Vault;
 
 /// So long librdkafka gathers records for one request, ms.
 #[cfg(feature = "kafka")]

@@ -6,6 +6,7 @@
 mod link;
 mod topic;
 
+use overtake_peer::{Named, Secret, Tls, Vault};
 use rumqttc::v5::mqttbytes::QoS;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,6 @@ use self::link::MqttLink;
 use self::topic::Topic;
 use super::{Link, LinkError, Sink, Work};
 use crate::mqtt::MqttServer;
-use crate::peer::Named;
-use crate::secret::{Secret, Vault};
-use crate::tls::Tls;
 
 /// Topics of an MQTT 5 server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

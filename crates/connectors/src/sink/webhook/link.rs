@@ -18,7 +18,6 @@ use super::signature::SigningKey;
 use super::{WebhookSink, format};
 use crate::outbox::Outbox;
 use crate::sink::{Link, LinkError, Work};
-use crate::tls;
 
 /// Longest answer that is read, bytes.
 const ANSWER_MAX: usize = 64 << 10;
@@ -131,7 +130,7 @@ async fn open(
 ) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), LinkError> {
     let socket = sink.address.connect().await?;
     match tls {
-        Some(config) => begin(tls::begin(config, &sink.address.host, socket).await?).await,
+        Some(config) => begin(overtake_peer::begin(config, &sink.address.host, socket).await?).await,
         None => begin(socket).await,
     }
 }

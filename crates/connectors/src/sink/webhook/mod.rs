@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use overtake_peer::{Address, Secret, Tls, Vault, parse};
 use rustls::ClientConfig;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -25,9 +26,6 @@ use url::Url;
 use self::link::WebhookLink;
 use self::signature::SigningKey;
 use super::{Link, LinkError, Sink, Work};
-use crate::address::{Address, parse};
-use crate::secret::{Secret, Vault};
-use crate::tls::Tls;
 
 /// Statuses that mean that this message will never be taken, where nothing else is said.
 const REFUSED: [u16; 4] = [400, 413, 415, 422];

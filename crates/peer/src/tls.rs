@@ -39,7 +39,7 @@ impl Tls {
     ///
     /// # Errors
     /// Why it cannot be, as a phrase.
-    pub(crate) fn client(&self, vault: Vault, is_begun: bool) -> Result<Option<Arc<ClientConfig>>, String> {
+    pub fn client(&self, vault: Vault, is_begun: bool) -> Result<Option<Arc<ClientConfig>>, String> {
         vault.check_tls(self)?;
         is_begun.then(|| self.config(vault)).transpose()
     }
@@ -101,7 +101,7 @@ fn wrong(file: &Path, error: &dyn std::error::Error) -> String {
 ///
 /// # Errors
 /// Why not, as a phrase.
-pub(crate) async fn begin(
+pub async fn begin(
     config: Arc<ClientConfig>,
     host: &str,
     socket: TcpStream,

@@ -2,32 +2,39 @@
 
 use redis::Value;
 
-use super::fields::Field;
+/// A name and a value.
+pub type Field = (Vec<u8>, Vec<u8>);
 
 /// An entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) id: String,
-    pub(crate) fields: Vec<Field>,
+pub struct Entry {
+    /// Its id, `MILLISECONDS-NUMBER`.
+    pub id: String,
+    /// In the order in which they were added.
+    pub fields: Vec<Field>,
 }
 
 /// What stands where an entry was pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
+    /// An entry that is there.
     Entry(Entry),
     /// It was deleted, or trimmed, since it was handed out.
     Deleted(String),
 }
 
 impl Found {
-    pub(crate) fn id(&self) -> &str {
+    /// The entry's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
         let (Self::Entry(Entry { id, .. }) | Self::Deleted(id)) = self;
         id
     }
 }
 
 /// `[[stream, [entry, …]], …]`; nothing where a wait came to nothing.
-pub(crate) fn of_streams(answer: Value) -> Vec<(String, Vec<Found>)> {
+#[must_use]
+pub fn of_streams(answer: Value) -> Vec<(String, Vec<Found>)> {
     let one = |value| {
         let [stream, entries] = array(value)?;
         Some((text(stream)?, of_entries(entries)))
@@ -36,7 +43,8 @@ pub(crate) fn of_streams(answer: Value) -> Vec<(String, Vec<Found>)> {
 }
 
 /// `[next, [entry, …], [deleted id, …]]`: where to go on, unless that is at the beginning, and what was claimed.
-pub(crate) fn of_claim(answer: Value) -> (Option<String>, Vec<Found>) {
+#[must_use]
+pub fn of_claim(answer: Value) -> (Option<String>, Vec<Found>) {
     // Redis 6.2 does not say what was deleted; Redis 7 has let go of it.
     let mut parts = items(answer).into_iter();
     let next = parts.next().and_then(text).filter(|next| next != "0-0");

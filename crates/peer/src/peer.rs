@@ -11,37 +11,39 @@ use crate::secret::{Secret, Vault};
 use crate::tls::{self, Tls};
 
 /// A server as the settings name it.
-pub(crate) struct Named<'a> {
-    pub(crate) url: &'a str,
-    pub(crate) username: Option<&'a str>,
-    pub(crate) password: Option<&'a Secret>,
-    pub(crate) tls: &'a Tls,
+pub struct Named<'a> {
+    /// Without a password.
+    pub url: &'a str,
+    /// Goes before the URL's.
+    pub username: Option<&'a str>,
+    /// Where it is.
+    pub password: Option<&'a Secret>,
+    /// Under a scheme that means TLS.
+    pub tls: &'a Tls,
 }
 
 /// A server, once its settings are read.
 #[derive(Clone)]
-pub(crate) struct Peer {
-    pub(crate) url: Url,
-    pub(crate) address: Address,
+pub struct Peer {
+    /// As it was said.
+    pub url: Url,
+    /// Where it is.
+    pub address: Address,
     /// Of the settings, else of the URL.
-    pub(crate) username: Option<String>,
+    pub username: Option<String>,
     password: Option<Secret>,
     tls: Option<Arc<ClientConfig>>,
 }
 
 /// Bytes in both directions.
-pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
+pub trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Socket for S {}
 
 impl Peer {
     /// # Errors
     /// What is wrong with it, as a phrase.
-    pub(crate) fn new(
-        vault: Vault,
-        named: &Named<'_>,
-        schemes: &[(&str, u16, bool)],
-    ) -> Result<Self, String> {
+    pub fn new(vault: Vault, named: &Named<'_>, schemes: &[(&str, u16, bool)]) -> Result<Self, String> {
         let (url, address) = parse(named.url, schemes)?;
         if let Some(secret) = named.password {
             vault.check(secret)?;
@@ -56,13 +58,13 @@ impl Peer {
     ///
     /// # Errors
     /// Why it cannot be read, as a phrase.
-    pub(crate) fn password(&self) -> Result<Option<String>, String> {
+    pub fn password(&self) -> Result<Option<String>, String> {
         self.password.as_ref().map(Secret::read).transpose()
     }
 
     /// # Errors
     /// Why there is no connection, as a phrase.
-    pub(crate) async fn connect(&self) -> Result<Box<dyn Socket>, String> {
+    pub async fn connect(&self) -> Result<Box<dyn Socket>, String> {
         let socket = self.address.connect().await?;
         Ok(match &self.tls {
             Some(config) => Box::new(tls::begin(Arc::clone(config), &self.address.host, socket).await?),
@@ -72,7 +74,7 @@ impl Peer {
 
     /// What the server says, with its name before it.
     #[cfg(feature = "redis")]
-    pub(crate) fn says(&self, what: impl std::fmt::Display) -> String {
+    pub fn says(&self, what: impl std::fmt::Display) -> String {
         format!("{}: {what}", self.address.authority())
     }
 }

@@ -7,17 +7,20 @@ use url::{Host, Url};
 
 /// Where another system is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) is_secure: bool,
+pub struct Address {
+    /// A name, or the text of an IP address without brackets.
+    pub host: String,
+    /// Of the URL, else the scheme's.
+    pub port: u16,
+    /// The scheme means TLS.
+    pub is_secure: bool,
 }
 
 /// A URL with one of these schemes, each with its port and whether it means TLS.
 ///
 /// # Errors
 /// What is wrong with it, as a phrase.
-pub(crate) fn parse(text: &str, schemes: &[(&str, u16, bool)]) -> Result<(Url, Address), String> {
+pub fn parse(text: &str, schemes: &[(&str, u16, bool)]) -> Result<(Url, Address), String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
     let known = schemes.iter().find(|(scheme, ..)| *scheme == url.scheme());
     let Some((_, port, is_secure)) = known else {
@@ -42,7 +45,7 @@ impl Address {
     ///
     /// # Errors
     /// Why there is none, as a phrase.
-    pub(crate) async fn connect(&self) -> Result<TcpStream, String> {
+    pub async fn connect(&self) -> Result<TcpStream, String> {
         let Self { host, port, .. } = self;
         let addresses = tokio::net::lookup_host((host.as_str(), *port)).await;
         let addresses: Vec<_> = match addresses {
@@ -63,7 +66,7 @@ impl Address {
     }
 
     /// As it stands in a URL.
-    pub(crate) fn authority(&self) -> String {
+    pub fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         match host.parse::<IpAddr>() {
             Ok(IpAddr::V6(host)) => format!("[{host}]:{port}"),

@@ -38,7 +38,7 @@ impl Vault {
     ///
     /// # Errors
     /// Why not, as a phrase.
-    pub(crate) fn check(self, secret: &Secret) -> Result<(), String> {
+    pub fn check(self, secret: &Secret) -> Result<(), String> {
         match (self, secret) {
             (Self::Any | Self::Closed, _) => Ok(()),
             (Self::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
@@ -54,7 +54,7 @@ impl Vault {
     ///
     /// # Errors
     /// Why not, as a phrase.
-    pub(crate) fn check_tls(self, tls: &Tls) -> Result<(), String> {
+    pub fn check_tls(self, tls: &Tls) -> Result<(), String> {
         if self != Self::OfApi || tls.is_plain() {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl Secret {
     ///
     /// # Errors
     /// Why it cannot be read, as a phrase.
-    pub(crate) fn read(&self) -> Result<String, String> {
+    pub fn read(&self) -> Result<String, String> {
         match self {
             Self::Env(name) => std::env::var(name)
                 .map_err(|_| format!("the variable {name} is not set to text where the server runs")),

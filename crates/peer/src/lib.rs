@@ -1,0 +1,16 @@
+//! Other systems: where they are ([`Address`]), whom to believe that it is them ([`Tls`]), secrets by reference ([`Secret`]), and a connection to a server that
+//! is named by all of these ([`Peer`]).
+//!
+//! What goes wrong is said as a phrase that tells whoever sees to the settings what to do.
+
+mod address;
+mod peer;
+#[cfg(feature = "redis")]
+pub mod redis;
+mod secret;
+mod tls;
+
+pub use address::{Address, parse};
+pub use peer::{Named, Peer, Socket};
+pub use secret::{Secret, Vault};
+pub use tls::{Tls, begin};
