@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, cancel, completions, config, connector, consume, definitions, drain, exchange, exec, health, peek,
-    policy, publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve, store, token, top,
-    user, vhost, watch, work,
+    audit, cancel, category, completions, config, connector, consume, definitions, dlq, drain, exchange,
+    exec, health, peek, policy, publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve,
+    store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -76,6 +76,7 @@ pub(crate) enum Command {
     Publish(publish::PublishArgs),
     Consume(consume::ConsumeArgs),
     Work(work::WorkArgs),
+    Subscribe(subscribe::SubscribeArgs),
     Peek(peek::PeekArgs),
     Top(top::TopArgs),
     Watch(watch::WatchArgs),
@@ -92,6 +93,12 @@ pub(crate) enum Command {
     /// Declare, list, bind and delete exchanges, and publish to them.
     #[command(subcommand)]
     Exchange(exchange::ExchangeCommand),
+    /// Make, list and delete categories of streams, each with groups of consumers and two lanes.
+    #[command(subcommand)]
+    Category(category::CategoryCommand),
+    /// Look at dead letters of categories, put them back, or remove them.
+    #[command(subcommand)]
+    Dlq(dlq::DlqCommand),
     /// Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long.
     #[command(subcommand)]
     Routes(routes::RoutesCommand),

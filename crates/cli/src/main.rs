@@ -6,6 +6,7 @@ mod body;
 mod client;
 mod commands;
 mod confirm;
+mod dlq;
 mod failure;
 mod flags;
 mod gauges;

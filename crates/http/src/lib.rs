@@ -15,6 +15,7 @@ mod app;
 mod batch;
 mod browser;
 mod bulk;
+mod categories;
 mod connectors;
 mod decode;
 mod drain;
@@ -96,6 +97,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(bulk::routes())
         .merge(leases::routes())
         .merge(exchanges::routes())
+        .merge(categories::routes())
         .merge(routes::routes())
         .merge(executions::routes())
         .merge(schedules::routes())

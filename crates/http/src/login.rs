@@ -19,9 +19,10 @@ use crate::problem::Problem;
 /// What machines ask before they know anybody, what says how to ask, and where one logs in.
 const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
 /// Where requests are for a virtual host.
-const PLACED: [&str; 9] = [
+const PLACED: [&str; 10] = [
     "/v1/queues",
     "/v1/exchanges",
+    "/v1/categories",
     "/v1/routes",
     "/v1/topics",
     "/v1/transactions",

@@ -15,6 +15,12 @@ pub(crate) struct QueueName(pub(crate) Arc<str>);
 /// The exchange in the path.
 pub(crate) struct ExchangeName(pub(crate) Arc<str>);
 
+/// The category in the path.
+pub(crate) struct CategoryName(pub(crate) String);
+
+/// The group of a category in the path.
+pub(crate) struct GroupName(pub(crate) String);
+
 /// The user in the path.
 pub(crate) struct UserName(pub(crate) Arc<str>);
 
@@ -54,6 +60,24 @@ impl<S: Send + Sync> FromRequestParts<S> for ExchangeName {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = param(parts, state, "exchange").await?;
         Ok(Self(Arc::from(checked(&name, "exchange")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for CategoryName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "category").await?;
+        Ok(Self(checked(&name, "category")?.to_owned()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for GroupName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = param(parts, state, "group").await?;
+        Ok(Self(checked(&name, "group")?.to_owned()))
     }
 }
 

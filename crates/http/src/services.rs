@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use overtake_categories::Categories;
 use overtake_connectors::{Endpoints, Sources};
 use overtake_overview::Overview;
 use overtake_schedules::Schedules;
@@ -9,6 +10,8 @@ use overtake_schedules::Schedules;
 /// What works beside the broker.
 #[derive(Clone)]
 pub struct Services {
+    /// Categories of streams, with the lanes of their groups.
+    pub categories: Arc<Categories>,
     /// Messages by cron line.
     pub schedules: Arc<Schedules>,
     /// Queues whose messages are sent to other systems.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
+use overtake_categories::Categories;
 use overtake_engine::{Engine, LocalEngine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
+use overtake_lane::PriorityLanes;
 use overtake_management::Connections;
 use overtake_overview::Overview;
 use overtake_schedules::Schedules;
@@ -19,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept::{Term, accept};
 use crate::amqp::{Amqp, Doors};
-use crate::config::{Config, Listen, Listener, Origin, Sourced};
+use crate::config::{Config, Lanes, Listen, Listener, Origin, Sourced};
 use crate::crowd::Crowd;
 use crate::http::Http;
 use crate::ports::PortsFile;
@@ -130,7 +132,10 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let pushing = Pushing::start(config, &telemetry, spans, &addresses)?;
     let management = management::router(config, desks, connections.clone(), &addresses);
     let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
-    let services = Services { schedules, endpoints, sources, overview };
+    let categories = categories(config);
+    let settled = categories.settle(&*engine).await;
+    settled.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
+    let services = Services { categories: Arc::new(categories), schedules, endpoints, sources, overview };
     let (endpoints, sources) = (Arc::clone(&services.endpoints), Arc::clone(&services.sources));
     let house =
         House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), services, connections, telemetry };
@@ -192,6 +197,16 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     drop(ports);
     tracing::info!("stopped");
     Ok(Stopped::Finished)
+}
+
+/// Categories with the lanes of the configuration.
+fn categories(config: &Config) -> Categories {
+    let Lanes { enabled, threshold, backfill_suffix } = &config.server.priority_lanes;
+    Categories::new(PriorityLanes {
+        enabled: enabled.value,
+        threshold: threshold.value.0,
+        backfill_suffix: backfill_suffix.value.clone(),
+    })
 }
 
 /// Where it is, in a line.

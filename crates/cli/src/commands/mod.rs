@@ -2,11 +2,13 @@
 
 pub(crate) mod audit;
 pub(crate) mod cancel;
+pub(crate) mod category;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connector;
 pub(crate) mod consume;
 pub(crate) mod definitions;
+pub(crate) mod dlq;
 pub(crate) mod drain;
 pub(crate) mod exchange;
 mod exchange_args;
@@ -32,6 +34,7 @@ mod store_restore;
 mod store_snapshot;
 mod store_stats;
 mod store_target;
+pub(crate) mod subscribe;
 pub(crate) mod token;
 pub(crate) mod top;
 pub(crate) mod user;
@@ -67,6 +70,9 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),
         Command::Consume(args) => ask(&global, async |session| consume::run(&args, session).await),
         Command::Work(args) => ask(&global, async |session| work::run(&args, session).await),
+        Command::Subscribe(args) => ask(&global, async |session| subscribe::run(&args, session).await),
+        Command::Category(command) => ask(&global, async |session| category::run(&command, session).await),
+        Command::Dlq(command) => ask(&global, async |session| dlq::run(&command, session).await),
         Command::Peek(args) => ask(&global, async |session| peek::run(&args, session).await),
         Command::Top(args) => ask(&global, async |session| top::run(&args, session).await),
         Command::Watch(args) => ask(&global, async |session| watch::run(&args, session).await),

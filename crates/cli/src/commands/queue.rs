@@ -257,11 +257,13 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-fn amount(value: &Value) -> String {
+/// A number as a cell.
+pub(crate) fn amount(value: &Value) -> String {
     number(value.as_u64().unwrap_or(0))
 }
 
-fn age(of: &Value) -> String {
+/// The age of the oldest that is ready, as a cell.
+pub(crate) fn age(of: &Value) -> String {
     match of["ready"].as_u64() {
         None | Some(0) => "-".to_owned(),
         Some(_) => duration(of["oldest_age_ms"].as_u64().unwrap_or(0)),

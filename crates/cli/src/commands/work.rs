@@ -9,7 +9,7 @@ use overtake_server::config::{ByteSize, Value as _};
 use super::{Ended, Session};
 use crate::failure::Failure;
 use crate::words;
-use crate::work::{self, Plan, Program};
+use crate::work::{Plan, Program};
 use crate::worker_name;
 
 /// Shortest lease, ms: a third of it must be long enough for an answer.
@@ -42,6 +42,13 @@ Examples:
 pub(crate) struct WorkArgs {
     /// The queue.
     queue: String,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// Which program, and how it is run.
+#[derive(Debug, Args)]
+pub(crate) struct Manner {
     /// The program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -82,10 +89,15 @@ pub(crate) struct WorkArgs {
 
 /// Works until it is told to stop.
 pub(crate) async fn run(args: &WorkArgs, session: &Session) -> Ended {
+    work(args.queue.clone(), &args.manner, session).await
+}
+
+/// Works a queue until it is told to stop.
+pub(super) async fn work(queue: String, args: &Manner, session: &Session) -> Ended {
     let words = args.program.split_first();
     let (name, rest) = words.ok_or_else(|| Failure::usage("no program was named"))?;
     let plan = Plan {
-        queue: args.queue.clone(),
+        queue,
         name: args.name.clone().unwrap_or_else(worker_name::own),
         slots: usize::try_from(args.slots).unwrap_or(usize::MAX),
         max: args.max,
@@ -98,7 +110,7 @@ pub(crate) async fn run(args: &WorkArgs, session: &Session) -> Ended {
         show: args.show,
         lines: args.lines,
     };
-    work::run(plan, Program::find(name, rest)?, session).await
+    crate::work::run(plan, Program::find(name, rest)?, session).await
 }
 
 fn lease(text: &str) -> Result<u64, String> {

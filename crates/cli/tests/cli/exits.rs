@@ -315,6 +315,11 @@ fn a_configuration_that_can_be_used_is_0() {
             drain_timeout_ms = 10000                   # default
             ports_file = ""                            # default
 
+            [server.priority_lanes]
+            enabled = false                            # default
+            threshold = 0                              # default
+            backfill_suffix = "backfill"               # default
+
             [queues."jobs"]                            # flag --queue
             scheme = "named"
         "#]],

@@ -2,6 +2,7 @@
 
 mod amqp;
 mod cameras;
+mod categories;
 mod client;
 mod commands;
 mod dpkg;

@@ -159,6 +159,7 @@ async fn who_has_no_rights_may_do_nothing_but_see_who_one_is() {
                 "GET /v1/overview/history" => drop(reply.expect(200)),
                 "GET /v1/queues" if may_enter => assert_eq!(reply.json["queues"], json!([])),
                 "GET /v1/exchanges" if may_enter => assert_eq!(reply.json["exchanges"], json!([])),
+                "GET /v1/categories" if may_enter => assert_eq!(reply.json["categories"], json!([])),
                 "GET /v1/routes" | "GET /v1/routes/manifest" | "POST /v1/routes/test" if may_enter => {
                     drop(reply.expect(200))
                 }

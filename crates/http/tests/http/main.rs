@@ -1,5 +1,6 @@
 //! The HTTP interface, asked as clients ask.
 
+mod categories;
 mod connectors;
 mod executions;
 mod faults;

@@ -23,6 +23,13 @@ fn operations(document: &Value) -> Vec<(String, Value)> {
 }
 
 const EVERY: &str = "
+    DELETE /v1/categories/{category}
+    DELETE /v1/categories/{category}/groups/{group}
+    GET /v1/categories
+    GET /v1/categories/{category}
+    GET /v1/categories/{category}/groups/{group}
+    PUT /v1/categories/{category}
+    PUT /v1/categories/{category}/groups/{group}
     DELETE /v1/exchanges/{exchange}
     DELETE /v1/exchanges/{exchange}/bindings
     DELETE /v1/queues/{queue}

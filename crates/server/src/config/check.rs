@@ -1,6 +1,7 @@
 //! What the types of single values cannot say.
 
 use overtake_connectors::{Connector, check_configured};
+use overtake_lane::PriorityLanes;
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::connectors::CONNECTORS_HINT;
@@ -31,6 +32,7 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
     let interval = &config.telemetry.otlp_interval_ms;
     check_some("telemetry.otlp_interval_ms", interval, interval.value.0)?;
     check_traces(config)?;
+    check_lanes(config)?;
     if config.store.data_dir.value.as_os_str().is_empty() {
         return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
     }
@@ -44,6 +46,13 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
     config.queues.iter().try_for_each(|queue| check_queue(queue, file))?;
     config.endpoints.iter().try_for_each(|endpoint| check_connector("endpoints", endpoint, file))?;
     config.sources.iter().try_for_each(|source| check_connector("sources", source, file))
+}
+
+/// The streams of a category have different names, and not those of dead letters.
+fn check_lanes(config: &Config) -> Result<(), ConfigError> {
+    let suffix = &config.server.priority_lanes.backfill_suffix;
+    let fits = PriorityLanes::check_suffix(&suffix.value);
+    fits.map_err(|why| wrong("server.priority_lanes.backfill_suffix", suffix, &why))
 }
 
 /// What is told of traces has somewhere to go, and a page of them says which.

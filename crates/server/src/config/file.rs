@@ -1,13 +1,23 @@
 //! A configuration file: parsed on its own, so that every error and every value knows its line.
+//!
+//! A table that is no section is an environment: what it says, in sections of its own, holds where `OVERTAKE_ENV` names it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
-use super::keys::Layer;
+use super::keys::{Layer, SECTIONS};
 use super::{ConfigError, Origin};
+
+/// What a file says everywhere, and what in which environment.
+pub(super) struct Layers {
+    pub(super) base: Layer,
+    pub(super) environments: BTreeMap<String, Layer>,
+}
 
 /// The text of a file, to find places in it.
 pub(super) struct File {
@@ -17,7 +27,7 @@ pub(super) struct File {
 
 impl File {
     /// Reads and parses a file.
-    pub(super) fn read(path: &Path) -> Result<(Self, Layer), ConfigError> {
+    pub(super) fn read(path: &Path) -> Result<(Self, Layers), ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
             place: None,
             what: format!("cannot read the configuration file {}: {error}", path.display()),
@@ -28,14 +38,21 @@ impl File {
     }
 
     /// Parses the text of a file.
-    pub(super) fn parse(path: &Path, text: String) -> Result<(Self, Layer), ConfigError> {
+    pub(super) fn parse(path: &Path, text: String) -> Result<(Self, Layers), ConfigError> {
         let file = Self { path: path.to_owned(), text };
-        match toml::from_str(&file.text) {
-            Ok(layer) => Ok((file, layer)),
+        match layers(&file.text) {
+            Ok(layers) => Ok((file, layers)),
             Err(error) => {
-                let key = error.span().and_then(|span| file.key_at(span.start));
-                let what = key.map_or_else(String::new, |key| format!("`{key}`: ")) + error.message();
-                Err(file.error(error.span(), what))
+                let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
+                let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
+                let wrong = file.error(error.span(), lead + error.message());
+                Err(match key.split_once('.') {
+                    Some((environment, _)) if !SECTIONS.contains(&environment) => wrong.hint(format!(
+                        "`{environment}` is no section, so it is read as what holds where OVERTAKE_ENV is {environment}; the sections are {}",
+                        SECTIONS.join(", ")
+                    )),
+                    _ => wrong,
+                })
             }
         }
     }
@@ -111,6 +128,22 @@ impl File {
         let margin = " ".repeat(number.len());
         format!("  {number} | {}\n  {margin} | {lead}{marks}", &self.text[start..end])
     }
+}
+
+/// Each table as a layer. All environments are read, so that what is wrong in one is found in every other.
+fn layers(text: &str) -> Result<Layers, toml::de::Error> {
+    let root = DeTable::parse(text)?;
+    let (span, mut sections, mut environments) = (root.span(), DeTable::new(), BTreeMap::new());
+    for (key, value) in root.into_inner() {
+        if matches!(value.get_ref(), DeValue::Table(_)) && !SECTIONS.contains(&key.get_ref().as_ref()) {
+            let name = key.into_inner().into_owned();
+            environments.insert(name, Layer::deserialize(ValueDeserializer::from(value))?);
+        } else {
+            sections.insert(key, value);
+        }
+    }
+    let base = Layer::deserialize(Deserializer::from(Spanned::new(span, sections)))?;
+    Ok(Layers { base, environments })
 }
 
 /// Whether something inside a value stands here. The span of a table is only that of its header.

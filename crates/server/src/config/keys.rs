@@ -9,7 +9,7 @@ use super::connectors::{Configured, EndpointTables, SourceTables, overlay};
 use super::otlp::{Attributes, Collector, CollectorHeaders};
 use super::queues::{ConfiguredQueue, QueueTables};
 use super::value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark,
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark, Whole,
 };
 use super::{Key, Origin, Sourced};
 
@@ -20,6 +20,11 @@ macro_rules! settings {
         $(#[doc = $about_section:literal])*
         $section:ident: $Section:ident / $Layer:ident {
             $( #[doc = $about:literal] $key:ident ($flag:literal): $Type:ty = $default:expr; )*
+            $(
+                [$part:ident: $Part:ident / $PartLayer:ident = $about_part:literal] {
+                    $( #[doc = $part_about:literal] $part_key:ident ($part_flag:literal): $PartType:ty = $part_default:expr; )*
+                }
+            )*
         }
     )*) => {
         $(
@@ -27,13 +32,29 @@ macro_rules! settings {
             #[derive(Clone, Debug, PartialEq, Eq)]
             pub struct $Section {
                 $( #[doc = $about] pub $key: Sourced<$Type>, )*
+                $( #[doc = $about_part] pub $part: $Part, )*
             }
 
             #[derive(Debug, Default, Deserialize)]
             #[serde(deny_unknown_fields, default)]
             struct $Layer {
                 $( $key: Option<$Type>, )*
+                $( $part: $PartLayer, )*
             }
+
+            $(
+                #[doc = $about_part]
+                #[derive(Clone, Debug, PartialEq, Eq)]
+                pub struct $Part {
+                    $( #[doc = $part_about] pub $part_key: Sourced<$PartType>, )*
+                }
+
+                #[derive(Debug, Default, Deserialize)]
+                #[serde(deny_unknown_fields, default)]
+                struct $PartLayer {
+                    $( $part_key: Option<$PartType>, )*
+                }
+            )*
         )*
 
         /// Everything the server is told to be.
@@ -58,6 +79,9 @@ macro_rules! settings {
             sources: SourceTables,
         }
 
+        /// The tables of a file that are no environment's.
+        pub(super) const SECTIONS: &[&str] = &[$( stringify!($section), )* "queues", "endpoints", "sources"];
+
         /// Every setting but the queues, in the order of the file.
         pub const KEYS: &[Key] = &[
             $( $( Key {
@@ -66,7 +90,13 @@ macro_rules! settings {
                 kind: <$Type as Value>::KIND,
                 about: $about,
                 is_switch: <$Type as Value>::IS_SWITCH,
-            }, )* )*
+            }, )* $( $( Key {
+                path: concat!(stringify!($section), ".", stringify!($part), ".", stringify!($part_key)),
+                flag: $part_flag,
+                kind: <$PartType as Value>::KIND,
+                about: $part_about,
+                is_switch: <$PartType as Value>::IS_SWITCH,
+            }, )* )* )*
         ];
 
         impl Default for Config {
@@ -74,6 +104,9 @@ macro_rules! settings {
                 Self {
                     $( $section: $Section {
                         $( $key: Sourced { value: $default, origin: Origin::Default }, )*
+                        $( $part: $Part {
+                            $( $part_key: Sourced { value: $part_default, origin: Origin::Default }, )*
+                        }, )*
                     }, )*
                     queues: Vec::new(),
                     endpoints: Vec::new(),
@@ -84,20 +117,26 @@ macro_rules! settings {
 
         impl Config {
             /// Takes over what a layer says, and nothing else.
-            pub(super) fn overlay(&mut self, layer: Layer, origin: impl Fn(&str) -> Origin) {
+            pub(super) fn overlay(&mut self, layer: Layer, origin: impl Fn(&[&str]) -> Origin) {
                 $( $(
                     if let Some(value) = layer.$section.$key {
-                        let origin = origin(concat!(stringify!($section), ".", stringify!($key)));
+                        let origin = origin(&[stringify!($section), stringify!($key)]);
                         self.$section.$key = Sourced { value, origin };
                     }
-                )* )*
+                )*
+                $( $(
+                    if let Some(value) = layer.$section.$part.$part_key {
+                        let origin = origin(&[stringify!($section), stringify!($part), stringify!($part_key)]);
+                        self.$section.$part.$part_key = Sourced { value, origin };
+                    }
+                )* )* )*
                 for (name, settings) in layer.queues {
-                    let origin = origin(&format!("queues.{name}"));
+                    let origin = origin(&["queues", &name]);
                     self.queues.retain(|queue| queue.name != name);
                     self.queues.push(ConfiguredQueue { name, settings, origin });
                 }
-                overlay(&mut self.endpoints, layer.endpoints, |name| origin(&format!("endpoints.{name}")));
-                overlay(&mut self.sources, layer.sources, |name| origin(&format!("sources.{name}")));
+                overlay(&mut self.endpoints, layer.endpoints, |name| origin(&["endpoints", name]));
+                overlay(&mut self.sources, layer.sources, |name| origin(&["sources", name]));
             }
 
             /// Sets one value from text. `None` when there is no such setting.
@@ -109,7 +148,14 @@ macro_rules! settings {
                                 self.$section.$key = Sourced { value, origin };
                             }))
                         }
-                    )* )*
+                    )*
+                    $( $(
+                        concat!(stringify!($section), ".", stringify!($part), ".", stringify!($part_key)) => {
+                            Some(<$PartType as Value>::read(text).map(|value| {
+                                self.$section.$part.$part_key = Sourced { value, origin };
+                            }))
+                        }
+                    )* )* )*
                     _ => None,
                 }
             }
@@ -121,7 +167,11 @@ macro_rules! settings {
                     concat!(stringify!($section), ".", stringify!($key)),
                     self.$section.$key.value.show(),
                     &self.$section.$key.origin,
-                ), )* )* ]
+                ), )* $( $( (
+                    concat!(stringify!($section), ".", stringify!($part), ".", stringify!($part_key)),
+                    self.$section.$part.$part_key.value.show(),
+                    &self.$section.$part.$part_key.origin,
+                ), )* )* )* ]
             }
         }
     };
@@ -232,5 +282,13 @@ settings! {
         drain_timeout_ms ("drain-timeout-ms"): Millis = Millis(10_000);
         #[doc = "A file to write the bound addresses to, as JSON, once the server is ready. Empty: none."]
         ports_file ("ports-file"): PathBuf = PathBuf::new();
+        [priority_lanes: Lanes / LanesLayer = "Lanes of the categories of streams: everyday messages, and what migrations and imports bring."] {
+            #[doc = "Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane."]
+            enabled ("priority-lanes"): bool = false;
+            #[doc = "The least priority that is not backfill, a whole number."]
+            threshold ("priority-lanes-threshold"): Whole = Whole(0);
+            #[doc = "What the backfill lane of the category `customer` is called behind `customer:`."]
+            backfill_suffix ("priority-lanes-suffix"): String = overtake_lane::BACKFILL_LANE.to_owned();
+        }
     }
 }

@@ -10,6 +10,8 @@ use super::{Around, Config, ConfigError, Origin, check, otlp, queues};
 pub const DEFAULT_FILE: &str = "/etc/overtake/overtake.toml";
 /// What the name of every variable that sets something begins with.
 pub(super) const VARIABLE_PREFIX: &str = "OVERTAKE__";
+/// Names the environment whose tables of the file hold.
+const ENVIRONMENT_VARIABLE: &str = "OVERTAKE_ENV";
 const QUEUES_VARIABLE: &str = "QUEUES__";
 
 /// A value given as a flag.
@@ -33,8 +35,13 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
     config.store.data_dir = around.data_dir();
     let file = match named_file(around, file) {
         Some(path) => {
-            let (file, layer) = File::read(&path)?;
-            config.overlay(layer, |path| file.origin(&path.splitn(2, '.').collect::<Vec<_>>()));
+            let (file, mut layers) = File::read(&path)?;
+            config.overlay(layers.base, |path| file.origin(path));
+            if let Some(environment) = around.variable(ENVIRONMENT_VARIABLE)
+                && let Some(layer) = layers.environments.remove(environment)
+            {
+                config.overlay(layer, |path| file.origin(&[&[environment], path].concat()));
+            }
             Some(file)
         }
         None => None,

@@ -4,7 +4,7 @@
 //! and flags are read from that one declaration, so none of them can lack a setting.
 //!
 //! ```text
-//!  defaults < file (--config, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY, /etc/overtake/overtake.toml) < OTEL_… < OVERTAKE__SECTION__KEY < --flag
+//!  defaults < file (--config, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY, /etc/overtake/overtake.toml) < [$OVERTAKE_ENV.…] in it < OTEL_… < OVERTAKE__SECTION__KEY < --flag
 //! ```
 //!
 //! Each file is parsed by itself into a layer whose every value may be missing, so that errors still know their line;
@@ -27,14 +27,14 @@ pub use around::Around;
 pub(crate) use connectors::CONNECTORS_HINT;
 pub use connectors::Configured;
 pub use error::ConfigError;
-pub use keys::{Access, Amqp, Config, Http, KEYS, Limits, Log, Routes, Server, Store, Telemetry, Tls};
+pub use keys::{Access, Amqp, Config, Http, KEYS, Lanes, Limits, Log, Routes, Server, Store, Telemetry, Tls};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use otlp::{Attributes, Collector, CollectorHeaders};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};
 pub use show::show;
 pub use value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark,
+    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark, Whole,
 };
 
 /// One setting, as files, environment, flags and `config show` know it.

@@ -13,7 +13,7 @@ pub fn show(config: &Config, origins: bool) -> String {
     let mut out = String::new();
     let mut section = "";
     for (path, value, origin) in config.entries() {
-        let (of, key) = path.split_once('.').unwrap_or(("", path));
+        let (of, key) = path.rsplit_once('.').unwrap_or(("", path));
         if of != section {
             let gap = if section.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}[{of}]");

@@ -328,6 +328,25 @@ impl Value for Count {
     }
 }
 
+/// A number with a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole(pub i32);
+
+impl Value for Whole {
+    const KIND: &'static str = "NUMBER";
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.trim()
+            .parse()
+            .map(Self)
+            .map_err(|_| format!("`{text}` is no whole number from {} to {}", i32::MIN, i32::MAX))
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}
+
 impl Value for PathBuf {
     const KIND: &'static str = "PATH";
 
@@ -376,7 +395,7 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
         f.write_str(match T::KIND {
             "BYTES" => "a number of bytes such as 67108864 or \"64MiB\"",
             "BYTES|auto" => "a number of bytes such as 67108864 or \"64MiB\", or \"auto\"",
-            "N" => "a whole number",
+            "N" | "NUMBER" => "a whole number",
             "MS" => "a number of milliseconds or a string such as \"30s\"",
             "SHARE" => "a number from 0 to 1",
             "IP:PORT" => "an address such as \"127.0.0.1:15672\"",
@@ -389,8 +408,8 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N" | "SHARE");
-        if !counts || number < 0 {
+        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N" | "SHARE") && number >= 0;
+        if !counts && T::KIND != "NUMBER" {
             return Err(E::invalid_value(serde::de::Unexpected::Signed(number), &self));
         }
         T::read(&number.to_string()).map_err(E::custom)
@@ -415,7 +434,7 @@ macro_rules! from_toml {
 }
 
 from_toml!(Listen, Listener, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
-from_toml!(Share, Collector, CollectorHeaders, Attributes);
+from_toml!(Whole, Share, Collector, CollectorHeaders, Attributes);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Every way a configuration can be wrong, with its place; every way a setting can be said.
 
 mod connectors;
+mod environments;
 
 use std::path::Path;
 
@@ -83,9 +84,10 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:1:2: `htp`: unknown field `htp`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
-              1 | [htp]
-                |  ^^^
+            overtake.toml:2:1: `htp.listen`: unknown field `listen`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+              2 | listen = "127.0.0.1:0"
+                | ^^^^^^
+            hint: `htp` is no section, so it is read as what holds where OVERTAKE_ENV is htp; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
     );
     file(
@@ -494,6 +496,11 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         [server]
         drain_timeout_ms = 10000                   # default
         ports_file = ""                            # default
+
+        [server.priority_lanes]
+        enabled = false                            # default
+        threshold = 0                              # default
+        backfill_suffix = "backfill"               # default
 
         [queues."Jobs"]                            # environment OVERTAKE__QUEUES__Jobs
 

@@ -41,6 +41,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "queue" -d 'Declar
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "publish" -d 'Publish one message, or every line of a file'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take messages out of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "work" -d 'Run a program for each message of a queue, the most urgent first'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "subscribe" -d 'Run a program for each message of a category, as a member of a group of consumers: the primary lane first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at messages and leave them where they are'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "top" -d 'Watch all queues: what waits, how urgent it is, how long it has waited, and who holds it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "watch" -d 'Watch one queue, a line at a time: what is ready, leased, coming and going, how old, how long it waited'
@@ -53,6 +54,8 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put d
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit work to be executed, see how it goes, and steer it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "category" -d 'Make, list and delete categories of streams, each with groups of consumers and two lanes'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "dlq" -d 'Look at dead letters of categories, put them back, or remove them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "routes" -d 'Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "endpoint" -d 'Send what waits in queues to other systems: make, list, test, pause and delete endpoints'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "source" -d 'Take in what other systems have: make, list, test, pause and delete sources'
@@ -105,6 +108,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l service-name
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l priority-lanes -d 'Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l priority-lanes-threshold -d 'The least priority that is not backfill, a whole number. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l priority-lanes-suffix -d 'What the backfill lane of the category `customer` is called behind `customer:`. [default: backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -166,6 +172,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l priority-lanes -d 'Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l priority-lanes-threshold -d 'The least priority that is not backfill, a whole number. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l priority-lanes-suffix -d 'What the backfill lane of the category `customer` is called behind `customer:`. [default: backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -215,6 +224,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l priority-lanes -d 'Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l priority-lanes-threshold -d 'The least priority that is not backfill, a whole number. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l priority-lanes-suffix -d 'What the backfill lane of the category `customer` is called behind `customer:`. [default: backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -348,6 +360,29 @@ complete -c overtake -n "__fish_overtake_using_subcommand work" -l lines -d 'Pri
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand work" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand work" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s g -l group -d 'The group of consumers: its members share its messages' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s j -l slots -d 'Run so many programs at once' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s n -l max -d 'Stop after so many messages' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lease -d 'Lease each message for so long. While its program runs it is extended every third of that' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l grace -d 'Between SIGTERM and SIGKILL, when a program has to end' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l reject-on -d 'Exit codes that say it can never be done: the message becomes a dead letter at once' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l delay -d 'Wait so long before the next attempt of what failed [default: the queue\'s backoff]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l keep -d 'Keep so much of the end of what a program prints, at most 24KiB' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l name -d 'What the worker calls itself, for people who ask who holds a message [default: HOST:PID]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lines -d 'Print lines on a terminal, too'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l id -d 'Only the message with this id, with its position' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s n -l limit -d 'At most so many' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l order -d 'In which order' -r -f -a "dispatch\t'As they will be leased'
@@ -865,6 +900,150 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -f -a "declare" -d 'Make a category, and groups of consumers in it; or change settings of groups that are there'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -f -a "list" -d 'List all categories, with how far their groups are behind'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -f -a "show" -d 'Show a category: each group\'s lag in each lane'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -f -a "delete" -d 'Delete a category that has no groups; or one of its groups, with all it has yet to do'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -s g -l group -d 'A group of consumers. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s g -l group -d 'Only this group' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -f -a "list" -d 'List dead letters, the newest of each group first'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -f -a "inspect" -d 'Show a dead letter: where it died, why, and what it says'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -f -a "replay" -d 'Put a dead letter back into the lane it died in'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -f -a "replay-all" -d 'Put all dead letters of a category back, each into the lane it died in'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -f -a "purge" -d 'Remove all dead letters of a category'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s g -l group -d 'Only this group of consumers' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
+backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s n -l limit -d 'At most so many of each group' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s g -l group -d 'Only this group of consumers' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
+backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s g -l group -d 'Only this group of consumers' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
+backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s g -l group -d 'Only this group of consumers' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
+backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s c -l category -d 'The category' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s g -l group -d 'Only this group of consumers' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
+backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r

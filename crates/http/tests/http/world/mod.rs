@@ -9,9 +9,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use overtake_access::{Desks, Gate, Peer};
+use overtake_categories::Categories;
 use overtake_connectors::{Endpoints, Sources};
 use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
 use overtake_http::{HttpOptions, Services};
+use overtake_lane::PriorityLanes;
 use overtake_overview::Overview;
 use overtake_schedules::Schedules;
 use overtake_store::MemoryDisk;
@@ -52,7 +54,9 @@ fn desks(engine: &Arc<LocalEngine>) -> (Desks, Services) {
             let sources = Sources::open(all.0, all.1, all.2, Vec::new()).await.expect("they open");
             let overview = Arc::new(Overview::new(Arc::clone(&opening), Arc::clone(&clock)));
             let schedules = Schedules::open(opening, Arc::clone(&gate), clock).await.expect("they open");
-            (gate, Services { schedules, endpoints, sources, overview })
+            let categories =
+                Arc::new(Categories::new(PriorityLanes { enabled: true, ..PriorityLanes::default() }));
+            (gate, Services { categories, schedules, endpoints, sources, overview })
         })
     });
     let (gate, services) = opened.join().expect("it does not panic");

@@ -1,0 +1,202 @@
+//! `overtake category`
+
+use clap::{Args, Subcommand};
+use hyper::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::queue::{age, amount, text};
+use super::{Ended, Session};
+use crate::address::path;
+use crate::confirm::Yes;
+use crate::failure::{Exit, Failure};
+use crate::out::{HEAD, RESET};
+use crate::table::{Side, Table, one_line};
+use crate::words;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CategoryCommand {
+    /// Make a category, and groups of consumers in it; or change settings of groups that are there.
+    ///
+    /// Each group has a copy of its own of all that is published to the exchange of the category's name, in the lanes that the server is configured
+    /// with, and consumes from the queue CATEGORY@GROUP. Settings are those of a queue, as KEY=VALUE.
+    #[command(after_help = "\
+Examples:
+  overtake category declare customer
+  overtake category declare customer --group mails --group billing
+  overtake category declare customer --group mails delivery_limit=5 max_active=10")]
+    Declare(DeclareArgs),
+    /// List all categories, with how far their groups are behind.
+    #[command(after_help = "\
+Examples:
+  overtake category list
+  overtake category list --json | jq -r '.categories[].name'")]
+    List,
+    /// Show a category: each group's lag in each lane.
+    #[command(after_help = "\
+Examples:
+  overtake category show customer
+  overtake category show customer --json | jq '.groups[].streams[] | {stream, ready}'")]
+    Show {
+        /// Its name.
+        category: String,
+    },
+    /// Delete a category that has no groups; or one of its groups, with all it has yet to do.
+    #[command(after_help = "\
+Examples:
+  overtake category delete customer --group mails
+  overtake category delete customer --yes")]
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeclareArgs {
+    /// Its name, without : and @.
+    category: String,
+    /// A group of consumers. May be given again.
+    #[arg(long = "group", short = 'g', value_name = "NAME")]
+    groups: Vec<String>,
+    /// Settings of these groups, such as delivery_limit=5 or backoff.initial_ms=500.
+    #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
+    settings: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// Its name.
+    category: String,
+    /// Only this group.
+    #[arg(long, short = 'g', value_name = "NAME")]
+    group: Option<String>,
+    #[command(flatten)]
+    yes: Yes,
+}
+
+/// Asks the broker about categories.
+pub(crate) async fn run(command: &CategoryCommand, session: &Session) -> Ended {
+    match command {
+        CategoryCommand::Declare(args) => declare(args, session).await,
+        CategoryCommand::List => {
+            let answer = session.client.get("/v1/categories").await?;
+            session.out.answer(&answer, |answer| list(&answer["categories"]))?;
+            Ok(Exit::Done)
+        }
+        CategoryCommand::Show { category } => {
+            let answer = session.client.get(&path(&["v1", "categories", category])).await?;
+            session.out.answer(&answer, show)?;
+            Ok(Exit::Done)
+        }
+        CategoryCommand::Delete(args) => delete(args, session).await,
+    }
+}
+
+async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
+    let mut settings = Map::new();
+    for (key, value) in &args.settings {
+        words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
+    }
+    if args.groups.is_empty() {
+        if !settings.is_empty() {
+            return Err(Failure::usage("settings are a group's: name it with --group"));
+        }
+        let path = path(&["v1", "categories", &args.category]);
+        let answer = session.client.ask(Method::PUT, &path, None).await?;
+        session.out.done(&answer.body, || format!("category {} is there", args.category))?;
+        return Ok(Exit::Done);
+    }
+    for group in &args.groups {
+        let (is_new, joined) = join(&args.category, group, settings.clone(), session).await?;
+        session.out.done(&joined, || {
+            let what = if is_new { "made" } else { "there, with these settings" };
+            format!("group {group} of {} is {what}: queue {}", args.category, text(&joined["queue"]))
+        })?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Makes a group, or changes those of its settings that are given. Answers whether it is new, and what it is.
+pub(crate) async fn join(
+    category: &str,
+    group: &str,
+    settings: Map<String, Value>,
+    session: &Session,
+) -> Result<(bool, Value), Failure> {
+    let path = path(&["v1", "categories", category, "groups", group]);
+    let answer = session.client.ask(Method::PUT, &path, Some(&Value::Object(settings))).await?;
+    Ok((answer.status == StatusCode::CREATED, answer.body))
+}
+
+async fn delete(args: &DeleteArgs, session: &Session) -> Ended {
+    let DeleteArgs { category, group, yes } = args;
+    let (question, path) = match group {
+        Some(group) => (
+            format!("Delete group `{group}` of `{category}` with all it has yet to do?"),
+            path(&["v1", "categories", category, "groups", group]),
+        ),
+        None => (format!("Delete category `{category}`?"), path(&["v1", "categories", category])),
+    };
+    yes.or_ask(&question)?;
+    session.client.ask(Method::DELETE, &path, None).await?;
+    session.out.done(&json!({ "deleted": category, "group": group }), || match group {
+        Some(group) => format!("group {group} of {category} is deleted"),
+        None => format!("category {category} is deleted"),
+    })?;
+    Ok(Exit::Done)
+}
+
+const COLUMNS: [(&str, Side); 7] = [
+    ("GROUP", Side::Left),
+    ("STREAM", Side::Left),
+    ("READY", Side::Right),
+    ("DELAYED", Side::Right),
+    ("LEASED", Side::Right),
+    ("DEAD", Side::Right),
+    ("OLDEST", Side::Right),
+];
+
+fn list(categories: &Value) -> String {
+    let all = categories.as_array().map(Vec::as_slice).unwrap_or_default();
+    if all.is_empty() {
+        return "no categories\n".to_owned();
+    }
+    let mut columns = vec![("CATEGORY", Side::Left)];
+    columns.extend(COLUMNS);
+    let mut table = Table::new(&columns);
+    for category in all {
+        let rows = rows(category);
+        if rows.is_empty() {
+            let mut row = vec![text(&category["name"]), "-".to_owned()];
+            row.resize(columns.len(), String::new());
+            table.row(row);
+        }
+        for mut row in rows {
+            row.insert(0, text(&category["name"]));
+            table.row(row);
+        }
+    }
+    table.text()
+}
+
+fn show(category: &Value) -> String {
+    let rows = rows(category);
+    let head = format!("{HEAD}{}{RESET}\n", one_line(&text(&category["name"]), usize::MAX));
+    if rows.is_empty() {
+        return head + "no groups: what is published to it goes nowhere\n";
+    }
+    let mut table = Table::new(&COLUMNS);
+    rows.into_iter().for_each(|row| table.row(row));
+    head + &table.text()
+}
+
+/// A row for each stream of each group.
+fn rows(category: &Value) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for group in category["groups"].as_array().into_iter().flatten() {
+        for stream in group["streams"].as_array().into_iter().flatten() {
+            let mut row = vec![text(&group["group"]), text(&stream["stream"])];
+            row.extend(["ready", "delayed", "leased", "dead"].map(|key| amount(&stream[key])));
+            row.push(age(stream));
+            rows.push(row);
+        }
+    }
+    rows
+}

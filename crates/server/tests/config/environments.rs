@@ -1,0 +1,132 @@
+//! Tables of environments, and the lanes that they are mostly for.
+
+use expect_test::expect;
+use overtake_server::config::{Origin, show};
+
+use crate::{Said, check, file};
+
+const BOTH: &str = "\
+[server.priority_lanes]
+enabled = false
+
+[production.server.priority_lanes]
+enabled = true
+threshold = -25
+
+[production.log]
+format = \"json\"
+";
+
+fn lanes(environment: &str) -> (bool, i32, Origin) {
+    let said = Said { file: Some(BOTH), variables: &[("OVERTAKE_ENV", environment)], ..Said::default() };
+    let config = said.load().expect("a configuration");
+    let lanes = config.server.priority_lanes;
+    (lanes.enabled.value, lanes.threshold.value.0, lanes.threshold.origin)
+}
+
+#[test]
+fn what_an_environment_says_holds_where_it_is_named_and_knows_its_place() {
+    let (enabled, threshold, origin) = lanes("production");
+    assert_eq!((enabled, threshold), (true, -25));
+    assert!(matches!(origin, Origin::File { line: 6, column: 1, .. }), "{origin}");
+    for other in ["development", "prod", ""] {
+        assert_eq!(lanes(other), (false, 0, Origin::Default), "{other}");
+    }
+}
+
+#[test]
+fn a_variable_and_a_flag_go_before_an_environment() {
+    let variables = &[("OVERTAKE_ENV", "production"), ("OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD", "-1")];
+    let flags = &[("priority-lanes-suffix", "migration")];
+    let config = Said { file: Some(BOTH), variables, flags }.load().expect("a configuration");
+    let shown = show(&config, false);
+    let at = shown.find("[server.priority_lanes]").expect("the section");
+    let section: String = shown[at..].lines().take(4).map(|line| line.to_owned() + "\n").collect();
+    expect![[r#"
+        [server.priority_lanes]
+        enabled = true
+        threshold = -1
+        backfill_suffix = "migration"
+    "#]]
+    .assert_eq(&section);
+}
+
+#[test]
+fn lanes_whose_names_would_be_mixed_up_are_refused_with_their_place() {
+    file(
+        "[server.priority_lanes]\nbackfill_suffix = \"dlq\"",
+        expect![[r#"
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: `dlq` is what dead letters are called: name another
+        "#]],
+    );
+    file(
+        "[server.priority_lanes]\nbackfill_suffix = \" \"",
+        expect![[r#"
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: ` ` is blank: the streams of both lanes would have one name
+        "#]],
+    );
+    file(
+        "[server.priority_lanes]\nbackfill_suffix = \"a:b\"",
+        expect![[r#"
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: `a:b` has a colon, which stands between the parts of a stream's name
+        "#]],
+    );
+}
+
+#[test]
+fn a_threshold_is_a_whole_number() {
+    file(
+        "[server.priority_lanes]\nthreshold = \"low\"",
+        expect![[r#"
+        overtake.toml:2:13: `server.priority_lanes.threshold`: `low` is no whole number from -2147483648 to 2147483647
+          2 | threshold = "low"
+            |             ^^^^^
+    "#]],
+    );
+    file(
+        "[server.priority_lanes]\nthreshold = 0.5",
+        expect![[r#"
+        overtake.toml:2:13: `server.priority_lanes.threshold`: invalid value: floating point `0.5`, expected a whole number
+          2 | threshold = 0.5
+            |             ^^^
+    "#]],
+    );
+    file(
+        "[server.priority_lanes]\nthreshold = 3_000_000_000",
+        expect![[r#"
+        overtake.toml:2:13: `server.priority_lanes.threshold`: `3000000000` is no whole number from -2147483648 to 2147483647
+          2 | threshold = 3_000_000_000
+            |             ^^^^^^^^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold() {
+    file(
+        "[server.priority_lanes]\nenable = true",
+        expect![[r#"
+        overtake.toml:2:1: `server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
+          2 | enable = true
+            | ^^^^^^
+    "#]],
+    );
+    check(
+        &Said { file: Some("[staging.server.priority_lanes]\nenable = true"), ..Said::default() },
+        expect![[r#"
+            overtake.toml:2:1: `staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
+              2 | enable = true
+                | ^^^^^^
+            hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+        "#]],
+    );
+    file(
+        "[stor]\ndata_dir = \"/tmp\"",
+        expect![[r#"
+        overtake.toml:2:1: `stor.data_dir`: unknown field `data_dir`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+          2 | data_dir = "/tmp"
+            | ^^^^^^^^
+        hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+    "#]],
+    );
+}
