@@ -19,7 +19,6 @@ pub const FIELD: &str = "data";
 /// After a category: the set of the keys that have streams of their own.
 pub const PARTITIONS: &str = "__partitions__";
 /// In a dead letter's JSON object: how it died.
-#[expect(dead_code, reason = "for dead letters, which follow")]
 pub(crate) const DEATH: &str = "_dlq_metadata";
 /// Longest key of a partition, characters.
 const KEY_LEN_MAX: usize = 255;

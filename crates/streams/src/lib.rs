@@ -11,11 +11,24 @@
 //! A category has two lanes, each a stream of its own and first in, first out ([`Lanes`]); an entry has one field, `data`, with a JSON object of `data` and
 //! `metadata` ([`envelope`]). What cannot be handled goes to the dead letters of its lane, and from there back to its lane.
 
+mod dead_letters;
+mod entry;
+mod lag;
 mod lanes;
 mod layout;
+mod link;
+mod object;
+mod retry;
+mod scripts;
+mod subscriber;
 mod writer;
 
+pub use dead_letters::{DeadLetter, DeadLetters};
+pub use entry::Entry;
+pub use lag::{Lag, Lags};
 pub use lanes::{Lane, Lanes};
 pub use layout::{FIELD, Layout, PARTITIONS, dead_letters_of, envelope};
 pub use overtake_peer::redis::{Fault, RedisServer};
+pub use retry::Retry;
+pub use subscriber::{Fate, Start, SubscribeOptions, Subscriber};
 pub use writer::{Fields, Writer};
