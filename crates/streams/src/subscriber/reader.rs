@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use overtake_peer::redis::entries::{self, Field};
@@ -285,6 +286,8 @@ impl Reader {
 
     async fn begin_again(&mut self) -> Result<(), Stop> {
         self.wire = Some(self.server.connect().await?);
+        let own = ask_plainly(self.wire.as_ref(), cmd("CLIENT").arg("ID").to_owned()).await?;
+        self.shared.reads_as.store(number(own), Ordering::Relaxed);
         for &lane in self.shared.options.lanes.all() {
             self.make_group(lane).await?;
             self.recall(lane).await?;
@@ -411,6 +414,14 @@ fn pending_of(value: Value) -> Option<(String, Duration, u64)> {
         return None;
     };
     Some((text(id)?, Duration::from_millis(u64::try_from(idle).ok()?), u64::try_from(count).ok()?))
+}
+
+/// 0 where the server does not say.
+fn number(answer: Result<Value, Fault>) -> i64 {
+    match answer {
+        Ok(Value::Int(number)) => number,
+        _ => 0,
+    }
 }
 
 fn text(value: Value) -> Option<String> {
