@@ -8,15 +8,13 @@
 
 use std::io::BufRead;
 
-use overtake_peer::{Named, Tls, Vault};
-use overtake_streams::{Lanes, RedisServer, SubscribeOptions, Subscriber};
+use overtake_streams::{Lanes, SubscribeOptions, Subscriber};
 
 #[tokio::main]
 async fn main() -> Result<(), String> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [url, category, group] = &words[..] else { return Err("say URL CATEGORY GROUP".to_owned()) };
-    let named = Named { url, username: None, password: None, tls: &Tls::default() };
-    let server = RedisServer::new(Vault::Any, &named)?;
+    let server = overtake_streams::server(url)?;
     let options = SubscribeOptions { lanes: Lanes::enabled(), ..SubscribeOptions::new(category, group) };
     let subscriber = Subscriber::connect(&server, options).await?;
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);

@@ -1,13 +1,11 @@
 //! The one who reads: an entry for whoever wants one, and nothing where nobody does.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use overtake_peer::redis::entries::{self, Field};
-use overtake_peer::redis::{Fault, RedisServer, Wire};
+use overtake_peer::redis::{Asked, Fault, RedisServer, Wire};
 use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -21,7 +19,6 @@ use crate::scripts;
 
 /// Who waits for an entry.
 pub(super) type Want = oneshot::Sender<Result<Entry, String>>;
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What was pending is asked for in pages of so many.
 const PAGE: usize = 1_000;
@@ -51,7 +48,7 @@ pub(super) struct Reader {
     shared: Arc<Shared>,
     wire: Option<Wire>,
     /// A read that waits.
-    blocked: Option<Work<Result<Result<Value, Fault>, String>>>,
+    blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
     /// Of each lane: where to go on with what others left, if there is more of it.
     left: [Option<String>; 2],
     claim_at: Instant,

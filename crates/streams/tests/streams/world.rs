@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use overtake_peer::redis::Wire;
-use overtake_peer::{Named, Tls, Vault};
 use overtake_streams::{DeadLetters, Entry, Lanes, RedisServer, Retry, SubscribeOptions, Subscriber};
 use redis::{Value, cmd};
 use tempfile::TempDir;
@@ -33,8 +32,7 @@ impl World {
         let port = free.local_addr().expect("bound").port();
         drop(free);
         let url = format!("redis://127.0.0.1:{port}");
-        let named = Named { url: &url, username: None, password: None, tls: &Tls::default() };
-        let server = RedisServer::new(Vault::Any, &named).expect("a server");
+        let server = overtake_streams::server(&url).expect("a server");
         let mut world = Self { child: None, dir: tempfile::tempdir().expect("a directory"), port, server };
         world.start();
         Some(world)
