@@ -65,7 +65,7 @@
 //! ```
 //!
 //! Streaming is over AMQP 0-9-1; queues are declared, and messages leased for long, over HTTP (the feature `http`, on by default). The feature `serde` makes bodies of
-//! JSON. It runs on Tokio.
+//! JSON; `streams` reads streams of Redis and Valkey, their urgent lane first. It runs on Tokio.
 
 mod client;
 mod consumer;
@@ -81,6 +81,8 @@ mod message;
 mod options;
 mod priority;
 mod received;
+#[cfg(feature = "streams")]
+pub mod streams;
 mod tls;
 mod topology;
 
