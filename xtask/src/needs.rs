@@ -53,13 +53,16 @@ pub(crate) fn prometheus() -> Result<Option<String>> {
     })
 }
 
-/// The servers that endpoints send to and sources take from.
+/// The servers that endpoints send to and sources take from, and the databases that a relay reads.
 pub(crate) fn peers() -> Result<Option<String>> {
-    debian("no RabbitMQ, Redis or Mosquitto", &["rabbitmq-server", "redis-server", "mosquitto"], || {
+    let packages = ["rabbitmq-server", "redis-server", "mosquitto", "postgresql", "mariadb-server"];
+    debian("no RabbitMQ, Redis, Mosquitto, PostgreSQL or MariaDB", &packages, || {
         // RabbitMQ's own command would start one.
         Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").exists()
             && works("redis-server", &["--version"])
             && Path::new("/usr/sbin/mosquitto").exists()
+            && Path::new("/usr/lib/postgresql").exists()
+            && Path::new("/usr/sbin/mariadbd").exists()
     })
 }
 

@@ -13,6 +13,7 @@ mod gauges;
 mod holder;
 mod login;
 mod out;
+mod redis;
 mod selection;
 mod signals;
 mod table;

@@ -90,6 +90,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-routes",
             "overtake-store",
             "overtake-engine",
+            "overtake-streams",
             "overtake-http",
             "overtake-server",
         ],

@@ -9,6 +9,7 @@ use crate::confirm::Yes;
 use crate::dlq::{DeadLetter, Place};
 use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, RESET};
+use crate::redis::RedisArgs;
 use crate::table::{Side, Table, count, number, one_line};
 
 /// Characters of a body that a table shows.
@@ -22,7 +23,8 @@ pub(crate) enum DlqCommand {
     #[command(after_help = "\
 Examples:
   overtake dlq list
-  overtake dlq list --category customer --lane backfill --json")]
+  overtake dlq list --category customer --lane backfill --json
+  overtake dlq list --redis redis://127.0.0.1:6379/0 --category customer")]
     List {
         #[command(flatten)]
         of: Of,
@@ -87,6 +89,11 @@ pub(crate) struct Of {
     /// Only this lane.
     #[arg(long, value_name = "LANE")]
     pub(crate) lane: Option<LaneName>,
+    /// Those in streams of Redis or Valkey, in place of the broker's: redis://HOST:PORT/DATABASE.
+    #[arg(long, value_name = "URL", help_heading = "In Redis or Valkey")]
+    pub(crate) redis: Option<String>,
+    #[command(flatten)]
+    pub(crate) streams: RedisArgs,
 }
 
 /// A lane of a category.

@@ -42,6 +42,8 @@ pub(crate) mod vhost;
 pub(crate) mod watch;
 pub(crate) mod work;
 
+use std::path::PathBuf;
+
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
@@ -55,6 +57,8 @@ pub(crate) type Ended = Result<Exit, Failure>;
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) out: Out,
+    /// Whom to believe that they are others, in place of the system's authorities.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Runs what was asked for.
@@ -106,7 +110,8 @@ pub(crate) fn run(cli: Cli) -> Ended {
 
 /// Runs a command that talks to a broker.
 fn ask(global: &Global, command: impl AsyncFnOnce(&Session) -> Ended) -> Ended {
-    let session = Session { client: Client::new(global)?, out: Out::new(global) };
+    let session =
+        Session { client: Client::new(global)?, out: Out::new(global), ca_file: global.ca_file.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(command(&session));
     // A thread that still reads stdin is not waited for.

@@ -1,23 +1,38 @@
 //! `overtake subscribe`
 
+use std::time::Duration;
+
 use clap::Args;
+use overtake_streams::{Retry, Start, SubscribeOptions, Subscriber};
 use serde_json::Map;
 
 use super::category::join;
-use super::work::{Manner, work};
+use super::work::Manner;
 use super::{Ended, Session};
 use crate::commands::queue::text;
+use crate::failure::{Exit, Failure};
+use crate::redis::RedisArgs;
+use crate::words;
+use crate::work::Origin;
 
 /// Run a program for each message of a category, as a member of a group of consumers: the primary lane first.
 ///
-/// The group is made where it is not there yet; it then gets what is published from now on. What a program finds and how it ends a message
-/// is as `overtake work` has it, which works the queue CATEGORY@GROUP.
+/// The group is made where it is not there yet. At a broker it gets what is published from then on, and works the queue CATEGORY@GROUP as `overtake work` does. Of
+/// streams of Redis or Valkey it gets what is there, too; what a consumer that died held is taken over, what fails is tried again in its own lane, and in the end it is
+/// among the dead letters CATEGORY:dlq or CATEGORY:backfill:dlq.
+///
+/// What a program finds, and how it ends a message, is as `overtake work` has it. Of an entry of a stream there are OVERTAKE_ID, OVERTAKE_STREAM, OVERTAKE_ENTRY, OVERTAKE_LANE,
+/// OVERTAKE_TYPE, OVERTAKE_PRIORITY, OVERTAKE_ATTEMPT and OVERTAKE_METADATA (JSON), where the entry has them; its data is the standard input.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   overtake subscribe --category customer --group mails -- ./send-mail
-  overtake subscribe -c customer -g billing --slots 4 --until-empty -- ./bill")]
+  overtake subscribe -c customer -g billing --slots 4 --until-empty -- ./bill
+  overtake subscribe redis://127.0.0.1:6379/0 -c customer -g mails -- ./send-mail")]
 pub(crate) struct SubscribeArgs {
+    /// redis://HOST:PORT/DATABASE, or rediss, valkey, valkeys [default: the broker].
+    #[arg(value_name = "URL")]
+    source: Option<String>,
     /// The category.
     #[arg(long, short, value_name = "NAME")]
     category: String,
@@ -26,10 +41,50 @@ pub(crate) struct SubscribeArgs {
     group: String,
     #[command(flatten)]
     manner: Manner,
+    #[command(flatten)]
+    redis: RedisArgs,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How streams of Redis are read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "In Redis or Valkey")]
+struct Reading {
+    /// So often an entry is tried before it is a dead letter.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
+    /// What another consumer has not settled for so long is taken over.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = words::duration_ms)]
+    claim_idle: u64,
+    /// A group that is made begins with what is added from now on, in place of the oldest entry.
+    #[arg(long)]
+    from_now: bool,
 }
 
 /// Joins the group and works until it is told to stop.
 pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
-    let (_, joined) = join(&args.category, &args.group, Map::new(), session).await?;
-    work(text(&joined["queue"]), &args.manner, session).await
+    let Some(url) = &args.source else {
+        let (_, joined) = join(&args.category, &args.group, Map::new(), session).await?;
+        let from = Origin::Broker(Box::new(session.client.clone()));
+        return args.manner.work(text(&joined["queue"]), from, session.out).await;
+    };
+    let subscriber = Subscriber::connect(&args.redis.server(url, session)?, options(args)?).await;
+    let subscriber = subscriber.map_err(|why| Failure::new(Exit::Error, why))?;
+    args.manner.work(args.category.clone(), Origin::Streams(subscriber), session.out).await
+}
+
+fn options(args: &SubscribeArgs) -> Result<SubscribeOptions, Failure> {
+    let Reading { attempts, claim_idle, from_now } = args.reading;
+    let usual = Retry::default();
+    Ok(SubscribeOptions {
+        consumer: args.manner.name(),
+        lanes: args.redis.lanes()?,
+        // What waits for a slot would be held, while others might do it.
+        batch: 1,
+        retry: Retry { attempts, initial: args.manner.delay().unwrap_or(usual.initial), ..usual },
+        claim_idle: Duration::from_millis(claim_idle),
+        start: if from_now { Start::New } else { Start::Beginning },
+        ..SubscribeOptions::new(&*args.category, &*args.group)
+    })
 }

@@ -8,8 +8,9 @@ use overtake_server::config::{ByteSize, Value as _};
 
 use super::{Ended, Session};
 use crate::failure::Failure;
+use crate::out::Out;
 use crate::words;
-use crate::work::{Plan, Program};
+use crate::work::{Origin, Plan, Program};
 use crate::worker_name;
 
 /// Shortest lease, ms: a third of it must be long enough for an answer.
@@ -89,28 +90,40 @@ pub(crate) struct Manner {
 
 /// Works until it is told to stop.
 pub(crate) async fn run(args: &WorkArgs, session: &Session) -> Ended {
-    work(args.queue.clone(), &args.manner, session).await
+    args.manner.work(args.queue.clone(), Origin::Broker(Box::new(session.client.clone())), session.out).await
 }
 
-/// Works a queue until it is told to stop.
-pub(super) async fn work(queue: String, args: &Manner, session: &Session) -> Ended {
-    let words = args.program.split_first();
-    let (name, rest) = words.ok_or_else(|| Failure::usage("no program was named"))?;
-    let plan = Plan {
-        queue,
-        name: args.name.clone().unwrap_or_else(worker_name::own),
-        slots: usize::try_from(args.slots).unwrap_or(usize::MAX),
-        max: args.max,
-        until_empty: args.until_empty,
-        lease: Duration::from_millis(args.lease),
-        grace: Duration::from_millis(args.grace),
-        reject_on: args.reject_on.clone(),
-        delay_ms: args.delay,
-        keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
-        show: args.show,
-        lines: args.lines,
-    };
-    crate::work::run(plan, Program::find(name, rest)?, session).await
+impl Manner {
+    /// Works a queue until it is told to stop.
+    pub(super) async fn work(&self, queue: String, from: Origin, out: Out) -> Ended {
+        let words = self.program.split_first();
+        let (name, rest) = words.ok_or_else(|| Failure::usage("no program was named"))?;
+        let plan = Plan {
+            queue,
+            name: self.name(),
+            slots: usize::try_from(self.slots).unwrap_or(usize::MAX),
+            max: self.max,
+            until_empty: self.until_empty,
+            lease: Duration::from_millis(self.lease),
+            grace: Duration::from_millis(self.grace),
+            reject_on: self.reject_on.clone(),
+            delay_ms: self.delay,
+            keep: usize::try_from(self.keep).unwrap_or(usize::MAX),
+            show: self.show,
+            lines: self.lines,
+        };
+        crate::work::run(plan, Program::find(name, rest)?, from, out).await
+    }
+
+    /// What the worker calls itself.
+    pub(super) fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(worker_name::own)
+    }
+
+    /// The wait before another attempt, if it is said.
+    pub(super) fn delay(&self) -> Option<Duration> {
+        self.delay.map(Duration::from_millis)
+    }
 }
 
 fn lease(text: &str) -> Result<u64, String> {

@@ -1,6 +1,7 @@
 //! Dead letters of categories, wherever they are.
 
 mod broker;
+mod streams;
 
 use serde_json::{Map, Value};
 
@@ -8,6 +9,7 @@ use crate::commands::Session;
 use crate::commands::dlq::Of;
 use crate::failure::Failure;
 use broker::Broker;
+use streams::Streams;
 
 /// A message that nobody could handle.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,8 @@ pub(crate) struct DeadLetter {
 pub(crate) enum Place<'a> {
     /// In the queues of groups.
     Broker(Broker<'a>),
+    /// In streams of Redis.
+    Streams(Box<Streams<'a>>),
 }
 
 impl<'a> Place<'a> {
@@ -48,13 +52,20 @@ impl<'a> Place<'a> {
     /// # Errors
     /// The place cannot be as it is named.
     pub(crate) fn of(of: &'a Of, session: &'a Session) -> Result<Self, Failure> {
-        Ok(Self::Broker(Broker { of, client: &session.client }))
+        match &of.redis {
+            None => Ok(Self::Broker(Broker { of, client: &session.client })),
+            Some(url) => {
+                let server = of.streams.server(url, session)?;
+                Ok(Self::Streams(Box::new(Streams::new(of, &server, of.streams.lanes()?)?)))
+            }
+        }
     }
 
     /// So many of each group at most, the newest first.
     pub(crate) async fn list(&self, limit: u64) -> Result<Vec<DeadLetter>, Failure> {
         match self {
             Self::Broker(broker) => broker.list(limit).await,
+            Self::Streams(streams) => streams.list(limit).await,
         }
     }
 
@@ -62,6 +73,7 @@ impl<'a> Place<'a> {
     pub(crate) async fn find(&self, id: &str) -> Result<DeadLetter, Failure> {
         match self {
             Self::Broker(broker) => broker.find(id).await.map(|(letter, _)| letter),
+            Self::Streams(streams) => streams.find(id).await,
         }
     }
 
@@ -69,6 +81,7 @@ impl<'a> Place<'a> {
     pub(crate) async fn replay(&self, id: &str) -> Result<String, Failure> {
         match self {
             Self::Broker(broker) => broker.replay(id).await,
+            Self::Streams(streams) => streams.replay(id).await,
         }
     }
 
@@ -76,6 +89,7 @@ impl<'a> Place<'a> {
     pub(crate) async fn replay_all(&self) -> Result<u64, Failure> {
         match self {
             Self::Broker(broker) => broker.replay_all().await,
+            Self::Streams(streams) => streams.replay_all().await,
         }
     }
 
@@ -83,6 +97,7 @@ impl<'a> Place<'a> {
     pub(crate) async fn purge(&self) -> Result<u64, Failure> {
         match self {
             Self::Broker(broker) => broker.purge().await,
+            Self::Streams(streams) => streams.purge().await,
         }
     }
 }

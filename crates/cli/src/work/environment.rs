@@ -12,7 +12,7 @@ const HEADER: &str = "OVERTAKE_HEADER_";
 /// is worked on say nothing.
 const UNSAID: [&str; 5] = ["body", "body_base64", "receipt", "status", "deadline"];
 /// Ours of which a message may have none: a worker that is itself run by a worker must not hand on what it was told.
-const PROPERTIES: [&str; 14] = [
+const PROPERTIES: [&str; 17] = [
     "ID",
     "SEQ",
     "PRIORITY",
@@ -27,6 +27,9 @@ const PROPERTIES: [&str; 14] = [
     "CONTENT_TYPE",
     "EXCHANGE",
     "ROUTING_KEYS",
+    "STREAM",
+    "ENTRY",
+    "METADATA",
 ];
 
 /// The headers that say which trace a message is of, and what they are called in an environment.

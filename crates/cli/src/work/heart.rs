@@ -76,7 +76,7 @@ async fn beat(receipt: String, printed: Option<Printed>, job: Arc<Job>, tell: wa
         let output =
             printed.as_ref().map(|printed| printed.end(TOLD_MAX)).filter(|output| !output.is_empty());
         last = Instant::now();
-        match job.source.extend(&receipt, output.as_deref()).await {
+        match job.supply.extend(&receipt, output.as_deref()).await {
             Answer::CancelAsked => drop(tell.send_replace(Pulse::CancelAsked)),
             Answer::Stale => {
                 tell.send_replace(Pulse::Lost);

@@ -21,11 +21,13 @@ mod lines;
 mod live;
 mod printed;
 mod program;
+mod queue;
 mod reaper;
 mod running;
 mod slot;
 mod source;
 mod stage;
+mod stream;
 mod tail;
 mod tally;
 mod terminal;
@@ -37,12 +39,18 @@ use std::time::Duration;
 
 pub(crate) use program::Program;
 
-use crate::commands::{Ended, Session};
+use overtake_streams::Subscriber;
+
+use crate::client::Client;
+use crate::commands::Ended;
+use crate::out::Out;
 use contact::Contact;
 use display::Display;
+use queue::Queue;
 use reaper::Reaper;
-use source::Source;
+use source::{Source, Supply};
 use stage::Stages;
+use stream::Stream;
 use worker::Worker;
 
 /// How to work.
@@ -73,24 +81,35 @@ pub(crate) struct Plan {
     pub(crate) lines: bool,
 }
 
+/// Where messages come from.
+pub(crate) enum Origin {
+    /// From the queue of the plan.
+    Broker(Box<Client>),
+    /// From a category's streams in Redis.
+    Streams(Subscriber),
+}
+
 /// What every slot shares.
 pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) program: Program,
-    pub(crate) source: Source,
+    pub(crate) supply: Supply,
     pub(crate) reaper: Arc<Reaper>,
     pub(crate) stages: Stages,
     pub(crate) display: Display,
 }
 
 /// Works until it is told to stop, or until there is no more to do.
-pub(crate) async fn run(plan: Plan, program: Program, session: &Session) -> Ended {
+pub(crate) async fn run(plan: Plan, program: Program, from: Origin, out: Out) -> Ended {
     let reaper = Reaper::start()?;
     let stages = Stages::listen()?;
-    let (display, shown) = Display::start(session.out, &plan)?;
-    let contact = Contact::new(display.clone());
-    let source = Source::new(session.client.clone(), &plan, contact);
-    let job = Job { plan, program, source, reaper, stages, display };
+    let (display, shown) = Display::start(out, &plan)?;
+    let contact = Arc::new(Contact::new(display.clone()));
+    let source = match from {
+        Origin::Broker(client) => Source::Queue(Queue::new(*client, &plan, Arc::clone(&contact))),
+        Origin::Streams(subscriber) => Source::Stream(Stream::new(subscriber)),
+    };
+    let job = Job { plan, program, supply: Supply { source, contact }, reaper, stages, display };
     let ended = Worker::new(job).work().await;
     // The worker is gone, and with it whoever could say more.
     let shown = shown.join();

@@ -38,7 +38,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the program for a message. What it prints is kept there.
     pub(crate) fn start(item: &mut Item, printed: Printed, job: &Job) -> std::io::Result<Self> {
-        let around = [("OVERTAKE_URL", job.source.url()), ("OVERTAKE_VHOST", job.source.vhost())];
+        let around = job.supply.around();
         let Started { leader, ended, input, output } = job.program.start(item, &around, &job.reaper)?;
         let group = Group::of(leader, Arc::clone(&job.reaper));
         let body = std::mem::take(&mut item.body);

@@ -43,7 +43,7 @@ pub(crate) async fn work(slot: usize, mut item: Item, job: Arc<Job>) -> Finished
 /// Puts back a message that came when no more was wanted.
 pub(crate) async fn put_back(item: &Item, job: &Job) {
     tokio::select! {
-        _ = job.source.settle(&item.receipt, How::Release, None) => {}
+        _ = job.supply.settle(&item.receipt, How::Release, None) => {}
         () = job.stages.reached(Stage::Leaving) => {}
     }
 }
@@ -85,7 +85,7 @@ async fn settled(mut verdict: Verdict, item: &Item, job: &Job) -> Verdict {
     let answer = tokio::select! {
         biased;
         () = job.stages.reached(Stage::Leaving) => None,
-        answer = job.source.settle(&item.receipt, how, Some(&verdict.report)) => Some(answer),
+        answer = job.supply.settle(&item.receipt, how, Some(&verdict.report)) => Some(answer),
     };
     match answer {
         Some(Answer::Done | Answer::CancelAsked) => {}

@@ -166,6 +166,10 @@ impl Worker {
 
     async fn ended(self) -> Ended {
         let left = self.tally.of(Outcome::Left);
+        tokio::select! {
+            () = self.job.supply.close() => {}
+            () = self.job.stages.reached(Stage::Leaving) => {}
+        }
         // What failed before there was anything says it all.
         if self.failure.is_none() || self.taken > 0 {
             self.job.display.tell(Event::Stopped(self.tally)).await;
@@ -196,12 +200,12 @@ async fn lease(job: Arc<Job>, max: usize, wait_ms: u64, is_known: bool) -> Resul
     let mut backoff = Backoff::default();
     loop {
         let leased = tokio::select! {
-            leased = job.source.lease(max, wait_ms) => leased,
+            leased = job.supply.lease(max, wait_ms) => leased,
             // What may come now comes back when its lease ends.
             () = job.stages.reached(Stage::Ending) => return Ok(Vec::new()),
         };
         match leased {
-            Err(failure) if is_known && passes(&failure) => job.source.contact.failed(&failure).await,
+            Err(failure) if is_known && passes(&failure) => job.supply.contact.failed(&failure).await,
             leased => return leased,
         }
         tokio::select! {

@@ -19,9 +19,13 @@ mod permissions;
 mod prometheus;
 mod routes;
 mod schedule;
+#[allow(dead_code, reason = "the tests of endpoints use what these do not")]
+#[path = "../../../connectors/tests/connectors/servers.rs"]
+mod servers;
 mod slots;
 mod store_snapshot;
 mod store_stats;
+mod streams;
 mod support;
 mod systemd;
 mod top;

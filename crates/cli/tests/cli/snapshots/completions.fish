@@ -370,6 +370,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l reject-o
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l delay -d 'Wait so long before the next attempt of what failed [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l keep -d 'Keep so much of the end of what a program prints, at most 24KiB' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l name -d 'What the worker calls itself, for people who ask who holds a message [default: HOST:PID]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l attempts -d 'So often an entry is tried before it is a dead letter' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l claim-idle -d 'What another consumer has not settled for so long is taken over' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -380,6 +384,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l timeout 
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lines -d 'Print lines on a terminal, too'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l from-now -d 'A group that is made begins with what is added from now on, in place of the oldest entry'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -976,6 +982,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s g -l group -d 'Only this group of consumers' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
 backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s n -l limit -d 'At most so many of each group' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -984,6 +993,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -991,6 +1001,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s g -l group -d 'Only this group of consumers' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
 backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -998,6 +1011,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1005,6 +1019,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s g -l group -d 'Only this group of consumers' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
 backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1012,6 +1029,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1019,6 +1037,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s g -l group -d 'Only this group of consumers' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
 backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1026,6 +1047,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1033,6 +1055,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s g -l group -d 'Only this group of consumers' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l lane -d 'Only this lane' -r -f -a "primary\t'Everyday messages'
 backfill\t'What is below the threshold'"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1040,6 +1065,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s q -l quiet -d 'Print nothing but what was asked for'

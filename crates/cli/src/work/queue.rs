@@ -1,0 +1,174 @@
+//! A queue of a broker: where messages are leased, and where their leases are extended and settled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::Plan;
+use super::backoff::Backoff;
+use super::contact::Contact;
+use super::item::Item;
+use super::source::{Answer, How, Report, passes};
+use crate::address::path;
+use crate::client::Client;
+use crate::failure::{Exit, Failure};
+
+/// A queue of a broker.
+pub(crate) struct Queue {
+    client: Client,
+    queue: String,
+    name: String,
+    lease: Duration,
+    contact: Arc<Contact>,
+}
+
+impl Queue {
+    /// The queue that was named.
+    pub(crate) fn new(client: Client, plan: &Plan, contact: Arc<Contact>) -> Self {
+        Self { client, queue: plan.queue.clone(), name: plan.name.clone(), lease: plan.lease, contact }
+    }
+
+    /// Where the broker is.
+    pub(crate) fn url(&self) -> &str {
+        self.client.url()
+    }
+
+    /// The virtual host that is meant.
+    pub(crate) fn vhost(&self) -> &str {
+        self.client.vhost()
+    }
+
+    /// Leases up to `max` messages: what is there, else the first that comes in time.
+    pub(crate) async fn lease(&self, max: usize, wait_ms: u64) -> Result<Vec<Item>, Failure> {
+        let request = json!({
+            "max": max,
+            "wait_ms": wait_ms,
+            "visibility_timeout_ms": ms(self.lease),
+            "worker": self.name,
+        });
+        let answer = self.client.ask_waiting(wait_ms, &self.path("leases"), &request).await?;
+        self.contact.leased().await;
+        let messages = answer.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        messages.iter().map(|message| Item::of(message, &self.queue)).collect()
+    }
+
+    /// Extends a lease, and says what was printed so far; asks until there is an answer.
+    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>) -> Answer {
+        let mut request = json!({ "receipts": [receipt], "visibility_timeout_ms": ms(self.lease) });
+        if let Some(output) = output {
+            request["report"] = json!({ "output": output });
+        }
+        let mut backoff = Backoff::default();
+        loop {
+            // An answer that comes later is of no use.
+            let asked = timeout(self.lease / 3, self.ask("extend", &request)).await;
+            let late = |_| Err(Failure::new(Exit::Empty, format!("{} does not answer", self.url())));
+            match asked.unwrap_or_else(late) {
+                Ok(answer) => return answer,
+                Err(failure) => self.contact.failed(&failure).await,
+            }
+            backoff.wait().await;
+        }
+    }
+
+    /// Settles a lease and says how the work went; asks until there is an answer.
+    ///
+    /// A settlement whose answer was lost may have been done: then it is sent again, and stale means that it was.
+    pub(crate) async fn settle(&self, receipt: &str, how: How, report: Option<&Report>) -> Answer {
+        let request = settlement(receipt, how, report);
+        let mut backoff = Backoff::default();
+        let mut may_be_done = false;
+        loop {
+            match self.ask("settle", &request).await {
+                Ok(Answer::Stale) if may_be_done => return Answer::Done,
+                Ok(answer) => return answer,
+                Err(failure) => self.contact.failed(&failure).await,
+            }
+            may_be_done = true;
+            backoff.wait().await;
+        }
+    }
+
+    /// Asks once about one receipt. A failure is one that may pass.
+    async fn ask(&self, what: &str, request: &Value) -> Result<Answer, Failure> {
+        let answer = match self.client.post(&self.path(what), request).await {
+            Ok(answer) => answer_of(&answer["results"][0]),
+            Err(failure) if passes(&failure) => return Err(failure),
+            Err(failure) => declined(failure.word(), failure.what()),
+        };
+        self.contact.answered().await;
+        Ok(answer)
+    }
+
+    fn path(&self, what: &str) -> String {
+        path(&["v1", "queues", &self.queue, what])
+    }
+}
+
+/// What a settlement says.
+fn settlement(receipt: &str, how: How, report: Option<&Report>) -> Value {
+    let mut request = match how {
+        How::Ack => json!({ "how": "ack" }),
+        How::Nack { delay_ms: None } => json!({ "how": "nack" }),
+        How::Nack { delay_ms } => json!({ "how": "nack", "delay_ms": delay_ms }),
+        How::Reject => json!({ "how": "reject" }),
+        How::Release => json!({ "how": "release" }),
+    };
+    request["receipts"] = json!([receipt]);
+    // Of what nobody tried there is nothing to report.
+    if let Some(report) = report.filter(|_| how != How::Release) {
+        request["report"] =
+            json!({ "exit_code": report.exit_code, "error": report.error, "output": report.output });
+    }
+    request
+}
+
+/// The answer about one receipt in a list of them.
+fn answer_of(result: &Value) -> Answer {
+    if result["ok"] != false {
+        return Answer::Done;
+    }
+    declined(result["code"].as_str(), result["hint"].as_str().unwrap_or_default())
+}
+
+/// Where the queue is gone, so are its leases.
+fn declined(code: Option<&str>, what: &str) -> Answer {
+    match code {
+        Some("stale-receipt" | "no-such-queue" | "no-such-vhost") => Answer::Stale,
+        Some("cancel-asked") => Answer::CancelAsked,
+        _ => Answer::Declined(what.to_owned()),
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settlement_says_how_and_of_which_receipt() {
+        let report = Report { exit_code: Some(3), error: Some("exit 3".to_owned()), output: None };
+        let said = |how| settlement("r", how, Some(&report)).to_string();
+        let told = r#""receipts":["r"],"report":{"error":"exit 3","exit_code":3,"output":null}"#;
+        assert_eq!(said(How::Ack), format!(r#"{{"how":"ack",{told}}}"#));
+        assert_eq!(said(How::Nack { delay_ms: None }), format!(r#"{{"how":"nack",{told}}}"#));
+        let delayed = format!(r#"{{"delay_ms":5,"how":"nack",{told}}}"#);
+        assert_eq!(said(How::Nack { delay_ms: Some(5) }), delayed);
+        assert_eq!(said(How::Reject), format!(r#"{{"how":"reject",{told}}}"#));
+        assert_eq!(said(How::Release), r#"{"how":"release","receipts":["r"]}"#);
+    }
+
+    #[test]
+    fn answers_about_a_receipt_are_known_by_their_codes() {
+        let of = |code: &str| answer_of(&json!({ "ok": false, "code": code, "hint": "do" }));
+        assert_eq!(answer_of(&json!({ "ok": true })), Answer::Done);
+        assert_eq!(of("stale-receipt"), Answer::Stale);
+        assert_eq!(of("cancel-asked"), Answer::CancelAsked);
+        assert_eq!(of("access-refused"), Answer::Declined("do".to_owned()));
+    }
+}

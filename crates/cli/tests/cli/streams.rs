@@ -1,0 +1,129 @@
+//! `overtake subscribe` and `overtake dlq` on streams of a real Redis.
+
+use overtake_streams::{FIELD, Fields, Lanes, Writer, envelope, server};
+use serde_json::{Value, json};
+
+use crate::servers::Server;
+use crate::support::{Run, run};
+
+struct Story {
+    redis: Server,
+}
+
+impl Story {
+    /// `None` where there is no Redis.
+    fn begin() -> Option<Self> {
+        Server::redis(&[]).map(|redis| Self { redis })
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.redis.port)
+    }
+
+    fn entry(data: &Value, priority: i32) -> (String, Fields) {
+        let metadata =
+            json!({ "headers": { "id": data, "type": "Moved" }, "domain": { "priority": priority } });
+        let field = (FIELD.as_bytes().to_vec(), envelope(data, &metadata).into_bytes());
+        (Lanes::enabled().stream_of("customer", priority), vec![field])
+    }
+
+    fn add(&self, entries: &[(String, Fields)]) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let server = server(&self.url()).expect("a server");
+        let added = runtime.block_on(async { Writer::connect(&server).await?.add(entries).await });
+        added.expect("it is there").into_iter().for_each(|id| drop(id.expect("added")));
+    }
+
+    fn subscribe(&self, more: &[&str], script: &str) -> Run {
+        let url = self.url();
+        let words = ["subscribe", &url, "-c", "customer", "-g", "mails", "--until-empty", "--json"];
+        run(&[&words[..], more, &["--", "sh", "-c", script]].concat(), b"")
+    }
+
+    /// What programs printed, in the order in which they ended.
+    fn handled(&self, more: &[&str], script: &str) -> Vec<String> {
+        let said = self.subscribe(more, script).ok();
+        let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        lines.filter_map(|line| line["output"].as_str().map(|text| text.trim_end().to_owned())).collect()
+    }
+
+    fn dlq(&self, words: &[&str]) -> Run {
+        run(&[&["dlq"], words, &["--redis", &self.url(), "--category", "customer"]].concat(), b"")
+    }
+
+    fn dead(&self) -> Vec<String> {
+        let listed = self.dlq(&["list", "--json"]);
+        let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+        let letters = listed["dead_letters"].as_array().expect("a list").iter();
+        let text = |letter: &Value, key: &str| letter[key].as_str().unwrap_or_default().to_owned();
+        let mut all: Vec<_> = letters
+            .map(|one| format!("{} {} {}", text(one, "dead_letters"), text(one, "reason"), text(one, "body")))
+            .collect();
+        all.sort();
+        all
+    }
+}
+
+#[test]
+fn the_primary_lane_goes_first_and_programs_know_what_they_work_on() {
+    let Some(story) = Story::begin() else { return };
+    let all = [("m1", -50), ("m2", -100), ("order", 0), ("payment", 50)];
+    story.add(&all.map(|(data, priority)| Story::entry(&json!(data), priority)));
+    let script = "cat; echo \" $OVERTAKE_STREAM $OVERTAKE_PRIORITY $OVERTAKE_TYPE $OVERTAKE_ATTEMPT\"";
+    let expect = [
+        "\"order\" customer 0 Moved 1",
+        "\"payment\" customer 50 Moved 1",
+        "\"m1\" customer:backfill -50 Moved 1",
+        "\"m2\" customer:backfill -100 Moved 1",
+    ];
+    assert_eq!(story.handled(&[], script), expect);
+    assert_eq!(story.handled(&[], script), Vec::<String>::new(), "each once");
+}
+
+#[test]
+fn what_cannot_be_done_is_with_the_dead_letters_of_its_lane_and_back_again() {
+    let Some(story) = Story::begin() else { return };
+    let garbage = ("customer".to_owned(), vec![(b"data".to_vec(), b"no json".to_vec())]);
+    story.add(&[Story::entry(&json!("m1"), -50), Story::entry(&json!("order"), 0), garbage]);
+    story.subscribe(&["--reject-on", "9"], "exit 9").ok();
+    let dead = story.dead();
+    assert_eq!(dead.len(), 3, "{dead:?}");
+    assert_eq!(dead[0], "customer:backfill:dlq exit 9 \"m1\"");
+    assert!(dead.iter().any(|letter| letter == "customer:dlq exit 9 \"order\""), "{dead:?}");
+    assert!(dead.iter().any(|letter| letter.contains("no JSON")), "{dead:?}");
+    let backfill = ["--lane", "backfill"];
+    assert_eq!(story.dlq(&[&["replay-all"], &backfill[..]].concat()).ok(), "1 dead letter replayed\n");
+    assert_eq!(story.handled(&[], "cat"), ["\"m1\""]);
+    let other_group = story.dlq(&["replay-all", "--group", "billing"]).ok();
+    assert_eq!(other_group, "0 dead letters replayed\n");
+    assert_eq!(story.dlq(&["purge", "--yes"]).ok(), "2 dead letters removed\n");
+    assert_eq!(story.dead(), Vec::<String>::new());
+}
+
+#[test]
+fn one_is_found_shown_and_put_back_by_its_id() {
+    let Some(story) = Story::begin() else { return };
+    story.add(&[Story::entry(&json!({ "name": "Ada" }), -50)]);
+    story.subscribe(&["--reject-on", "9"], "exit 9").ok();
+    let listed = story.dlq(&["list", "--json"]).json();
+    let id = listed["dead_letters"][0]["id"].as_str().expect("an id");
+    let shown = story.dlq(&["inspect", id]).ok();
+    for said in ["stream: customer:backfill\n", "type: Moved\n", "group: mails\n", "{\"name\":\"Ada\"}\n"] {
+        assert!(shown.contains(said), "{shown}");
+    }
+    assert_eq!(story.dlq(&["replay", id]).ok(), format!("{id} is back in customer:backfill\n"));
+    let again = story.dlq(&["replay", id]);
+    assert!(again.stderr.contains(&format!("there is no dead letter `{id}`")), "{again:?}");
+}
+
+#[test]
+fn a_server_that_is_not_there_and_a_url_that_is_none_say_what_to_do() {
+    let words = |url| ["subscribe", url, "-c", "customer", "-g", "mails", "--", "true"];
+    let nobody = run(&words("redis://127.0.0.1:1"), b"");
+    assert_eq!(nobody.code, 1, "{nobody:?}");
+    assert!(nobody.stderr.contains("127.0.0.1:1"), "{nobody:?}");
+    let wrong = run(&words("http://127.0.0.1:1"), b"");
+    assert!(wrong.stderr.contains("must begin with redis://"), "{wrong:?}");
+    let password = run(&words("redis://:secret@127.0.0.1:1"), b"");
+    assert!(password.stderr.contains("OVERTAKE_REDIS_PASSWORD"), "{password:?}");
+}
