@@ -65,7 +65,7 @@
 //! ```
 //!
 //! Streaming is over AMQP 0-9-1; queues are declared, and messages leased for long, over HTTP (the feature `http`, on by default). The feature `serde` makes bodies of
-//! JSON. It runs on Tokio.
+//! JSON; `outbox` writes events into a table in the application's own transaction, from where the relay publishes them. It runs on Tokio.
 
 mod client;
 mod consumer;
@@ -79,6 +79,8 @@ mod lease;
 mod line;
 mod message;
 mod options;
+#[cfg(feature = "outbox")]
+pub mod outbox;
 mod priority;
 mod received;
 mod tls;
