@@ -59,6 +59,8 @@ mod tests {
         assert_eq!(Dialect::MySql.quote("a`b"), "`a``b`");
         assert_eq!(Dialect::Sqlite.quote_path("main.outbox"), r#""main"."outbox""#);
         assert!(check_identifier("metadata_").is_ok() && check_identifier("späte Zeit").is_ok());
-        assert!(["", "a.b", "a\"b", "a\n", &"x".repeat(64)].into_iter().all(|bad| check_identifier(bad).is_err()));
+        assert!(
+            ["", "a.b", "a\"b", "a\n", &"x".repeat(64)].into_iter().all(|bad| check_identifier(bad).is_err())
+        );
     }
 }

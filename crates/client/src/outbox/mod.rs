@@ -180,7 +180,8 @@ impl Outbox {
     pub fn insert<'e>(&self, dialect: Dialect, events: &'e [Event]) -> Insert<'e> {
         let there: Vec<usize> = (0..WRITTEN.len()).filter(|at| self.columns[*at].is_some()).collect();
         let names: Vec<_> = self.columns.iter().flatten().map(|name| dialect.quote(name)).collect();
-        let mut sql = format!("INSERT INTO {} ({}) VALUES", dialect.quote_path(&self.table), names.join(", "));
+        let mut sql =
+            format!("INSERT INTO {} ({}) VALUES", dialect.quote_path(&self.table), names.join(", "));
         let mut arguments = Vec::with_capacity(events.len() * there.len());
         for event in events {
             let all = event.arguments();

@@ -25,7 +25,11 @@ impl Outbox {
     ///
     /// # Errors
     /// What the database says; the transaction is to be rolled back.
-    pub async fn write<C: Connection>(&self, connection: &mut C, event: Event) -> Result<String, sqlx::Error> {
+    pub async fn write<C: Connection>(
+        &self,
+        connection: &mut C,
+        event: Event,
+    ) -> Result<String, sqlx::Error> {
         connection.run(self.insert(C::DIALECT, std::slice::from_ref(&event))).await?;
         Ok(event.message_id)
     }
