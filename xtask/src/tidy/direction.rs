@@ -21,6 +21,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-peer", &[]),
+    ("overtake-streams", &["overtake-peer"]),
     (
         "overtake-connectors",
         &[

@@ -51,7 +51,9 @@ pub fn of_claim(answer: Value) -> (Option<String>, Vec<Found>) {
     (next, parts.next().map(of_entries).unwrap_or_default())
 }
 
-fn of_entries(value: Value) -> Vec<Found> {
+/// `[entry, …]`.
+#[must_use]
+pub fn of_entries(value: Value) -> Vec<Found> {
     items(value).into_iter().filter_map(found).collect()
 }
 

@@ -151,12 +151,21 @@ impl Wire {
         command: Cmd,
         patience: Duration,
     ) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> {
+        let (asked, peer) = (self.ask_apart(command, patience), self.peer.clone());
+        Box::pin(async move { asked.await?.map_err(|fault| peer.says(fault)) })
+    }
+
+    /// As [`Wire::ask`], for work that outlives whoever waits for it, and for several at once; silence is a loss of the connection.
+    pub fn ask_apart(
+        &self,
+        command: Cmd,
+        patience: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Result<Value, Fault>, String>> + Send>> {
         let (mut connection, peer) = (self.connection.clone(), self.peer.clone());
         Box::pin(async move {
             let answered = tokio::time::timeout(patience, connection.send_packed_command(&command)).await;
             let answer = answered.map_err(|_| peer.says("it does not answer any more"))?;
-            let answer = answer.map_err(|error| peer.says(error))?;
-            judge(answer).map_err(|fault| peer.says(fault))
+            Ok(judge(answer.map_err(|error| peer.says(error))?))
         })
     }
 }

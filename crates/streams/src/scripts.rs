@@ -1,0 +1,163 @@
+//! What must happen in one go: scripts that the server runs.
+//!
+//! All of them look first whether an entry is still pending under our name: somebody may have claimed it, or an answer was lost and the same is asked again.
+
+use redis::{Cmd, cmd};
+
+/// Adds a dead letter and acknowledges what it was made of. Fails before the second where the first fails.
+///
+/// Keys: the stream, its dead letters. Arguments: group, consumer, id, then the letter's fields. Answers 1, or 0 where the entry is not ours any more.
+const BURY: &str = r"
+local mine = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
+if not mine[1] then return 0 end
+local add = {'XADD', KEYS[2], '*'}
+for i = 4, #ARGV do add[#add + 1] = ARGV[i] end
+redis.call(unpack(add))
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+return 1";
+
+/// Hands an entry of ours over once more, which counts.
+///
+/// Keys: the stream. Arguments: group, consumer, id. Answers `[id, fields, count]`, or nothing where it is gone or not ours any more.
+const AGAIN: &str = r"
+local mine = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
+if not mine[1] then return false end
+local entry = redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3])[1]
+if not entry then
+  redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+  return false
+end
+return {entry[1], entry[2], mine[1][4] + 1}";
+
+/// Takes over what others have left.
+///
+/// Keys: the stream. Arguments: group, consumer, least idle time in ms, where to begin, how many. Answers `[where to go on, [[id, fields, count], …]]`.
+const CLAIM: &str = r"
+local claimed = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])
+local all = {}
+for _, entry in ipairs(claimed[2]) do
+  if entry then
+    local mine = redis.call('XPENDING', KEYS[1], ARGV[1], entry[1], entry[1], 1)
+    all[#all + 1] = {entry[1], entry[2], mine[1] and mine[1][4] or 1}
+  end
+end
+return {claimed[1], all}";
+
+/// Says that entries are being worked on, so that nobody takes them over.
+///
+/// Keys: the stream. Arguments: group, consumer, ids. Answers the ids that are not ours any more.
+const KEEP: &str = r"
+local gone = {}
+for i = 3, #ARGV do
+  local mine = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2])
+  if mine[1] then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'JUSTID')
+  else
+    gone[#gone + 1] = ARGV[i]
+  end
+end
+return gone";
+
+/// Gives entries back: with so many attempts counted, and as if they had been idle for so long.
+///
+/// Keys: the stream. Arguments: group, consumer, then id, attempts and ms of each.
+const HAND_BACK: &str = r"
+for i = 3, #ARGV, 3 do
+  local mine = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2])
+  if mine[1] then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'IDLE', ARGV[i + 2], 'RETRYCOUNT', ARGV[i + 1], 'JUSTID')
+  end
+end
+return 1";
+
+/// Takes a consumer that holds nothing out of its group.
+///
+/// Keys: the stream. Arguments: group, consumer.
+const LEAVE: &str = r"
+if redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])[1] then return 0 end
+redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+return 1";
+
+/// Adds a dead letter to a stream again and deletes it. Fails before the second where the first fails.
+///
+/// Keys: the dead letters, the stream. Arguments: id, then the entry's fields. Answers 1, or 0 where the letter is gone.
+const REPLAY: &str = r"
+if not redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1] then return 0 end
+local add = {'XADD', KEYS[2], '*'}
+for i = 2, #ARGV do add[#add + 1] = ARGV[i] end
+redis.call(unpack(add))
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1";
+
+/// Counts entries behind an id without sending them.
+///
+/// Keys: the stream. Arguments: where to begin, how many at most. Answers how many there were, and the last.
+const COUNT: &str = r"
+local found = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+return {#found, found[1] and found[#found][1] or false}";
+
+/// Deletes all letters at once. Answers how many there were.
+///
+/// Keys: the dead letters.
+const PURGE: &str = r"
+local count = redis.call('XLEN', KEYS[1])
+redis.call('UNLINK', KEYS[1])
+return count";
+
+fn eval(script: &str, keys: &[&str]) -> Cmd {
+    let mut eval = cmd("EVAL");
+    eval.arg(script).arg(keys.len()).arg(keys);
+    eval
+}
+
+pub(crate) fn bury(keys: [&str; 2], group: &str, consumer: &str, id: &str) -> Cmd {
+    let mut eval = eval(BURY, &keys);
+    eval.arg(group).arg(consumer).arg(id);
+    eval
+}
+
+pub(crate) fn again(stream: &str, group: &str, consumer: &str, id: &str) -> Cmd {
+    let mut eval = eval(AGAIN, &[stream]);
+    eval.arg(group).arg(consumer).arg(id);
+    eval
+}
+
+pub(crate) fn claim(stream: &str, group: &str, consumer: &str, idle_ms: u64, from: &str, max: usize) -> Cmd {
+    let mut eval = eval(CLAIM, &[stream]);
+    eval.arg(group).arg(consumer).arg(idle_ms).arg(from).arg(max);
+    eval
+}
+
+pub(crate) fn keep(stream: &str, group: &str, consumer: &str, ids: &[String]) -> Cmd {
+    let mut eval = eval(KEEP, &[stream]);
+    eval.arg(group).arg(consumer).arg(ids);
+    eval
+}
+
+pub(crate) fn hand_back(stream: &str, group: &str, consumer: &str) -> Cmd {
+    let mut eval = eval(HAND_BACK, &[stream]);
+    eval.arg(group).arg(consumer);
+    eval
+}
+
+pub(crate) fn leave(stream: &str, group: &str, consumer: &str) -> Cmd {
+    let mut eval = eval(LEAVE, &[stream]);
+    eval.arg(group).arg(consumer);
+    eval
+}
+
+pub(crate) fn replay(dead: &str, stream: &str, id: &str) -> Cmd {
+    let mut eval = eval(REPLAY, &[dead, stream]);
+    eval.arg(id);
+    eval
+}
+
+pub(crate) fn count(stream: &str, from: &str, max: u32) -> Cmd {
+    let mut eval = eval(COUNT, &[stream]);
+    eval.arg(from).arg(max);
+    eval
+}
+
+pub(crate) fn purge(dead: &str) -> Cmd {
+    eval(PURGE, &[dead])
+}

@@ -1,0 +1,48 @@
+//! Says of what is held that it is being worked on, so that nobody takes it over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+
+use super::Shared;
+use crate::scripts;
+
+/// So many entries are spoken of at once.
+pub(super) const PAGE: usize = 200;
+/// It is tried again so soon where the server does not hear it.
+const SOON: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(shared: Arc<Shared>) {
+    let turn = shared.options.claim_idle / 3;
+    let mut wait = turn;
+    loop {
+        tokio::time::sleep(wait).await;
+        wait = match keep(&shared).await {
+            Ok(()) => turn,
+            Err(why) => {
+                tracing::warn!(%why, "the server does not hear what is being worked on");
+                turn.min(SOON)
+            }
+        };
+    }
+}
+
+async fn keep(shared: &Shared) -> Result<(), String> {
+    let options = &shared.options;
+    for &lane in options.lanes.all() {
+        let (stream, ids) = (shared.stream(lane), shared.held().ids(lane));
+        for some in ids.chunks(PAGE) {
+            let keep = scripts::keep(&stream, &options.group, &options.consumer, some);
+            let answer = shared.settling.ask(&keep).await?.map_err(|fault| fault.to_string())?;
+            let Value::Array(gone) = answer else { continue };
+            for id in gone {
+                // It may have been settled meanwhile, which is the same.
+                if let Value::BulkString(id) = id {
+                    shared.held().forget(lane, &String::from_utf8_lossy(&id));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! A consumer of a group, which reads the urgent lane first.
+//!
+//! Of each lane, the primary first: what this consumer left, when it is due again; what others have left; what is new. For the primary lane nothing is waited; where it
+//! has nothing and the backfill lane neither, one read waits for both of them, and whatever comes ends it.
+//!
+//! An entry that failed stays pending under our name while it waits, so nothing is lost with us, and its attempts are those that the server counts. It does not
+//! hold up others.
+
+mod held;
+mod keeper;
+mod options;
+mod reader;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use overtake_peer::redis::RedisServer;
+use redis::{Value, cmd};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use self::held::{Doom, Held, Later};
+pub use self::options::{Start, SubscribeOptions};
+use self::reader::{Reader, Want};
+use crate::dead_letters::letter;
+use crate::entry::Entry;
+use crate::lanes::Lane;
+use crate::layout::dead_letters_of;
+use crate::link::Link;
+use crate::scripts;
+
+/// What is settled is told the server for so long at least, until it hears.
+const SETTLE_MIN: Duration = Duration::from_secs(5);
+
+/// What became of an entry that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is tried again after this.
+    Again(Duration),
+    /// It is with the dead letters of its lane.
+    Dead,
+    /// The dead letters cannot be written; it stays where it is, and goes there when they can. Why.
+    Kept(String),
+    /// It was settled before, or another consumer has it.
+    Gone,
+}
+
+/// A consumer of a group. Dropping it leaves what it holds pending; [`Subscriber::stop`] gives it back.
+pub struct Subscriber {
+    // Goes first: the reader is woken to find that nobody can want anything.
+    wants: mpsc::Sender<Want>,
+    reader: JoinHandle<Reader>,
+    running: Running,
+}
+
+struct Running {
+    shared: Arc<Shared>,
+    keeper: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.keeper.abort();
+        self.shared.changed.notify_one();
+    }
+}
+
+struct Shared {
+    options: SubscribeOptions,
+    settling: Link,
+    held: Mutex<Held>,
+    /// Something became due earlier than it was known, or nobody wants more.
+    changed: Notify,
+}
+
+impl Shared {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn stream(&self, lane: Lane) -> String {
+        self.options.lanes.stream(&self.options.category, lane)
+    }
+
+    /// It waits as long as so many attempts mean.
+    fn postpone(&self, lane: Lane, later: Later) -> Duration {
+        let wait = self.options.retry.wait_after(later.attempts);
+        self.held().postpone(lane, Instant::now() + wait, later);
+        self.changed.notify_one();
+        wait
+    }
+
+    fn patience(&self) -> Duration {
+        self.options.claim_idle.max(SETTLE_MIN)
+    }
+
+    /// Adds the dead letter, then acknowledges; where it cannot be added the entry waits.
+    async fn bury(&self, lane: Lane, id: String, attempts: u64, doom: Doom) -> Result<Fate, String> {
+        let stream = self.stream(lane);
+        let SubscribeOptions { group, consumer, .. } = &self.options;
+        let mut bury = scripts::bury([&stream, &dead_letters_of(&stream)], group, consumer, &id);
+        for (name, value) in letter(&stream, &id, &self.options, attempts, &doom.why, &doom.fields) {
+            bury.arg(name).arg(value);
+        }
+        // What is asked again finds that it is done.
+        let answer = self.settling.ask_for(&bury, self.patience()).await;
+        let fault = match answer {
+            Ok(Ok(Value::Int(1))) => {
+                self.held().forget(lane, &id);
+                return Ok(Fate::Dead);
+            }
+            Ok(Ok(_)) => {
+                self.held().forget(lane, &id);
+                return Ok(Fate::Gone);
+            }
+            Ok(Err(fault)) => fault,
+            Err(lost) => {
+                self.postpone(lane, Later { id, attempts, doom: Some(doom) });
+                return Err(lost);
+            }
+        };
+        let why = format!("the dead letters {} cannot be written: {fault}", dead_letters_of(&stream));
+        tracing::warn!(%id, %why, "an entry that failed stays where it is");
+        self.postpone(lane, Later { id, attempts, doom: Some(doom) });
+        Ok(Fate::Kept(why))
+    }
+}
+
+impl Subscriber {
+    /// Connects, and makes the group where it is not there.
+    ///
+    /// # Errors
+    /// What is wrong with the options, or why there is no connection.
+    pub async fn connect(server: &RedisServer, options: SubscribeOptions) -> Result<Self, String> {
+        options.check()?;
+        let shared = Arc::new(Shared {
+            options,
+            settling: Link::new(server.clone()),
+            held: Mutex::default(),
+            changed: Notify::new(),
+        });
+        let mut reader = Reader::new(server.clone(), Arc::clone(&shared));
+        reader.begin().await?;
+        let (wants, wanted) = mpsc::channel(1);
+        let keeper = tokio::spawn(keeper::run(Arc::clone(&shared)));
+        Ok(Self { wants, reader: tokio::spawn(reader.run(wanted)), running: Running { shared, keeper } })
+    }
+
+    /// How it reads.
+    #[must_use]
+    pub fn options(&self) -> &SubscribeOptions {
+        &self.running.shared.options
+    }
+
+    /// The next entry, waited for as long as it takes; a connection that is lost comes again meanwhile. It is held until it is settled, and nobody takes it
+    /// over as long as this process lives. May be given up while it waits: nothing is lost.
+    ///
+    /// # Errors
+    /// The server does not let us read, such as where the key is no stream. May be asked again.
+    pub async fn next(&self) -> Result<Entry, String> {
+        let (answer, answered) = oneshot::channel();
+        let ended = || "the subscriber has ended".to_owned();
+        self.wants.send(answer).await.map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// It is done. Whether it was ours to settle.
+    ///
+    /// # Errors
+    /// The server does not hear it, or declines; the entry comes again.
+    pub async fn ack(&self, entry: &Entry) -> Result<bool, String> {
+        let mut ack = cmd("XACK");
+        ack.arg(entry.stream()).arg(&self.running.shared.options.group).arg(entry.id());
+        let answer = self.running.shared.settling.ask_for(&ack, self.running.shared.patience()).await;
+        match answer {
+            Ok(Ok(answer)) => {
+                self.running.shared.held().forget(entry.lane(), entry.id());
+                Ok(answer == Value::Int(1))
+            }
+            Ok(Err(fault)) => {
+                Err(format!("{} of {} is not acknowledged: {fault}", entry.id(), entry.stream()))
+            }
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// It failed: it is tried again in its own lane, and after the last attempt it is a dead letter there.
+    ///
+    /// # Errors
+    /// The server does not hear it; the entry stays pending.
+    pub async fn fail(&self, entry: &Entry, why: &str) -> Result<Fate, String> {
+        if self.running.shared.options.retry.is_over(entry.attempt()) {
+            return self.reject(entry, why).await;
+        }
+        if !self.running.shared.held().is_out(entry.lane(), entry.id()) {
+            return Ok(Fate::Gone);
+        }
+        let later = Later { id: entry.id().to_owned(), attempts: entry.attempt(), doom: None };
+        Ok(Fate::Again(self.running.shared.postpone(entry.lane(), later)))
+    }
+
+    /// It will never be done: it is a dead letter of its lane at once.
+    ///
+    /// # Errors
+    /// The server does not hear it; the entry stays pending.
+    pub async fn reject(&self, entry: &Entry, why: &str) -> Result<Fate, String> {
+        if !self.running.shared.held().is_out(entry.lane(), entry.id()) {
+            return Ok(Fate::Gone);
+        }
+        let doom = Doom { why: why.to_owned(), fields: entry.fields().clone() };
+        self.running.shared.bury(entry.lane(), entry.id().to_owned(), entry.attempt(), doom).await
+    }
+
+    /// Ends, once the read that is under way has come back: what is held and not handed over is given back, for others to take at once, or when it is due; and
+    /// a consumer that holds nothing leaves the group. What was handed over and is not settled stays pending.
+    ///
+    /// # Errors
+    /// The server does not hear it; all stays pending, and is taken over in time.
+    pub async fn stop(self) -> Result<(), String> {
+        let Self { wants, reader, running } = self;
+        drop(wants);
+        running.shared.changed.notify_one();
+        let ended = reader.await;
+        running.keeper.abort();
+        // With its connection: else the server would still have a consumer that reads.
+        drop(ended);
+        let SubscribeOptions { lanes, group, consumer, claim_idle, .. } = &running.shared.options;
+        let shared = &running.shared;
+        for &lane in lanes.all() {
+            let stream = shared.stream(lane);
+            let given = shared.held().give_up(lane, Instant::now());
+            for some in given.chunks(keeper::PAGE) {
+                let mut hand_back = scripts::hand_back(&stream, group, consumer);
+                for (id, attempts, until) in some {
+                    let idle = claim_idle.saturating_sub(*until).as_millis();
+                    hand_back.arg(id).arg(attempts).arg(u64::try_from(idle).unwrap_or(u64::MAX));
+                }
+                shared.settling.ask(&hand_back).await?.map_err(|fault| fault.to_string())?;
+            }
+            let leave = scripts::leave(&stream, group, consumer);
+            if let Err(fault) = shared.settling.ask(&leave).await? {
+                tracing::debug!(%fault, "a consumer cannot leave its group");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,421 @@
+//! The one who reads: an entry for whoever wants one, and nothing where nobody does.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use overtake_peer::redis::entries::{self, Field};
+use overtake_peer::redis::{Fault, RedisServer, Wire};
+use redis::{Cmd, Value, cmd};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::held::{Doom, Later};
+use crate::entry::Entry;
+use crate::lanes::Lane;
+use crate::link::{Backoff, PATIENCE, is_busy};
+use crate::scripts;
+
+/// Who waits for an entry.
+pub(super) type Want = oneshot::Sender<Result<Entry, String>>;
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What was pending is asked for in pages of so many.
+const PAGE: usize = 1_000;
+/// An entry that was handed over so often beyond its attempts, and that nobody has settled, ends whoever has it.
+const UNSETTLED_MAX: u64 = 10;
+/// How often it is looked for what others left, at most and at least.
+const CLAIM: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(30));
+
+/// Why there is no entry.
+enum Stop {
+    /// The connection is lost, or the server cannot do it now.
+    Lost(String),
+    /// There is no group any more.
+    NoGroup,
+    /// The server declines.
+    Declined(String),
+}
+
+impl From<String> for Stop {
+    fn from(why: String) -> Self {
+        Self::Lost(why)
+    }
+}
+
+pub(super) struct Reader {
+    server: RedisServer,
+    shared: Arc<Shared>,
+    wire: Option<Wire>,
+    /// A read that waits.
+    blocked: Option<Work<Result<Result<Value, Fault>, String>>>,
+    /// Of each lane: where to go on with what others left, if there is more of it.
+    left: [Option<String>; 2],
+    claim_at: Instant,
+}
+
+impl Reader {
+    pub(super) fn new(server: RedisServer, shared: Arc<Shared>) -> Self {
+        Self { server, shared, wire: None, blocked: None, left: [None, None], claim_at: Instant::now() }
+    }
+
+    /// Until nobody can want anything any more, and no read is under way.
+    pub(super) async fn run(mut self, mut wants: mpsc::Receiver<Want>) -> Self {
+        while let Some(want) = wants.recv().await {
+            let next = self.next(&wants).await;
+            let Some(next) = next else { break };
+            if let Err(Ok(entry)) = want.send(next) {
+                self.shared.held().put_back(entry);
+            }
+        }
+        if let Some(blocked) = self.blocked.take()
+            && let Ok(Ok(answer)) = blocked.await
+        {
+            let _ = self.keep_new(answer).await;
+        }
+        self
+    }
+
+    /// `None`: it is over.
+    async fn next(&mut self, wants: &mpsc::Receiver<Want>) -> Option<Result<Entry, String>> {
+        let mut backoff = Backoff::new();
+        let mut is_told = false;
+        loop {
+            let stop = match self.ladder(wants).await {
+                Ok(entry) => return entry.map(Ok),
+                Err(stop) => stop,
+            };
+            self.blocked = None;
+            self.wire = None;
+            match stop {
+                Stop::Declined(why) => return Some(Err(why)),
+                Stop::NoGroup => backoff.wait().await,
+                Stop::Lost(why) => {
+                    if !is_told {
+                        tracing::warn!(%why, "reading streams is interrupted");
+                        is_told = true;
+                    }
+                    backoff.wait().await;
+                }
+            }
+            if wants.is_closed() {
+                return None;
+            }
+        }
+    }
+
+    /// Up to the first rung that has an entry.
+    async fn ladder(&mut self, wants: &mpsc::Receiver<Want>) -> Result<Option<Entry>, Stop> {
+        loop {
+            if self.wire.is_none() {
+                self.begin_again().await?;
+            }
+            if let Some(entry) = self.of_lane(Lane::Primary).await? {
+                return Ok(Some(entry));
+            }
+            if self.blocked.is_none() {
+                if self.read_primary().await? {
+                    continue;
+                }
+                self.look_for_left().await?;
+                if self.shared.held().is_ready(Lane::Primary) {
+                    continue;
+                }
+            }
+            if let Some(entry) = self.of_lane(Lane::Backfill).await? {
+                return Ok(Some(entry));
+            }
+            self.wait().await?;
+            if wants.is_closed() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What is here of a lane, or is due again.
+    async fn of_lane(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
+        loop {
+            if let Some(entry) = self.shared.held().take(lane) {
+                return Ok(Some(entry));
+            }
+            let due = self.shared.held().due(lane, Instant::now());
+            let Some(Later { id, attempts, doom }) = due else { return Ok(None) };
+            match doom {
+                Some(doom) => drop(self.shared.bury(lane, id, attempts, doom).await?),
+                None => self.shared.again(lane, id, attempts).await?,
+            }
+        }
+    }
+
+    /// Whether there was something.
+    async fn read_primary(&mut self) -> Result<bool, Stop> {
+        if !self.shared.held().has_room(Lane::Primary) {
+            return Ok(false);
+        }
+        let options = &self.shared.options;
+        let command = self.read_new(&[Lane::Primary], options.batch, None);
+        let answer = ask(self.wire.as_ref(), &options.category, command).await?;
+        self.keep_new(answer).await
+    }
+
+    /// A page of each lane, where there is time for that.
+    async fn look_for_left(&mut self) -> Result<(), Stop> {
+        let options = &self.shared.options;
+        if self.claim_at <= Instant::now() {
+            self.claim_at = Instant::now() + (options.claim_idle / 2).clamp(CLAIM.0, CLAIM.1);
+            self.left = [Some("0-0".to_owned()), Some("0-0".to_owned())];
+        }
+        for &lane in options.lanes.all() {
+            let is_wanted = !self.shared.held().is_ready(lane) && self.shared.held().has_room(lane);
+            let Some(from) = self.left[lane as usize].clone().filter(|_| is_wanted) else { continue };
+            let batch = if lane == Lane::Primary { options.batch } else { options.batch_backfill };
+            let idle_ms = u64::try_from(options.claim_idle.as_millis()).unwrap_or(u64::MAX);
+            let stream = self.shared.stream(lane);
+            let claim =
+                scripts::claim(&stream, &options.group, &options.consumer, idle_ms, &from, batch.into());
+            let answer = ask(self.wire.as_ref(), &stream, claim).await?;
+            let Value::Array(parts) = answer else { continue };
+            let mut parts = parts.into_iter();
+            let next = parts.next().and_then(text).filter(|next| next != "0-0");
+            self.left[lane as usize] = next;
+            if let Some(Value::Array(all)) = parts.next() {
+                for (id, fields, count) in all.into_iter().filter_map(counted) {
+                    self.shared.take_in(lane, id, fields, count).await?;
+                }
+            }
+            if self.shared.held().is_ready(Lane::Primary) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// For something new, or something that is due.
+    async fn wait(&mut self) -> Result<(), Stop> {
+        let due = self.shared.held().next_due();
+        let due = async move {
+            match due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        if self.blocked.is_none() {
+            self.block();
+        }
+        let shared = Arc::clone(&self.shared);
+        let answer = match &mut self.blocked {
+            Some(blocked) => tokio::select! {
+                answer = blocked => answer,
+                () = due => return Ok(()),
+                () = shared.changed.notified() => return Ok(()),
+            },
+            // Nothing more may be fetched until something is due, or settled.
+            None => tokio::select! {
+                () = due => return Ok(()),
+                () = shared.changed.notified() => return Ok(()),
+            },
+        };
+        self.blocked = None;
+        let answer = answer?.map_err(|fault| stop(&self.shared.options.category, &fault))?;
+        self.keep_new(answer).await?;
+        Ok(())
+    }
+
+    /// Begins to wait for both lanes.
+    fn block(&mut self) {
+        let options = &self.shared.options;
+        let lanes: Vec<Lane> = {
+            let held = self.shared.held();
+            options.lanes.all().iter().copied().filter(|&lane| held.has_room(lane)).collect()
+        };
+        let Some(wire) = self.wire.as_ref().filter(|_| !lanes.is_empty()) else { return };
+        // There is more of what others left, or it is soon to be looked for.
+        let is_more = self.left.iter().any(Option::is_some);
+        let until_claim = self.claim_at.saturating_duration_since(Instant::now());
+        let block = if is_more { CLAIM.0 } else { options.block.min(until_claim) };
+        // 0 would be for ever.
+        let block_ms = u64::try_from(block.as_millis()).unwrap_or(u64::MAX).max(1);
+        // As much of either lane comes as is asked for of both.
+        let batch = if lanes.contains(&Lane::Backfill) { options.batch_backfill } else { options.batch };
+        let command = self.read_new(&lanes, batch, Some(block_ms));
+        self.blocked = Some(wire.ask_apart(command, block + PATIENCE));
+    }
+
+    fn read_new(&self, lanes: &[Lane], batch: u16, block_ms: Option<u64>) -> Cmd {
+        let options = &self.shared.options;
+        let mut read = cmd("XREADGROUP");
+        read.arg("GROUP").arg(&options.group).arg(&options.consumer).arg("COUNT").arg(batch);
+        if let Some(ms) = block_ms {
+            read.arg("BLOCK").arg(ms);
+        }
+        read.arg("STREAMS");
+        for &lane in lanes {
+            read.arg(self.shared.stream(lane));
+        }
+        for _ in lanes {
+            read.arg(">");
+        }
+        read
+    }
+
+    /// Whether there was something.
+    async fn keep_new(&mut self, answer: Value) -> Result<bool, Stop> {
+        let mut has_some = false;
+        for (stream, found) in entries::of_streams(answer) {
+            let lane = if stream == self.shared.options.category { Lane::Primary } else { Lane::Backfill };
+            for found in found {
+                if let entries::Found::Entry(entries::Entry { id, fields }) = found {
+                    has_some = true;
+                    self.shared.take_in(lane, id, fields, 1).await?;
+                }
+            }
+        }
+        Ok(has_some)
+    }
+
+    /// The first time: what goes wrong is told.
+    pub(super) async fn begin(&mut self) -> Result<(), String> {
+        self.begin_again().await.map_err(|stop| match stop {
+            Stop::Lost(why) | Stop::Declined(why) => why,
+            Stop::NoGroup => "the group is gone as soon as it is made".to_owned(),
+        })
+    }
+
+    async fn begin_again(&mut self) -> Result<(), Stop> {
+        self.wire = Some(self.server.connect().await?);
+        for &lane in self.shared.options.lanes.all() {
+            self.make_group(lane).await?;
+            self.recall(lane).await?;
+        }
+        Ok(())
+    }
+
+    async fn make_group(&mut self, lane: Lane) -> Result<(), Stop> {
+        let (stream, options) = (self.shared.stream(lane), &self.shared.options);
+        let mut make = cmd("XGROUP");
+        make.arg("CREATE").arg(&stream).arg(&options.group).arg(options.start.id()).arg("MKSTREAM");
+        match ask_plainly(self.wire.as_ref(), make).await? {
+            Err(fault) if !fault.is_group_there() => Err(stop(&stream, &fault)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is pending under our name and not known here: it was ours before we ended, or it was on its way when the connection was lost.
+    async fn recall(&mut self, lane: Lane) -> Result<(), Stop> {
+        let mut from = "-".to_owned();
+        loop {
+            let (stream, options) = (self.shared.stream(lane), &self.shared.options);
+            let mut pending = cmd("XPENDING");
+            pending.arg(&stream).arg(&options.group).arg(&from).arg("+").arg(PAGE).arg(&options.consumer);
+            let Value::Array(all) = ask(self.wire.as_ref(), &stream, pending).await? else { return Ok(()) };
+            let is_last = all.len() < PAGE;
+            for (id, idle, attempts) in all.into_iter().filter_map(pending_of) {
+                from = format!("({id}");
+                if !self.shared.held().has(lane, &id) {
+                    let wait = self.shared.options.retry.wait_after(attempts).saturating_sub(idle);
+                    let later = Later { id, attempts, doom: None };
+                    self.shared.held().postpone(lane, Instant::now() + wait, later);
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Over the other connection: on this one a read may wait.
+    async fn again(&self, lane: Lane, id: String, attempts: u64) -> Result<(), Stop> {
+        let options = &self.options;
+        let again = scripts::again(&self.stream(lane), &options.group, &options.consumer, &id);
+        match self.settling.ask(&again).await {
+            Ok(Ok(answer)) => {
+                if let Some((id, fields, count)) = counted(answer) {
+                    self.take_in(lane, id, fields, count).await?;
+                }
+                Ok(())
+            }
+            Ok(Err(fault)) => {
+                self.postpone(lane, Later { id, attempts, doom: None });
+                Err(stop(&self.stream(lane), &fault))
+            }
+            Err(lost) => {
+                self.postpone(lane, Later { id, attempts, doom: None });
+                Err(lost.into())
+            }
+        }
+    }
+
+    /// What can be read is ready; the rest is laid aside at once.
+    async fn take_in(&self, lane: Lane, id: String, fields: Vec<Field>, attempt: u64) -> Result<(), Stop> {
+        if self.held().has(lane, &id) {
+            return Ok(());
+        }
+        let attempts_max = u64::from(self.options.retry.attempts) + UNSETTLED_MAX;
+        let why = if attempt > attempts_max {
+            format!("it was handed over {} times and never settled: see what ends its consumers", attempt - 1)
+        } else {
+            match Entry::read(lane, self.stream(lane), id.clone(), &fields, attempt) {
+                Ok(entry) => {
+                    self.held().fetch(entry);
+                    return Ok(());
+                }
+                Err(why) => format!("it cannot be read: {why}"),
+            }
+        };
+        self.bury(lane, id, attempt, Doom { why, fields }).await?;
+        Ok(())
+    }
+}
+
+async fn ask_plainly(wire: Option<&Wire>, command: Cmd) -> Result<Result<Value, Fault>, Stop> {
+    let Some(wire) = wire else { return Err(Stop::Lost("there is no connection".to_owned())) };
+    Ok(wire.ask_apart(command, PATIENCE).await?)
+}
+
+async fn ask(wire: Option<&Wire>, stream: &str, command: Cmd) -> Result<Value, Stop> {
+    ask_plainly(wire, command).await?.map_err(|fault| stop(stream, &fault))
+}
+
+fn stop(stream: &str, fault: &Fault) -> Stop {
+    match fault.code() {
+        "NOGROUP" => Stop::NoGroup,
+        _ if is_busy(fault) => Stop::Lost(fault.to_string()),
+        // A read that waits ends so where its stream or group is deleted.
+        "UNBLOCKED" => Stop::NoGroup,
+        _ => Stop::Declined(format!("{stream}: {fault}")),
+    }
+}
+
+/// `[id, fields, count]`.
+fn counted(value: Value) -> Option<(String, Vec<Field>, u64)> {
+    let Value::Array(parts) = value else { return None };
+    let [id, fields, count]: [Value; 3] = parts.try_into().ok()?;
+    let Value::Int(count) = count else { return None };
+    let entry = Value::Array(vec![id, fields]);
+    match entries::of_entries(Value::Array(vec![entry])).pop()? {
+        entries::Found::Entry(entries::Entry { id, fields }) => {
+            Some((id, fields, u64::try_from(count).ok()?))
+        }
+        entries::Found::Deleted(_) => None,
+    }
+}
+
+/// `[id, consumer, idle in ms, count]`.
+fn pending_of(value: Value) -> Option<(String, Duration, u64)> {
+    let Value::Array(parts) = value else { return None };
+    let [id, _, Value::Int(idle), Value::Int(count)]: [Value; 4] = parts.try_into().ok()? else {
+        return None;
+    };
+    Some((text(id)?, Duration::from_millis(u64::try_from(idle).ok()?), u64::try_from(count).ok()?))
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => None,
+    }
+}
