@@ -23,6 +23,7 @@ pub use self::looking::{Filter, Held, Lag, Reason, Shown};
 use self::pool::{Argument, Pool, Sql};
 pub(crate) use self::pool::{Cell, Line};
 pub use self::schema::Init;
+pub(crate) use self::statements::PUT_BACK_MAX;
 use self::statements::{Statements, limited};
 use crate::error::Error;
 use crate::row::{Key, Marks, Row};
