@@ -62,10 +62,25 @@ impl Catalog {
         };
         let columns = pool.lines(&Sql::from(columns), &arguments).await?;
         let names = pool.lines(&Sql::from(names), &arguments).await?;
-        Ok(Self {
+        let mut catalog = Self {
             columns: columns.iter().filter_map(|line| column(dialect, line)).collect(),
             names: names.iter().filter_map(|line| line[0].text()).collect(),
-        })
+        };
+        if dialect == Dialect::MySql && !catalog.columns.is_empty() {
+            let definition = pool.lines(&format!("SHOW CREATE TABLE {path}").into(), &[]).await?;
+            let definition = definition.first().and_then(|line| line[1].text()).unwrap_or_default();
+            catalog.find_json(&definition);
+        }
+        Ok(catalog)
+    }
+
+    /// MariaDB's JSON is text that must be valid (<https://mariadb.com/kb/en/json-data-type/>).
+    fn find_json(&mut self, definition: &str) {
+        for (name, column) in &mut self.columns {
+            if definition.contains(&format!("json_valid(`{name}`)")) {
+                column.kind = Kind::Json;
+            }
+        }
     }
 
     pub(crate) fn kind(&self, column: &str) -> Kind {

@@ -28,7 +28,7 @@ use tokio::task::AbortHandle;
 
 use self::due::Due;
 use self::marking::Marker;
-use self::publishing::Publisher;
+use self::publishing::{Publisher, Ready};
 pub(crate) use self::trouble::{Trouble, pause};
 use self::upkeep::Upkeep;
 use crate::database::{Claim, Database};
@@ -118,6 +118,8 @@ struct Batch {
     rows: Vec<Row>,
     /// When it was asked for: its lock is over no earlier than so long after that.
     claimed: Instant,
+    /// How often rows had been given back by then.
+    turn: u64,
     _place: OwnedSemaphorePermit,
 }
 
@@ -146,7 +148,7 @@ impl Relay {
         let Self { database, sink, settings, watch } = self;
         let hint = Arc::new(Notify::new());
         let (stopping, is_stopping) = watch::channel(false);
-        let (ready, is_ready) = watch::channel(false);
+        let (ready, is_ready) = watch::channel(Ready::default());
         let due = Arc::new(Due::default());
         let (claimed, batches) = mpsc::channel(settings.batches_ahead.max(1));
         let (tried, outcomes) = mpsc::channel(settings.batches_ahead.max(1));
@@ -233,15 +235,23 @@ struct Claiming<'r> {
 }
 
 impl Claiming<'_> {
-    async fn until(mut self, stop: impl Future<Output = ()>, mut is_ready: watch::Receiver<bool>) {
+    async fn until(mut self, stop: impl Future<Output = ()>, mut ready: watch::Receiver<Ready>) {
         let mut stop = pin!(stop);
         let mut trouble = Trouble::new("rows cannot be claimed");
+        let ahead = self.settings.batches_ahead.max(1);
+        let mut turn = 0;
         for number in 1_u64.. {
             let places = Arc::clone(&self.places);
             let place = async {
-                let place = places.acquire_owned().await.ok()?;
+                let place = Arc::clone(&places).acquire_owned().await.ok()?;
                 // The publisher is gone with its sender only where it panicked.
-                is_ready.wait_for(|ready| *ready).await.ok()?;
+                let turns = ready.wait_for(|ready| ready.has_sink).await.ok()?.turns;
+                if turns != turn {
+                    // What is given back is written down first, so that it is claimed before what was written after it.
+                    let others = u32::try_from(ahead - 1).unwrap_or_default();
+                    drop(places.acquire_many(others).await.ok()?);
+                    turn = turns;
+                }
                 Some(place)
             };
             let place = tokio::select! {
@@ -262,7 +272,7 @@ impl Claiming<'_> {
                     });
                     let wait = self.pace.found(rows.len(), self.settings.batch);
                     if !rows.is_empty() {
-                        let batch = Batch { token: claim.token, rows, claimed: asked, _place: place };
+                        let batch = Batch { token: claim.token, rows, claimed: asked, turn, _place: place };
                         if self.claimed.send(batch).await.is_err() {
                             return;
                         }

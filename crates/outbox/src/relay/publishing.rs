@@ -10,12 +10,21 @@ use crate::policy::{Held, waves};
 use crate::row::{Outcome, Row};
 use crate::sink::Sink;
 
+/// Whether rows can be published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ready {
+    /// The sink is there.
+    pub(super) has_sink: bool,
+    /// How often rows had to be given back.
+    pub(super) turns: u64,
+}
+
 pub(super) struct Publisher {
     pub(super) sink: Box<dyn Sink>,
     pub(super) batches: mpsc::Receiver<Batch>,
     pub(super) tried: mpsc::Sender<Tried>,
-    /// Whether the sink is there.
-    pub(super) ready: watch::Sender<bool>,
+    /// Whether the sink is there, and how often rows had to be given back: what was claimed before that must not go before them.
+    pub(super) ready: watch::Sender<Ready>,
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) keeps_key_order: bool,
     /// How long after a claim its rows may still be published.
@@ -27,7 +36,14 @@ impl Publisher {
     pub(super) async fn run(mut self) {
         self.reach(None).await;
         while let Some(batch) = self.batches.recv().await {
-            let outcomes = if *self.stopping.borrow() { untried(&batch) } else { self.publish(&batch).await };
+            if *self.stopping.borrow() || batch.turn != self.ready.borrow().turns {
+                self.give_back(batch).await;
+                continue;
+            }
+            let (outcomes, is_late) = self.publish(&batch).await;
+            if is_late {
+                self.ready.send_modify(|ready| ready.turns += 1);
+            }
             let lost = outcomes.iter().find_map(|outcome| match outcome {
                 Outcome::Lost(why) => Some(why.clone()),
                 _ => None,
@@ -40,6 +56,11 @@ impl Publisher {
         }
     }
 
+    async fn give_back(&mut self, batch: Batch) {
+        let outcomes = untried(&batch);
+        let _ = self.tried.send(Tried { batch, outcomes }).await;
+    }
+
     /// Until the sink is there, or the relay is to stop. What was claimed meanwhile goes back.
     async fn reach(&mut self, lost: Option<String>) {
         self.set_ready(false);
@@ -49,8 +70,7 @@ impl Publisher {
         }
         loop {
             while let Ok(batch) = self.batches.try_recv() {
-                let outcomes = untried(&batch);
-                let _ = self.tried.send(Tried { batch, outcomes }).await;
+                self.give_back(batch).await;
             }
             let reached = tokio::select! {
                 reached = self.sink.ready() => reached,
@@ -72,11 +92,15 @@ impl Publisher {
     }
 
     fn set_ready(&self, ready: bool) {
-        self.ready.send_replace(ready);
+        self.ready.send_modify(|known| {
+            known.has_sink = ready;
+            known.turns += u64::from(!ready);
+        });
         self.watch.count(|seen| seen.has_sink = ready);
     }
 
-    async fn publish(&mut self, batch: &Batch) -> Vec<Outcome> {
+    /// What became of each row, and whether some were not tried for want of time.
+    async fn publish(&mut self, batch: &Batch) -> (Vec<Outcome>, bool) {
         let until = batch.claimed + self.publish_within;
         let rows = &batch.rows;
         let mut outcomes = untried(batch);
@@ -84,7 +108,7 @@ impl Publisher {
         let mut held = Held::default();
         for wave in waves {
             if Instant::now() >= until || *self.stopping.borrow() {
-                break;
+                return (outcomes, true);
             }
             let going: Vec<usize> = wave.into_iter().filter(|at| held.is_free(&rows[*at])).collect();
             let these: Vec<&Row> = going.iter().map(|at| &rows[*at]).collect();
@@ -102,7 +126,7 @@ impl Publisher {
                 break;
             }
         }
-        outcomes
+        (outcomes, false)
     }
 }
 

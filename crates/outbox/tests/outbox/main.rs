@@ -1,7 +1,11 @@
 //! What makes a database's outbox one, for each of the three; and the relay, with sinks that fail.
 
 mod claims;
+mod plans;
+mod relaying;
 mod servers;
+mod sinks;
+mod tables;
 mod world;
 
 /// Each claim, for each database.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Runs a program until nobody holds the other end of its standard input, whatever became of them; then takes its directory away.
-const UNTIL_ALONE: &str = r#"dir=$1; shift; exec 3<&0; "$@" </dev/null & cat <&3 >/dev/null; kill -QUIT $!; wait $!; rm -rf "$dir""#;
+const UNTIL_ALONE: &str = r#"dir=$1; shift; exec 3<&0; "$@" </dev/null & cat <&3 >/dev/null; kill -QUIT $!; wait $!; [ -e "$dir/stay" ] || rm -rf "$dir""#;
 
 /// A server that runs.
 pub(crate) struct Server {
@@ -106,8 +106,17 @@ impl Server {
         self.child = Some(child);
     }
 
+    /// As after a crash of it.
+    pub(crate) fn restart(&mut self) {
+        let stay = self.dir.join("stay");
+        std::fs::write(&stay, "").expect("a file");
+        self.end();
+        std::fs::remove_file(stay).expect("it was there");
+        self.start();
+    }
+
     /// Ends it and what is in it.
-    pub(crate) fn end(&mut self) {
+    fn end(&mut self) {
         if let Some(mut child) = self.child.take() {
             drop(child.stdin.take());
             child.wait().expect("ended");

@@ -114,12 +114,21 @@ impl World {
 
     /// An application writes these, in one transaction.
     pub(crate) async fn write(&self, events: &[Event]) {
+        self.try_write(events).await.expect("it is written");
+    }
+
+    async fn try_write(&self, events: &[Event]) -> Result<(), sqlx::Error> {
         let outbox = Outbox::new();
         on_each!(&self.application, pool => {
-            let mut transaction = pool.begin().await.expect("it begins");
-            outbox.write_all(&mut *transaction, events).await.expect("it is written");
-            transaction.commit().await.expect("it commits");
-        });
+            let mut transaction = pool.begin().await?;
+            outbox.write_all(&mut *transaction, events).await?;
+            transaction.commit().await
+        })
+    }
+
+    /// As [`World::rows`], where the database may be away.
+    pub(crate) async fn try_rows(&self, picture: &str) -> Result<(), sqlx::Error> {
+        self.try_write(&events(picture)).await
     }
 
     /// As `id:priority id:priority:key`, each as a row.
