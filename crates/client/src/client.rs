@@ -282,7 +282,7 @@ pub(crate) async fn send(
 }
 
 /// A name that nobody else has.
-fn drawn() -> Result<String, Error> {
+pub(crate) fn drawn() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::Invalid(format!("the system has no chance to give: {error}")))?;

@@ -1,0 +1,101 @@
+use std::time::Duration;
+
+use super::*;
+use crate::table::StreamOf;
+
+const LEAST: &str = "[database]\nurl = \"postgres://app@localhost/shop\"\n[sink.overtake]\nurl = \"amqp://relay@localhost\"\n";
+
+fn check(more: &str, said: &str) {
+    let text = format!("{LEAST}{more}");
+    let error = Config::parse(&text, "relay.toml").expect_err(more);
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn a_database_and_a_sink_are_enough() {
+    let config = Config::parse(LEAST, "relay.toml").expect("a configuration");
+    assert_eq!(config.table, Table::default());
+    assert_eq!((config.settings.batch, config.settings.lock), (500, Duration::from_secs(30)));
+    assert_ne!(config.settings.id, Config::parse(LEAST, "relay.toml").expect("another").settings.id);
+}
+
+#[test]
+fn an_error_names_its_line_and_its_key() {
+    check(
+        "exchang = \"x\"\n",
+        "relay.toml:5: `sink.overtake.exchang`: unknown field `exchang`, expected one of `url`, `password`, `tls`, `exchange`, `routing_key`, `queue`, `mandatory`, `body`, `content_type`",
+    );
+    check(
+        "[relay]\nbatch = \"many\"\n",
+        "relay.toml:6: `relay.batch`: invalid type: string \"many\", expected usize",
+    );
+    check(
+        "[relay]\nid = \"a\"\nlock = \"30\"\n",
+        "relay.toml:7: `relay.lock`: `30` is no time: say it as \"250ms\", \"30s\", \"5m\", \"2h\" or \"7d\"",
+    );
+    check(
+        "[relay]\nlock = \"10ms\"\n",
+        "relay.toml:6: `relay.lock`: it must be: at least \"1s\": all of a claim must be published in it",
+    );
+    check("[retry]\njitter = 2.0\n", "relay.toml:6: `retry.jitter`: it must be: a part, 0 to 1");
+    check(
+        "[lanes]\nenabled = true\n",
+        "relay.toml:5: `lanes`: lanes are for the sink `redis`; queues of the broker have lanes of their own",
+    );
+    check(
+        "[database.columns]\ndata = false\n",
+        "relay.toml:6: `database.columns.data`: the relay cannot do without this column",
+    );
+    check(
+        "[database.columns]\ndata = \"a.b\"\n",
+        "relay.toml:6: `database.columns.data`: `a.b` has '.' in it, which no name needs",
+    );
+    check(
+        "[sink.redis]\nurl = \"redis://h\"\n",
+        "relay.toml:5: `sink.redis`: a relay has one sink: run another for the other",
+    );
+}
+
+#[test]
+fn a_password_is_never_in_the_file() {
+    for text in [LEAST.replace("app@", "app:pw@"), LEAST.replace("relay@", "relay:pw@")] {
+        let error = Config::parse(&text, "relay.toml").expect_err("it is there").to_string();
+        assert!(error.contains("in `password`") && !error.contains("pw"), "{error}");
+    }
+    let secret = LEAST.replace("\"postgres://app@localhost/shop\"", "{ env = \"DATABASE_URL\" }");
+    assert!(Config::parse(&secret, "relay.toml").is_ok());
+}
+
+#[test]
+fn anothers_table_is_mapped() {
+    let text = r#"
+        [database]
+        url = "sqlite:/srv/shop.sqlite"
+        table = "outbox"
+        order = "created_at"
+        only = { target_broker = "default" }
+        [database.columns]
+        stream = { column = "metadata_", pointer = "/domain/stream_category" }
+        metadata = "metadata_"
+        attempts = "retry_count"
+        max_attempts = "max_retries"
+        next_attempt_at = "next_retry_at"
+        abandoned_at = false
+        [sink.redis]
+        url = "redis://localhost"
+        [lanes]
+        enabled = true
+        threshold = -25
+        [clean]
+        published_after = false
+    "#;
+    let config = Config::parse(text, "relay.toml").expect("a configuration");
+    let columns = &config.table.columns;
+    let pointer = "/domain/stream_category".to_owned();
+    assert_eq!(columns.stream, StreamOf::Pointer { column: "metadata_".into(), pointer });
+    assert_eq!((columns.attempts.as_str(), columns.abandoned_at.as_ref()), ("retry_count", None));
+    assert_eq!(config.settings.cleaning.published_after, None);
+    let error = Config::parse(&text.replace("-25", "-25\nbackfill_suffix = \"dlq\""), "relay.toml")
+        .expect_err("refused");
+    assert_eq!((error.line, error.key.as_str()), (19, "lanes.backfill_suffix"));
+}

@@ -1,0 +1,42 @@
+//! Where rows are published into.
+
+mod broker;
+#[cfg(feature = "redis")]
+mod streams;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Instant;
+
+pub use self::broker::{Body, BrokerSettings, BrokerSink};
+#[cfg(feature = "redis")]
+pub use self::streams::{StreamsSettings, StreamsSink};
+use crate::row::{Outcome, Row};
+
+/// A future that a sink answers with.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Whatever takes rows. One is asked one thing at a time.
+pub trait Sink: Send {
+    /// Waits until rows can be published, in bounded time: a connection is there. Nothing is claimed before.
+    ///
+    /// # Errors
+    /// Why it cannot be, as a phrase. It is asked again, after a while.
+    fn ready(&mut self) -> Answer<'_, Result<(), String>>;
+
+    /// Publishes rows, in this order, and says of each what became of it once that is durable. What is not known by `until` is [`Outcome::Lost`]: somebody else may have the
+    /// rows by then. Where one is lost, [`Sink::ready`] is asked before the next.
+    fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>>;
+}
+
+/// A row as one JSON object, `{"data": …, "metadata": …}`, each as it stands in the table.
+pub(crate) fn envelope(row: &Row) -> Result<Vec<u8>, String> {
+    let is_json = |bytes: &[u8], what: &str| {
+        let read = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
+        read.map(drop).map_err(|error| format!("its {what} is no JSON: {error}"))
+    };
+    is_json(&row.data, "data")?;
+    let metadata = row.metadata.as_deref().unwrap_or("null").as_bytes();
+    is_json(metadata, "metadata")?;
+    Ok([&b"{\"data\":"[..], &row.data, b",\"metadata\":", metadata, b"}"].concat())
+}
