@@ -17,6 +17,7 @@ mod forward;
 mod journal;
 mod lane;
 mod options;
+mod outbox;
 mod proc;
 mod reference;
 mod report;
@@ -64,7 +65,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 12] = [
+const BENCHES: [(&str, &str, Bench); 13] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
@@ -90,11 +91,14 @@ const BENCHES: [(&str, &str, Bench); 12] = [
     ("client", "client libraries, against a broker in a process of its own", |plan| {
         Report::Rows(client::run(plan))
     }),
+    ("outbox", "an application's outbox in PostgreSQL, relayed while a migration floods it", |plan| {
+        Report::Grid(outbox::run(plan))
+    }),
     ("amqp", "brokers from outside, each a process of its own", |plan| Report::Sections(amqp::run(plan))),
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 4] = ["forward", "deep", "client", "amqp"];
+const ONLY_BY_NAME: [&str; 5] = ["forward", "deep", "client", "outbox", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, category, completions, config, connector, consume, definitions, dlq, drain, exchange,
-    exec, health, peek, policy, publish, purge, queue, remove, replay, reprioritise, routes, schedule, serve,
-    store, subscribe, token, top, user, vhost, watch, work,
+    exec, health, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise, routes, schedule,
+    serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -96,6 +96,7 @@ pub(crate) enum Command {
     /// Make, list and delete categories of streams, each with groups of consumers and two lanes.
     #[command(subcommand)]
     Category(category::CategoryCommand),
+    Relay(relay::RelayArgs),
     /// Look at dead letters of categories, put them back, or remove them.
     #[command(subcommand)]
     Dlq(dlq::DlqCommand),

@@ -14,6 +14,7 @@ mod holder;
 mod login;
 mod out;
 mod redis;
+mod relay;
 mod selection;
 mod signals;
 mod table;

@@ -34,4 +34,5 @@ mod telemetry;
 mod tls;
 
 pub use error::ServeError;
+pub use logs::start_logs;
 pub use serve::{Addresses, Ready, Stopped, serve};

@@ -8,16 +8,21 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, util::SubscriberInitExt};
 
-use crate::config::{Log, LogFormat};
+use crate::config::{Log, LogFilter, LogFormat};
 
-/// Starts logging for the whole process. When something logs already, that stays as it is.
+/// Starts logging for the whole process, as the configuration says.
 pub(crate) fn start(log: &Log) {
-    let filter: Targets = log.level.value.as_str().parse().unwrap_or_default();
+    start_logs(&log.level.value, log.format.value);
+}
+
+/// Starts logging for the whole process, on stderr. When something logs already, that stays as it is.
+pub fn start_logs(level: &LogFilter, format: LogFormat) {
+    let filter: Targets = level.as_str().parse().unwrap_or_default();
     // The journal stamps every line itself.
     let timed = std::env::var_os("JOURNAL_STREAM").is_none();
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-    let layer = layer(log.format.value, timed, coloured, std::io::stderr);
+    let layer = layer(format, timed, coloured, std::io::stderr);
     // Fails only when something logs already.
     let _ = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
 }

@@ -22,6 +22,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-peer", &[]),
     ("overtake-streams", &["overtake-peer"]),
+    ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams"]),
     ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams"]),
     (
         "overtake-connectors",
@@ -90,7 +91,9 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-routes",
             "overtake-store",
             "overtake-engine",
+            "overtake-outbox",
             "overtake-streams",
+            "overtake-telemetry",
             "overtake-http",
             "overtake-server",
         ],

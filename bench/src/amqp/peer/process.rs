@@ -33,7 +33,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts it without input, and with what it prints in a file.
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &Path,
         args: &[&str],
         vars: &[(&str, String)],
@@ -59,7 +59,7 @@ impl Process {
     }
 
     /// Waits for this to be there, unless the process ends before.
-    pub(super) fn wait_for<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+    pub(crate) fn wait_for<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Result<T> {
         let ended = super::wait_until(Duration::from_secs(60), || {
             if let Some(found) = look() {
                 return Ok(Some(Ok(found)));

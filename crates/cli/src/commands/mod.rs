@@ -23,6 +23,7 @@ pub(crate) mod policy;
 pub(crate) mod publish;
 pub(crate) mod purge;
 pub(crate) mod queue;
+pub(crate) mod relay;
 pub(crate) mod remove;
 pub(crate) mod replay;
 pub(crate) mod reprioritise;
@@ -69,6 +70,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Serve(args) => serve::run(&args, out),
         Command::Config(command) => config::run(&command, out),
         Command::Store(command) => store::run(&command, &global, out),
+        Command::Relay(args) => relay::run(&args, out),
         Command::Completions(args) => completions::run(&args),
         Command::Queue(command) => ask(&global, async |session| queue::run(&command, session).await),
         Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),

@@ -3,6 +3,9 @@
 mod amqp;
 mod cameras;
 mod categories;
+#[allow(dead_code, reason = "the tests of the relay's library use what these do not")]
+#[path = "../../../outbox/tests/outbox/servers.rs"]
+mod databases;
 mod client;
 mod commands;
 mod dpkg;
@@ -17,6 +20,7 @@ mod otlp;
 mod pages;
 mod permissions;
 mod prometheus;
+mod relay;
 mod routes;
 mod schedule;
 #[allow(dead_code, reason = "the tests of endpoints use what these do not")]

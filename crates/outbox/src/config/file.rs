@@ -250,7 +250,7 @@ impl BrokerSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct RedisSection {
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody can connect"))]
-    url: String,
+    pub(super) url: String,
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody can connect"))]
     username: Option<String>,
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody can connect"))]

@@ -3,6 +3,7 @@
 mod file;
 mod place;
 mod time;
+mod told;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

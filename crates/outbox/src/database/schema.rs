@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use overtake_client::outbox::Dialect;
 
 use super::Database;
+use super::catalog::Catalog;
 use super::grammar::Grammar;
 use crate::error::Error;
-use crate::table::{Columns, Status, StreamOf};
+use crate::table::{Columns, Status, StreamOf, Table};
 
 /// What came of [`Database::init`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +28,12 @@ impl Database {
     /// Every statement that makes the table and its indexes, in their order, each to be run as it stands.
     #[must_use]
     pub fn schema(&self, notify: bool) -> Vec<String> {
-        let g = &self.grammar;
-        let mut all = vec![table(g)];
-        all.extend(extras(g, notify).into_iter().filter(|extra| !extra.is_in_table).map(|extra| extra.sql));
-        all
+        statements(&self.grammar, notify)
+    }
+
+    /// [`Database::schema`] of a database that is not asked.
+    pub(crate) fn schema_of(dialect: Dialect, table: &Table, notify: bool) -> Vec<String> {
+        statements(&Grammar { dialect, table: table.clone(), catalog: Catalog::default() }, notify)
     }
 
     /// Makes the table where it is not there. One that is there is looked at, never changed.
@@ -60,6 +63,12 @@ impl Database {
         let missing = extras(g, notify).into_iter().filter(|extra| !g.catalog.names.contains(&extra.name));
         missing.map(|extra| extra.sql).collect()
     }
+}
+
+fn statements(g: &Grammar, notify: bool) -> Vec<String> {
+    let mut all = vec![table(g)];
+    all.extend(extras(g, notify).into_iter().filter(|extra| !extra.is_in_table).map(|extra| extra.sql));
+    all
 }
 
 /// Where an insert is told, in PostgreSQL.

@@ -192,6 +192,13 @@ impl Broker {
         }
     }
 
+    /// The first line of stderr so far with these words in it.
+    #[track_caller]
+    pub fn seen_line(&self, words: &str) -> String {
+        let found = self.seen.iter().find(|line| line.contains(words));
+        found.cloned().unwrap_or_else(|| panic!("no `{words}` in:\n{}", self.seen.join("\n")))
+    }
+
     /// Runs a command against this broker.
     pub fn run(&self, words: &[&str]) -> Run {
         self.feed(words, b"")
