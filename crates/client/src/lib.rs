@@ -65,7 +65,8 @@
 //! ```
 //!
 //! Streaming is over AMQP 0-9-1; queues are declared, and messages leased for long, over HTTP (the feature `http`, on by default). The feature `serde` makes bodies of
-//! JSON; `outbox` writes events into a table in the application's own transaction, from where the relay publishes them. It runs on Tokio.
+//! JSON; `outbox` writes events into a table in the application's own transaction, from where the relay publishes them; `streams` reads streams of Redis and Valkey, their
+//! urgent lane first. It runs on Tokio.
 
 mod client;
 mod consumer;
@@ -83,6 +84,8 @@ mod options;
 pub mod outbox;
 mod priority;
 mod received;
+#[cfg(feature = "streams")]
+pub mod streams;
 mod tls;
 mod topology;
 

@@ -29,6 +29,16 @@ pub use lag::{Lag, Lags};
 pub use lanes::{Lane, Lanes};
 pub use layout::{FIELD, Layout, PARTITIONS, dead_letters_of, envelope};
 pub use overtake_peer::redis::{Fault, RedisServer};
+pub use overtake_peer::{Named, Secret, Tls, Vault};
 pub use retry::Retry;
 pub use subscriber::{Fate, Start, SubscribeOptions, Subscriber};
 pub use writer::{Fields, Writer};
+
+/// The server of a URL: `redis://HOST:6379/DATABASE`, or `rediss://` for TLS by the authorities of the machine; `valkey://` and `valkeys://` mean the same. One that wants
+/// a password is [`RedisServer::new`].
+///
+/// # Errors
+/// What is wrong with the URL, as a phrase.
+pub fn server(url: &str) -> Result<RedisServer, String> {
+    RedisServer::new(Vault::Any, &Named { url, username: None, password: None, tls: &Tls::default() })
+}

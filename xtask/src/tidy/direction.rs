@@ -10,7 +10,6 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-store", &["overtake-lane"]),
     ("overtake-properties", &[]),
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
-    ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp"]),
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-access", &["overtake-lane", "overtake-routes", "overtake-engine"]),
@@ -22,6 +21,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-peer", &[]),
     ("overtake-streams", &["overtake-peer"]),
+    ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams"]),
+    ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams"]),
     (
         "overtake-connectors",
         &[

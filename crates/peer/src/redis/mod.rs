@@ -81,6 +81,9 @@ impl RedisServer {
     }
 }
 
+/// An answer that is under way, whoever waits for it.
+pub type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// A connection: commands and their answers. Dropping it closes it.
 pub struct Wire {
     peer: Peer,
@@ -146,21 +149,13 @@ impl Wire {
     }
 
     /// As [`Wire::ask`], for work that outlives whoever waits for it; what the server says against it, or its silence, is a loss of the connection.
-    pub fn ask_alone(
-        &self,
-        command: Cmd,
-        patience: Duration,
-    ) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> {
+    pub fn ask_alone(&self, command: Cmd, patience: Duration) -> Asked<Result<Value, String>> {
         let (asked, peer) = (self.ask_apart(command, patience), self.peer.clone());
         Box::pin(async move { asked.await?.map_err(|fault| peer.says(fault)) })
     }
 
     /// As [`Wire::ask`], for work that outlives whoever waits for it, and for several at once; silence is a loss of the connection.
-    pub fn ask_apart(
-        &self,
-        command: Cmd,
-        patience: Duration,
-    ) -> Pin<Box<dyn Future<Output = Result<Result<Value, Fault>, String>> + Send>> {
+    pub fn ask_apart(&self, command: Cmd, patience: Duration) -> Asked<Result<Result<Value, Fault>, String>> {
         let (mut connection, peer) = (self.connection.clone(), self.peer.clone());
         Box::pin(async move {
             let answered = tokio::time::timeout(patience, connection.send_packed_command(&command)).await;

@@ -11,6 +11,7 @@ mod keeper;
 mod options;
 mod reader;
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ use crate::scripts;
 
 /// What is settled is told the server for so long at least, until it hears.
 const SETTLE_MIN: Duration = Duration::from_secs(5);
+/// So long a read that is under way is left alone when we end.
+const WAKE: Duration = Duration::from_millis(10);
 
 /// What became of an entry that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ struct Shared {
     held: Mutex<Held>,
     /// Something became due earlier than it was known, or nobody wants more.
     changed: Notify,
+    /// What the server calls the connection that reads; 0 where it does not say.
+    reads_as: AtomicI64,
 }
 
 impl Shared {
@@ -93,6 +98,21 @@ impl Shared {
 
     fn patience(&self) -> Duration {
         self.options.claim_idle.max(SETTLE_MIN)
+    }
+
+    /// The read that is under way is woken, so that what it brings is known; a server that cannot do that lets it come to its end.
+    async fn until_read(&self, mut reader: JoinHandle<Reader>) -> Option<Reader> {
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut reader => return ended.ok(),
+                () = tokio::time::sleep(WAKE) => {}
+            }
+            let mut unblock = cmd("CLIENT");
+            unblock.arg("UNBLOCK").arg(self.reads_as.load(Ordering::Relaxed));
+            // Where nobody answers the read ends, too.
+            let _ = self.settling.ask(&unblock).await;
+        }
     }
 
     /// Adds the dead letter, then acknowledges; where it cannot be added the entry waits.
@@ -139,6 +159,7 @@ impl Subscriber {
             settling: Link::new(server.clone()),
             held: Mutex::default(),
             changed: Notify::new(),
+            reads_as: AtomicI64::new(0),
         });
         let mut reader = Reader::new(server.clone(), Arc::clone(&shared));
         reader.begin().await?;
@@ -212,7 +233,7 @@ impl Subscriber {
         self.running.shared.bury(entry.lane(), entry.id().to_owned(), entry.attempt(), doom).await
     }
 
-    /// Ends, once the read that is under way has come back: what is held and not handed over is given back, for others to take at once, or when it is due; and
+    /// Ends: what is held and not handed over is given back, for others to take at once, or when it is due; and
     /// a consumer that holds nothing leaves the group. What was handed over and is not settled stays pending.
     ///
     /// # Errors
@@ -221,7 +242,7 @@ impl Subscriber {
         let Self { wants, reader, running } = self;
         drop(wants);
         running.shared.changed.notify_one();
-        let ended = reader.await;
+        let ended = running.shared.until_read(reader).await;
         running.keeper.abort();
         // With its connection: else the server would still have a consumer that reads.
         drop(ended);

@@ -1,12 +1,11 @@
 //! The one who reads: an entry for whoever wants one, and nothing where nobody does.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use overtake_peer::redis::entries::{self, Field};
-use overtake_peer::redis::{Fault, RedisServer, Wire};
+use overtake_peer::redis::{Asked, Fault, RedisServer, Wire};
 use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -20,7 +19,6 @@ use crate::scripts;
 
 /// Who waits for an entry.
 pub(super) type Want = oneshot::Sender<Result<Entry, String>>;
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What was pending is asked for in pages of so many.
 const PAGE: usize = 1_000;
@@ -50,7 +48,7 @@ pub(super) struct Reader {
     shared: Arc<Shared>,
     wire: Option<Wire>,
     /// A read that waits.
-    blocked: Option<Work<Result<Result<Value, Fault>, String>>>,
+    blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
     /// Of each lane: where to go on with what others left, if there is more of it.
     left: [Option<String>; 2],
     claim_at: Instant,
@@ -285,6 +283,8 @@ impl Reader {
 
     async fn begin_again(&mut self) -> Result<(), Stop> {
         self.wire = Some(self.server.connect().await?);
+        let own = ask_plainly(self.wire.as_ref(), cmd("CLIENT").arg("ID").to_owned()).await?;
+        self.shared.reads_as.store(number(own), Ordering::Relaxed);
         for &lane in self.shared.options.lanes.all() {
             self.make_group(lane).await?;
             self.recall(lane).await?;
@@ -411,6 +411,14 @@ fn pending_of(value: Value) -> Option<(String, Duration, u64)> {
         return None;
     };
     Some((text(id)?, Duration::from_millis(u64::try_from(idle).ok()?), u64::try_from(count).ok()?))
+}
+
+/// 0 where the server does not say.
+fn number(answer: Result<Value, Fault>) -> i64 {
+    match answer {
+        Ok(Value::Int(number)) => number,
+        _ => 0,
+    }
 }
 
 fn text(value: Value) -> Option<String> {

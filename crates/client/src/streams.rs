@@ -1,0 +1,164 @@
+//! Streams of Redis and Valkey, their urgent lane first, and handlers that run in the scope of what they handle.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), String> {
+//! use overtake_client::streams::{Lanes, SubscribeOptions, Subscriber, handle, server};
+//!
+//! let options = SubscribeOptions { lanes: Lanes::enabled(), ..SubscribeOptions::new("customer", "mails") };
+//! let subscriber = Subscriber::connect(&server("redis://localhost")?, options).await?;
+//! let handling = handle(subscriber, 4, |entry| async move {
+//!     println!("{}: {}", entry.lane(), entry.body());
+//! });
+//! handling.wait().await
+//! # }
+//! ```
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+
+pub use overtake_streams::*;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+use crate::priority::{Priority, of_message, sync_of_message};
+
+/// How the work on an entry ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It is done: acknowledged.
+    Ack,
+    /// It failed, for this reason: it is tried again, and after the last attempt it is a dead letter.
+    Fail(String),
+    /// It will never succeed, for this reason: it is a dead letter at once.
+    Reject(String),
+}
+
+/// What a handler may return: nothing for what is done; a result, whose error is the reason for another attempt; or [`Done`] itself.
+pub trait IntoDone {
+    /// How the work ended.
+    fn into_done(self) -> Done;
+}
+
+impl IntoDone for () {
+    fn into_done(self) -> Done {
+        Done::Ack
+    }
+}
+
+impl IntoDone for Done {
+    fn into_done(self) -> Done {
+        self
+    }
+}
+
+impl<T: IntoDone, E: Display> IntoDone for Result<T, E> {
+    fn into_done(self) -> Done {
+        match self {
+            Ok(done) => done.into_done(),
+            Err(error) => Done::Fail(error.to_string()),
+        }
+    }
+}
+
+/// Entries being handled. Dropping it stops as [`StreamHandling::stop`] does, without waiting.
+#[derive(Debug)]
+pub struct StreamHandling {
+    task: JoinHandle<Result<(), String>>,
+    is_stopped: watch::Sender<bool>,
+}
+
+impl StreamHandling {
+    /// Takes no more entries, waits until those at hand are handled, and gives back what is held beyond them.
+    ///
+    /// # Errors
+    /// Why it had ended before.
+    pub async fn stop(self) -> Result<(), String> {
+        self.is_stopped.send_replace(true);
+        self.wait().await
+    }
+
+    /// Waits until it ends: the server does not let us read.
+    ///
+    /// # Errors
+    /// Why.
+    pub async fn wait(self) -> Result<(), String> {
+        let Self { task, is_stopped: _keeps } = self;
+        task.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+/// Runs a function for each entry, so many at a time, in a scope of the entry's priority: what it publishes inherits that. In the backfill lane an entry
+/// that says nothing is as little urgent as that lane means. A handler that blocks its thread keeps the others from being kept.
+pub fn handle<H, F>(subscriber: Subscriber, concurrency: u16, handler: H) -> StreamHandling
+where
+    H: Fn(Entry) -> F + Send + 'static,
+    F: Future<Output: IntoDone> + Send + 'static,
+{
+    let (is_stopped, stops) = watch::channel(false);
+    let task = tokio::spawn(run(subscriber, concurrency.max(1), handler, stops));
+    StreamHandling { task, is_stopped }
+}
+
+async fn run<H, F>(
+    subscriber: Subscriber,
+    concurrency: u16,
+    handler: H,
+    mut stops: watch::Receiver<bool>,
+) -> Result<(), String>
+where
+    H: Fn(Entry) -> F,
+    F: Future<Output: IntoDone> + Send + 'static,
+{
+    let subscriber = Arc::new(subscriber);
+    let slots = Arc::new(Semaphore::new(concurrency.into()));
+    let end = loop {
+        // First room, then an entry: what nobody has room for is left to others.
+        let slot = Arc::clone(&slots).acquire_owned().await.expect("nobody closes it");
+        let next = tokio::select! {
+            biased;
+            // An error: nobody can stop it any more, which is the same.
+            _ = stops.wait_for(|is_stopped| *is_stopped) => break Ok(()),
+            next = subscriber.next() => next,
+        };
+        let entry = match next {
+            Ok(entry) => entry,
+            Err(why) => break Err(why),
+        };
+        let priority = entry.priority_in(&subscriber.options().lanes).map(Priority);
+        // The function itself is called inside, too.
+        let handled = sync_of_message(priority, || handler(entry.clone()));
+        let subscriber = Arc::clone(&subscriber);
+        tokio::spawn(async move {
+            // A handler that panics has failed.
+            let handled = async move { handled.await.into_done() };
+            let done = match tokio::spawn(of_message(priority, handled)).await {
+                Ok(done) => done,
+                Err(error) => Done::Fail(error.to_string()),
+            };
+            settle(&subscriber, &entry, done).await;
+            drop((subscriber, slot));
+        });
+    };
+    // Those at hand have theirs until they are done.
+    let _ = slots.acquire_many(concurrency.into()).await;
+    if let Some(subscriber) = Arc::into_inner(subscriber) {
+        subscriber.stop().await?;
+    }
+    end
+}
+
+async fn settle(subscriber: &Subscriber, entry: &Entry, done: Done) {
+    let (id, stream) = (entry.id(), entry.stream());
+    let settled = match done {
+        Done::Ack => subscriber.ack(entry).await.map(drop),
+        Done::Fail(why) => {
+            tracing::warn!(%id, %stream, %why, "a handler failed");
+            subscriber.fail(entry, &why).await.map(drop)
+        }
+        Done::Reject(why) => subscriber.reject(entry, &why).await.map(drop),
+    };
+    if let Err(error) = settled {
+        tracing::warn!(%id, %stream, %error, "an entry was handled and is not settled; it comes again");
+    }
+}

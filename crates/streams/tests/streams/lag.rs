@@ -1,0 +1,53 @@
+use overtake_streams::{Lag, Lags, Lane, Lanes};
+
+use crate::world::{World, next, options};
+
+async fn of(world: &World, group: &str) -> Vec<Lag> {
+    Lags::new(&world.server).of("customer", group, &Lanes::enabled()).await.expect("told")
+}
+
+#[tokio::test]
+async fn how_far_a_group_is_is_told_for_each_lane() {
+    let Some(world) = World::new() else { return };
+    let empty = |lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0 };
+    assert_eq!(of(&world, "mails").await, [empty(Lane::Primary), empty(Lane::Backfill)]);
+    world.add("customer", &["1", "2", "3"]).await;
+    world.add("customer:backfill", &["b"]).await;
+    // A group that is not there yet has everything before it.
+    let waiting = of(&world, "mails").await.iter().map(|lag| lag.waiting).collect::<Vec<_>>();
+    assert_eq!(waiting, [3, 1]);
+    let subscriber = world.subscribe(overtake_streams::SubscribeOptions { batch: 1, ..options("c") }).await;
+    let first = next(&subscriber).await;
+    let told = of(&world, "mails").await[0];
+    assert_eq!((told.waiting, told.pending, told.dead), (2, 1, 0));
+    subscriber.reject(&first, "no").await.expect("heard");
+    let told = of(&world, "mails").await[0];
+    assert_eq!((told.waiting, told.pending, told.dead), (2, 0, 1));
+}
+
+#[tokio::test]
+async fn the_oldest_is_as_old_as_its_id_says() {
+    let Some(world) = World::new() else { return };
+    world.ask("XADD customer 1000-0 data {\"data\":1}").await;
+    world.add("customer", &["new"]).await;
+    let subscriber = world.subscribe(options("c")).await;
+    let old = next(&subscriber).await;
+    assert!(of(&world, "mails").await[0].oldest_s > 1_000_000_000, "while it is pending, too");
+    subscriber.ack(&old).await.expect("heard");
+    assert!(of(&world, "mails").await[0].oldest_s < 1_000_000);
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_know_is_counted() {
+    let Some(world) = World::new() else { return };
+    world.add("customer", &["1", "2", "3", "4"]).await;
+    world.ask("XGROUP CREATE customer mails 0").await;
+    world.ask("XREADGROUP GROUP mails c COUNT 1 STREAMS customer >").await;
+    // A gap before a group's place makes its own number unknown.
+    let all = world.ask("XRANGE customer - + COUNT 3").await;
+    let redis::Value::Array(all) = all else { panic!() };
+    let redis::Value::Array(third) = &all[2] else { panic!() };
+    let redis::Value::BulkString(id) = &third[0] else { panic!() };
+    world.ask(&format!("XDEL customer {}", String::from_utf8_lossy(id))).await;
+    assert_eq!(of(&world, "mails").await[0].waiting, 2);
+}
