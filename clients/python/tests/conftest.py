@@ -12,6 +12,7 @@ import pytest
 from overtake import AsyncClient, Client, current_priority
 
 from .broker import Broker, Guest
+from .redis_server import RedisServer, needed
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +65,14 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
     """A broker that a test may do to whatever it likes."""
     with Broker(tmp_path) as broker:
         yield broker
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis that a test may do to whatever it likes."""
+    needed()
+    with RedisServer(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ mod database;
 mod error;
 mod metrics;
 mod policy;
+mod reconcile;
 mod relay;
 mod row;
 pub mod sink;
@@ -24,7 +25,13 @@ pub use database::{Address, Changes, Claim, Database, Filter, Held, Init, Lag, R
 pub use error::Error;
 pub use metrics::{CLAIM_BOUNDS_S, Claims, Seen, Watch};
 pub use policy::{Pace, Retry};
+pub use reconcile::{Reconciled, Standing};
 pub use relay::{Cleaning, Relay, Settings};
 pub use row::{Key, Marks, Outcome, Row};
 pub use sink::Sink;
 pub use table::{Columns, Only, Status, StreamOf, Table, Words};
+
+/// The page's program compiles.
+#[cfg(all(doctest, feature = "postgres"))]
+#[doc = include_str!("../../../docs/outbox.md")]
+struct Page;

@@ -99,3 +99,14 @@ fn anothers_table_is_mapped() {
         .expect_err("refused");
     assert_eq!((error.line, error.key.as_str()), (19, "lanes.backfill_suffix"));
 }
+
+#[test]
+fn what_the_page_shows_is_a_configuration() {
+    let page = include_str!("../../../../docs/outbox.md");
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        Config::parse(block, "relay.toml").expect(block);
+    }
+}

@@ -93,7 +93,7 @@ impl Database {
             });
             let lag = &mut lags[at];
             let rows = count(&line[2]);
-            match self.status(&line[1]) {
+            match self.state_of(&line[1]) {
                 Some(Status::Pending) => lag.pending = rows,
                 Some(Status::Processing) => lag.processing = rows,
                 _ => lag.failed = rows,
@@ -127,7 +127,7 @@ impl Database {
         let found = self.others.lines(&self.statements.reasons, &[]).await?;
         let reasons = found.iter().filter_map(|line| {
             Some(Reason {
-                status: self.status(&line[0])?,
+                status: self.state_of(&line[0])?,
                 reason: line[1].text().unwrap_or_default(),
                 rows: count(&line[2]),
             })
@@ -254,7 +254,7 @@ impl Database {
         Ok(to)
     }
 
-    fn status(&self, cell: &Cell) -> Option<Status> {
+    fn state_of(&self, cell: &Cell) -> Option<Status> {
         let word = cell.text()?;
         Status::ALL.into_iter().find(|status| self.grammar.table.words.of(*status) == word)
     }

@@ -10,7 +10,6 @@ use super::{Cleaning, Trouble};
 use crate::database::{Database, PUT_BACK_MAX};
 use crate::error::Error;
 use crate::metrics::Watch;
-use crate::table::Status;
 
 /// How often the table is asked for what is due and what has expired; what failed here is known to the moment.
 const ROUND: Duration = Duration::from_secs(1);
@@ -107,8 +106,8 @@ impl Upkeep {
     }
 
     async fn clean(&self) -> Result<(), Error> {
-        let Cleaning { published_after, abandoned_after, batch, .. } = self.cleaning;
-        for (status, after) in [(Status::Published, published_after), (Status::Abandoned, abandoned_after)] {
+        let batch = self.cleaning.batch;
+        for (status, after) in self.cleaning.both() {
             let Some(after) = after else { continue };
             loop {
                 let cleaned = self.database.clean(status, after, batch).await?;

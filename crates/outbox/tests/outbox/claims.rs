@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use overtake_client::outbox::Event;
-use overtake_outbox::{Claim, Filter, Marks, Status};
+use overtake_outbox::{Claim, Cleaning, Filter, Marks, Status};
 
 use crate::conformance;
 use crate::world::{LOCK, World, claim, ids, keys};
@@ -20,6 +20,7 @@ conformance!(claims:
     what_others_left_without_a_time_comes_back
     old_rows_are_cleaned_in_batches
     what_waits_and_why_can_be_seen
+    what_a_dead_relay_left_is_found_and_put_right_where_that_is_asked_for
 );
 
 async fn rows_are_claimed_by_priority_and_then_as_they_were_written_over_the_whole_table(world: World) {
@@ -227,4 +228,24 @@ async fn what_waits_and_why_can_be_seen(world: World) {
     let shown = database.show(&filter, 10).await.expect("it can be seen");
     assert_eq!(shown.iter().map(|row| row.get("message_id")).collect::<Vec<_>>(), [Some("b"), Some("c")]);
     assert_eq!((shown[0].get("attempts"), shown[0].get("last_error")), (Some("1"), Some("full")));
+}
+
+async fn what_a_dead_relay_left_is_found_and_put_right_where_that_is_asked_for(world: World) {
+    let database = world.outbox_with(3, false).await;
+    world.rows("a b c d e").await;
+    let dead = Claim { token: "dead/1".to_owned(), lock: Duration::ZERO };
+    let rows = keys(&database.claim(&dead).await.expect("a claim"));
+    let marks = Marks { published: vec![rows[0].clone()], ..Marks::default() };
+    database.mark("dead/1", &marks).await.expect("marked");
+    database.claim(&claim("alive/1")).await.expect("a claim");
+    let cleaning = Cleaning { published_after: Some(Duration::ZERO), ..Cleaning::default() };
+    let found = database.reconcile(&cleaning, false).await.expect("it can be seen");
+    assert_eq!((found.gone.len(), found.gone[0].by.as_str(), found.gone[0].rows), (1, "dead/1", 2));
+    assert_eq!((found.published, found.abandoned, found.returned, found.cleaned), (1, 0, 0, 0));
+    assert_eq!(world.states().await, "a:published b:processing c:processing d:processing e:processing");
+    let fixed = database.reconcile(&cleaning, true).await.expect("it can be done");
+    assert_eq!((fixed.returned, fixed.cleaned), (2, 1));
+    assert_eq!(world.states().await, "b:pending c:pending d:processing e:processing");
+    let standing = database.status().await.expect("it can be seen");
+    assert_eq!((standing.lag[0].pending, standing.held.len(), standing.reasons.len()), (2, 1, 0));
 }

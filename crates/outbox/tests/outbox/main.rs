@@ -5,6 +5,8 @@ mod plans;
 mod relaying;
 mod servers;
 mod sinks;
+#[cfg(feature = "redis")]
+mod streams;
 mod tables;
 mod world;
 

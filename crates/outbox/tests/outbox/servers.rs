@@ -10,7 +10,10 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Runs a program until nobody holds the other end of its standard input, whatever became of them; then takes its directory away.
-const UNTIL_ALONE: &str = r#"dir=$1; shift; exec 3<&0; "$@" </dev/null & cat <&3 >/dev/null; kill -QUIT $!; wait $!; [ -e "$dir/stay" ] || rm -rf "$dir""#;
+const UNTIL_ALONE: &str = r#"dir=$1; signal=$2; shift 2; exec 3<&0; "$@" </dev/null >&2 & cat <&3 >/dev/null; kill -s $signal $!; wait $!; [ -e "$dir/stay" ] || rm -rf "$dir""#;
+
+/// What PostgreSQL says when it answers.
+const POSTGRES_READY: &str = "ready to accept connections";
 
 /// A server that runs.
 pub(crate) struct Server {
@@ -37,7 +40,7 @@ impl Server {
         let settings = ["-c", "fsync=off", "-c", "max_connections=400", "-c", "max_wal_size=4GB"];
         let words = words.into_iter().chain(settings.map(str::to_owned));
         let command = as_user("postgres", words.collect());
-        Some(Self { dir, command, ready: "ready to accept connections", child: None }.started())
+        Some(Self { dir, command, ready: POSTGRES_READY, child: None }.started())
     }
 
     /// MariaDB; `None` where it is not installed.
@@ -67,13 +70,42 @@ impl Server {
         Some(Self { dir, command, ready: "ready for connections", child: None }.started())
     }
 
+    /// Redis on a free port, and that; `None` where it is not installed.
+    pub(crate) fn redis() -> Option<(Self, u16)> {
+        let program = Some(PathBuf::from("/usr/bin/redis-server")).filter(|program| program.is_file());
+        let program = there(program, "Redis", "redis-server")?;
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = free.local_addr().expect("bound").port();
+        drop(free);
+        let dir = tempfile::Builder::new().prefix("outbox-").tempdir().expect("a directory").keep();
+        let words = [
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+            "--dir",
+        ];
+        let words = [text(&program)].into_iter().chain(words.map(str::to_owned)).chain([text(&dir)]);
+        let command = words.collect();
+        Some((Self { dir, command, ready: "Ready to accept connections", child: None }.started(), port))
+    }
+
     /// Where it is, with this database.
     pub(crate) fn url(&self, database: &str) -> String {
         let dir = self.dir.display();
         match self.ready {
-            "ready for connections" => format!("mysql://root@localhost/{database}?socket={dir}/s"),
-            _ => format!("postgres://postgres@localhost/{database}?host={dir}"),
+            POSTGRES_READY => format!("postgres://postgres@localhost/{database}?host={dir}"),
+            _ => format!("mysql://root@localhost/{database}?socket={dir}/s"),
         }
+    }
+
+    /// At once. PostgreSQL wants to take its processes along.
+    fn signal(&self) -> &'static str {
+        if self.ready == POSTGRES_READY { "QUIT" } else { "KILL" }
     }
 
     fn started(mut self) -> Self {
@@ -85,7 +117,7 @@ impl Server {
     pub(crate) fn start(&mut self) {
         let dir = text(&self.dir);
         let mut command = Command::new("sh");
-        command.args(["-c", UNTIL_ALONE, "sh", &dir]).args(&self.command);
+        command.args(["-c", UNTIL_ALONE, "sh", &dir, self.signal()]).args(&self.command);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -9,6 +9,7 @@ mod priority;
 mod publishing;
 mod replies;
 mod secure;
+mod streams;
 mod table;
 
 use std::future::Future;

@@ -42,6 +42,17 @@ const ROWS: &[(&str, &[&str])] = &[
         "TLS, client certificates",
         &["secure::streams_and_requests_are_under_tls_and_a_certificate_may_log_in"],
     ),
+    (
+        "read streams of Redis or Valkey, their urgent lane first",
+        &["streams::streams_are_read_with_their_urgent_lane_first"],
+    ),
+    (
+        "handle entries of streams",
+        &["streams::what_a_stream_holds_is_handled_in_its_scope_and_a_failure_is_tried_again"],
+    ),
+    ("dead letters of streams", &["streams::dead_letters_of_streams_are_replayed_to_their_own_lane"]),
+    // Where the table has a dash there is nothing to show.
+    ("write events into an outbox table, in the application's own transaction", &[]),
     ("errors by type", &["publishing::one_that_is_refused_is_told_and_the_others_go"]),
 ];
 

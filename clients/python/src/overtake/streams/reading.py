@@ -1,0 +1,363 @@
+"""A consumer of a group, which reads the urgent lane first.
+
+Of each lane, the primary first: what this consumer left, when it is due again; what others have left; what is new. For the primary lane
+nothing is waited; where it has nothing and the backfill lane neither, one read waits for both of them, and whatever comes ends it.
+
+An entry that failed stays pending under our name while it waits, so nothing is lost with us, and its attempts are those that the server
+counts. It does not hold up others.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..backoff import waits
+from ..errors import Refused
+from . import scripts
+from .entry import Entry, Fields, Unreadable, read
+from .held import Doom, Held, Later
+from .lanes import Lane, Lanes, dead_letters_of
+from .letters import letter
+from .retry import Retry
+from .steps import Ask, Begin, Fault, Lost, Pause, Steps, evaluate, text
+
+log = logging.getLogger("overtake")
+
+#: What was pending, and what is held, is spoken of in pages of so many.
+PENDING_PAGE, KEEP_PAGE = 1_000, 200
+#: An entry that was handed over so often beyond its attempts, and that nobody has settled, ends whoever has it.
+UNSETTLED_MAX = 10
+#: How often it is looked for what others left, at most and at least, seconds.
+CLAIM_MIN_S, CLAIM_MAX_S = 0.01, 30.0
+#: What is settled is told the server for so long at least, until it hears, seconds.
+SETTLE_MIN_S = 5.0
+
+Fate = Literal["again", "dead", "kept", "gone"]
+
+
+def some_name() -> str:
+    """A name that no other consumer has."""
+    return f"overtake-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is read, and how."""
+
+    category: str
+    group: str
+    consumer: str = field(default_factory=some_name)
+    lanes: Lanes = field(default_factory=lambda: Lanes(enabled=False))
+    batch: int = 10
+    batch_backfill: int = 1
+    block_s: float = 1.0
+    retry: Retry = field(default_factory=Retry)
+    claim_idle_s: float = 60.0
+    start: str = "0"
+
+    def __post_init__(self) -> None:
+        for what in ("category", "group", "consumer"):
+            if not getattr(self, what).strip():
+                raise ValueError(f"`{what}` must be a name")
+        if self.batch < 1 or self.batch_backfill < 1:
+            raise ValueError("`batch` and `batch_backfill` must be at least 1")
+        if not 0.001 <= self.block_s <= 3600:
+            raise ValueError("`block_s` must be between 0.001 and 3600 seconds")
+        if not (math.isfinite(self.claim_idle_s) and self.claim_idle_s >= 0.01):
+            raise ValueError(
+                "`claim_idle_s` must be at least 0.01: else consumers take from each other what they work on"
+            )
+        if self.start not in ("0", "$"):
+            raise ValueError("`start` is `0`, for the oldest entry, or `$`, for what is added from now on")
+
+
+class Reading:
+    """What there is to be asked so that an entry comes, and so that one is settled."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.held = Held()
+        self.is_stopped = False
+        self.reads_as = 0
+        """What the server calls the connection that reads; 0 where it does not say."""
+        self._is_begun = False
+        self._claim_at = 0.0
+        self._left: dict[Lane, str | None] = dict.fromkeys(Lane)
+
+    def stream(self, lane: Lane) -> str:
+        """The stream that a lane is."""
+        return self.options.lanes.stream(self.options.category, lane)
+
+    def begin(self) -> Steps[None]:
+        """A connection, the groups, and what is pending under our name."""
+        yield Begin()
+        try:
+            self.reads_as = int((yield Ask(("CLIENT", "ID"), is_reading=True)))
+        except Fault:
+            self.reads_as = 0
+        for lane in self.options.lanes.all():
+            make = ("XGROUP", "CREATE", self.stream(lane), self.options.group, self.options.start, "MKSTREAM")
+            try:
+                yield Ask(make, is_reading=True)
+            except Fault as fault:
+                if fault.code != "BUSYGROUP":
+                    raise
+            yield from self._recall(lane)
+        self._is_begun = True
+
+    def next(self, until: float | None = None) -> Steps[Entry | None]:
+        """The next entry; None once it is stopped, or that instant is there."""
+        backoff, is_told = waits(), False
+        while not self.is_stopped:
+            try:
+                if not self._is_begun:
+                    yield from self.begin()
+                return (yield from self._ladder(until))
+            except Lost as lost:
+                why = str(lost)
+            except Fault as fault:
+                self._is_begun = False
+                if not (fault.is_busy() or fault.code in ("NOGROUP", "UNBLOCKED")):
+                    raise Refused(fault.code, f"{self.options.category}: {fault}") from None
+                why = str(fault)
+            self._is_begun = False
+            if not is_told:
+                log.warning("reading streams is interrupted: %s", why)
+                is_told = True
+            wait = next(backoff)
+            if until is not None:
+                wait = min(wait, until - time.monotonic())
+                if wait <= 0:
+                    return None
+            yield Pause(wait)
+        return None
+
+    def _ladder(self, until: float | None) -> Steps[Entry | None]:
+        held = self.held
+        while not self.is_stopped:
+            if (entry := (yield from self._of_lane(Lane.PRIMARY))) is not None:
+                return entry
+            if (yield from self._read_primary()):
+                continue
+            yield from self._look_for_left()
+            if held.is_ready(Lane.PRIMARY):
+                continue
+            if (entry := (yield from self._of_lane(Lane.BACKFILL))) is not None:
+                return entry
+            if until is not None and until <= time.monotonic():
+                return None
+            yield from self._wait(until)
+        return None
+
+    def _of_lane(self, lane: Lane) -> Steps[Entry | None]:
+        """What is here of a lane, or is due again."""
+        while True:
+            if (entry := self.held.take(lane)) is not None:
+                return entry
+            later = self.held.due(lane, time.monotonic())
+            if later is None:
+                return None
+            if later.doom is not None:
+                yield from self.bury(lane, later.id, later.attempts, later.doom)
+            else:
+                yield from self._again(lane, later)
+
+    def _again(self, lane: Lane, later: Later) -> Steps[None]:
+        options = self.options
+        try:
+            answer = yield evaluate(
+                scripts.AGAIN, [self.stream(lane)], options.group, options.consumer, later.id, is_reading=True
+            )
+        except (Fault, Lost):
+            self.postpone(lane, later)
+            raise
+        if answer is not None:
+            yield from self._take_in(lane, answer)
+
+    def _read_primary(self) -> Steps[bool]:
+        """Whether there was something."""
+        if not self.held.has_room(Lane.PRIMARY):
+            return False
+        answer = yield Ask(self._read_new([Lane.PRIMARY], self.options.batch, None), is_reading=True)
+        return (yield from self._keep_new(answer))
+
+    def _look_for_left(self) -> Steps[None]:
+        """A page of each lane, where there is time for that."""
+        options = self.options
+        if self._claim_at <= time.monotonic():
+            self._claim_at = time.monotonic() + min(max(options.claim_idle_s / 2, CLAIM_MIN_S), CLAIM_MAX_S)
+            self._left = dict.fromkeys(options.lanes.all(), "0-0")
+        for lane in options.lanes.all():
+            cursor = self._left.get(lane)
+            if cursor is None or self.held.is_ready(lane) or not self.held.has_room(lane):
+                continue
+            batch = options.batch if lane is Lane.PRIMARY else options.batch_backfill
+            idle_ms = int(options.claim_idle_s * 1000)
+            words = (options.group, options.consumer, idle_ms, cursor, batch)
+            after, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
+            self._left[lane] = None if after == b"0-0" else text(after)
+            for each in claimed:
+                yield from self._take_in(lane, each)
+            if self.held.is_ready(Lane.PRIMARY):
+                return
+
+    def _wait(self, until: float | None) -> Steps[None]:
+        """For something new, or something that is due."""
+        options, now = self.options, time.monotonic()
+        lanes = [lane for lane in options.lanes.all() if self.held.has_room(lane)]
+        block_s = min(options.block_s, self._claim_at - now)
+        if any(cursor is not None for cursor in self._left.values()):
+            block_s = CLAIM_MIN_S
+        if self.held.has_out():
+            # What is out may fail meanwhile, and is then due again so soon.
+            block_s = min(block_s, max(options.retry.initial_s, CLAIM_MIN_S))
+        for end in (self.held.next_due(), until):
+            if end is not None:
+                block_s = min(block_s, end - now)
+        # 0 would be for ever.
+        block_ms = max(math.ceil(block_s * 1000), 1)
+        if not lanes:
+            yield Pause(block_ms / 1000)
+            return
+        batch = options.batch_backfill if Lane.BACKFILL in lanes else options.batch
+        words = self._read_new(lanes, batch, block_ms)
+        answer = yield Ask(words, is_reading=True, wait_s=block_ms / 1000)
+        yield from self._keep_new(answer)
+
+    def _read_new(self, lanes: list[Lane], batch: int, block_ms: int | None) -> tuple[Any, ...]:
+        wait = () if block_ms is None else ("BLOCK", block_ms)
+        streams = [self.stream(lane) for lane in lanes]
+        group = ("GROUP", self.options.group, self.options.consumer, "COUNT", batch)
+        return ("XREADGROUP", *group, *wait, "STREAMS", *streams, *(">" for _ in streams))
+
+    def _keep_new(self, answer: Any) -> Steps[bool]:
+        has_some = False
+        for stream, entries in answer or []:
+            lane = Lane.PRIMARY if text(stream) == self.options.category else Lane.BACKFILL
+            for entry_id, fields in entries:
+                if fields is not None:
+                    has_some = True
+                    yield from self._take_in(lane, [entry_id, fields, 1])
+        return has_some
+
+    def _take_in(self, lane: Lane, counted: Any) -> Steps[None]:
+        """What can be read is ready; the rest is laid aside at once."""
+        entry_id, words, attempt = text(counted[0]), counted[1], int(counted[2])
+        if self.held.has(lane, entry_id):
+            return
+        fields: Fields = tuple(zip(words[::2], words[1::2], strict=True))
+        if attempt > self.options.retry.attempts + UNSETTLED_MAX:
+            why = f"it was handed over {attempt - 1} times and never settled: see what ends its consumers"
+        else:
+            try:
+                self.held.fetch(read(lane, self.stream(lane), entry_id, fields, attempt))
+                return
+            except Unreadable as unreadable:
+                why = f"it cannot be read: {unreadable}"
+        yield from self.bury(lane, entry_id, attempt, Doom(why, fields))
+
+    def _recall(self, lane: Lane) -> Steps[None]:
+        """What is pending under our name and not known here: ours before we ended, or on its way when the connection was lost."""
+        start = "-"
+        while True:
+            group = (self.stream(lane), self.options.group)
+            words = ("XPENDING", *group, start, "+", PENDING_PAGE, self.options.consumer)
+            page = yield Ask(words, is_reading=True)
+            for entry_id, _, idle_ms, attempts in page:
+                start = f"({text(entry_id)}"
+                if not self.held.has(lane, text(entry_id)):
+                    wait = max(self.options.retry.wait_after(attempts) - idle_ms / 1000, 0)
+                    self.held.postpone(lane, time.monotonic() + wait, Later(text(entry_id), attempts))
+            if len(page) < PENDING_PAGE:
+                return
+
+    def postpone(self, lane: Lane, later: Later) -> None:
+        """It waits as long as so many attempts mean."""
+        self.held.postpone(lane, time.monotonic() + self.options.retry.wait_after(later.attempts), later)
+
+    # What is settled.
+
+    def ack(self, entry: Entry) -> Steps[bool]:
+        """It is done. Whether it was ours to settle."""
+        answer = yield from self._insist(Ask(("XACK", entry.stream, self.options.group, entry.id)))
+        self.held.forget(entry.lane, entry.id)
+        return int(answer) == 1
+
+    def fail(self, entry: Entry, why: str) -> Steps[Fate]:
+        """It failed: it is tried again in its own lane, and after the last attempt it is a dead letter there."""
+        if self.options.retry.is_over(entry.attempt):
+            return (yield from self.reject(entry, why))
+        if not self.held.is_out(entry.lane, entry.id):
+            return "gone"
+        self.postpone(entry.lane, Later(entry.id, entry.attempt))
+        return "again"
+
+    def reject(self, entry: Entry, why: str) -> Steps[Fate]:
+        """It will never be done: it is a dead letter of its lane at once."""
+        if not self.held.is_out(entry.lane, entry.id):
+            return "gone"
+        return (yield from self.bury(entry.lane, entry.id, entry.attempt, Doom(why, entry.fields)))
+
+    def bury(self, lane: Lane, entry_id: str, attempts: int, doom: Doom) -> Steps[Fate]:
+        """Adds the dead letter, then acknowledges; where it cannot be added the entry waits."""
+        stream, options = self.stream(lane), self.options
+        fields = letter(stream, entry_id, options.group, options.consumer, attempts, doom.why, doom.fields)
+        words = [word for pair in fields for word in pair]
+        dead = dead_letters_of(stream)
+        bury = evaluate(scripts.BURY, [stream, dead], options.group, options.consumer, entry_id, *words)
+        try:
+            # What is asked again finds that it is done.
+            answer = yield from self._insist(bury)
+        except Fault as fault:
+            log.warning("%s of %s stays where it is: %s cannot be written: %s", entry_id, stream, dead, fault)
+            self.postpone(lane, Later(entry_id, attempts, doom))
+            return "kept"
+        except Lost:
+            self.postpone(lane, Later(entry_id, attempts, doom))
+            raise
+        self.held.forget(lane, entry_id)
+        return "dead" if int(answer) == 1 else "gone"
+
+    def _insist(self, step: Ask) -> Steps[Any]:
+        """Again and again until the server hears it, or others may have it."""
+        until, backoff = time.monotonic() + max(self.options.claim_idle_s, SETTLE_MIN_S), waits()
+        while True:
+            try:
+                return (yield step)
+            except Lost:
+                if time.monotonic() >= until:
+                    raise
+            yield Pause(next(backoff))
+
+    def keep(self) -> Steps[None]:
+        """Says of what is held that it is being worked on, so that nobody takes it over."""
+        options = self.options
+        for lane in options.lanes.all():
+            ids = self.held.ids(lane)
+            for at in range(0, len(ids), KEEP_PAGE):
+                some = ids[at : at + KEEP_PAGE]
+                gone = yield evaluate(scripts.KEEP, [self.stream(lane)], options.group, options.consumer, *some)
+                for entry_id in gone:
+                    self.held.forget(lane, text(entry_id))
+
+    def leave(self) -> Steps[None]:
+        """Gives back what is held and not handed over; who holds nothing leaves the group."""
+        options = self.options
+        for lane in options.lanes.all():
+            given = self.held.give_up(lane, time.monotonic())
+            who = (options.group, options.consumer)
+            for at in range(0, len(given), KEEP_PAGE):
+                words: list[Any] = []
+                for entry_id, attempts, until_s in given[at : at + KEEP_PAGE]:
+                    words += [entry_id, attempts, int(max(options.claim_idle_s - until_s, 0) * 1000)]
+                yield evaluate(scripts.HAND_BACK, [self.stream(lane)], *who, *words)
+            try:
+                yield evaluate(scripts.LEAVE, [self.stream(lane)], *who)
+            except Fault as fault:
+                log.debug("a consumer cannot leave its group: %s", fault)

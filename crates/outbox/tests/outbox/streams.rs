@@ -1,0 +1,89 @@
+//! From a table to Redis's streams, by a configuration as people write it.
+
+use overtake_outbox::Config;
+use overtake_streams::{Entry, Lanes, SubscribeOptions, Subscriber};
+use tokio::sync::oneshot;
+
+use crate::servers::Server;
+use crate::world::{World, events};
+
+fn config(world: &World, port: u16) -> Config {
+    let text = format!(
+        "[database]\nurl = \"{}\"\n[sink.redis]\nurl = \"redis://127.0.0.1:{port}\"\n[lanes]\nenabled = true\n\
+         [retry]\ninitial = \"10ms\"\nmax = \"50ms\"\n",
+        world.url
+    );
+    Config::parse(&text, "relay.toml").expect("a configuration")
+}
+
+async fn subscribe(port: u16, category: &str) -> Subscriber {
+    let server = overtake_streams::server(&format!("redis://127.0.0.1:{port}")).expect("a server");
+    let options = SubscribeOptions { lanes: Lanes::enabled(), ..SubscribeOptions::new(category, "g") };
+    Subscriber::connect(&server, options).await.expect("it is there")
+}
+
+async fn next(subscriber: &Subscriber) -> Entry {
+    let entry = subscriber.next().await.expect("an entry");
+    assert!(subscriber.ack(&entry).await.expect("acknowledged"));
+    entry
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_become_entries_of_the_lane_of_their_priority_through_a_crash_of_redis() {
+    let Some((mut redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    let event =
+        events("low:-50 urgent:50 normal:0").into_iter().map(|event| event.metadata(r#"{"trace": "t"}"#));
+    world.write(&event.collect::<Vec<_>>()).await;
+    let relay = config(&world, port).relay().await.expect("a relay");
+    let watch = relay.watch();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+
+    let mut states = world.states().await;
+    while states != "low:published urgent:published normal:published" {
+        tokio::task::yield_now().await;
+        states = world.states().await;
+    }
+    let subscriber = subscribe(port, "customer").await;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let entry = next(&subscriber).await;
+        assert_eq!(entry.metadata()["trace"], "t");
+        seen.push(format!("{} {}", entry.stream(), entry.body()));
+    }
+    let told = |stream: &str, id: &str| format!("{stream} {{\"id\": \"{id}\"}}");
+    assert_eq!(
+        seen,
+        [told("customer", "urgent"), told("customer", "normal"), told("customer:backfill", "low")]
+    );
+
+    // It is away for a while, and nothing is lost.
+    redis.restart();
+    world.rows("after").await;
+    assert!(next(&subscriber).await.body().contains("after"));
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
+    let counted = watch.seen();
+    assert_eq!((counted.published, counted.failed, counted.abandoned), (4, 0, 0), "{counted:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_entry_can_hold_is_set_aside() {
+    let Some((_redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    world.rows("bad:50 good").await;
+    world.run("UPDATE outbox SET data = 'no JSON' WHERE message_id = 'bad'").await;
+    let relay = config(&world, port).relay().await.expect("a relay");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+    while world.states().await != "bad:abandoned good:published" {
+        tokio::task::yield_now().await;
+    }
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
+    let error = world.find("SELECT last_error FROM outbox WHERE message_id = 'bad'").await;
+    assert!(error.starts_with("its data is no JSON: "), "{error}");
+}
