@@ -3,11 +3,11 @@
 mod amqp;
 mod cameras;
 mod categories;
+mod client;
+mod commands;
 #[allow(dead_code, reason = "the tests of the relay's library use what these do not")]
 #[path = "../../../outbox/tests/outbox/servers.rs"]
 mod databases;
-mod client;
-mod commands;
 mod dpkg;
 mod exactly_once;
 mod exec;

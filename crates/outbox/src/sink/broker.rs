@@ -135,7 +135,7 @@ impl BrokerSettings {
         let filled = |template: &str| template.replace("{stream}", stream).replace("{type}", &row.kind);
         let body = match self.body {
             Body::Data => row.data.clone(),
-            Body::Envelope => envelope(row)?,
+            Body::Envelope => envelope(row, row.metadata.as_deref())?,
         };
         let mut message = Message::new(body).id(&row.message_id).priority(row.priority);
         if !self.content_type.is_empty() {

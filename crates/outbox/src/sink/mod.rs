@@ -29,14 +29,14 @@ pub trait Sink: Send {
     fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>>;
 }
 
-/// A row as one JSON object, `{"data": …, "metadata": …}`, each as it stands in the table.
-pub(crate) fn envelope(row: &Row) -> Result<Vec<u8>, String> {
+/// A row as one JSON object, `{"data": …, "metadata": …}`: the data as they stand in the table, and these metadata, or null.
+pub(crate) fn envelope(row: &Row, metadata: Option<&str>) -> Result<Vec<u8>, String> {
     let is_json = |bytes: &[u8], what: &str| {
         let read = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
         read.map(drop).map_err(|error| format!("its {what} is no JSON: {error}"))
     };
     is_json(&row.data, "data")?;
-    let metadata = row.metadata.as_deref().unwrap_or("null").as_bytes();
+    let metadata = metadata.unwrap_or("null").as_bytes();
     is_json(metadata, "metadata")?;
     Ok([&b"{\"data\":"[..], &row.data, b",\"metadata\":", metadata, b"}"].concat())
 }

@@ -1,10 +1,12 @@
 //! Streams of Redis and Valkey, in the layout that `overtake-streams` reads.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use overtake_peer::redis::{Fault, RedisServer};
 use overtake_streams::{FIELD, Layout, Writer};
+use serde_json::{Value, json};
 use tokio::time::timeout_at;
 
 use super::{Answer, Sink, envelope};
@@ -72,7 +74,7 @@ impl StreamsSink {
     fn entry(&self, row: &Row) -> Result<(String, overtake_streams::Fields), String> {
         let category = row.stream.as_ref().map_err(Clone::clone)?;
         let stream = self.settings.layout.stream_of(category, row.partition_key.as_deref(), row.priority)?;
-        Ok((stream, vec![(FIELD.into(), envelope(row)?)]))
+        Ok((stream, vec![(FIELD.into(), envelope(row, Some(&metadata(row)?))?)]))
     }
 
     /// The keys of each category, where keys have streams of their own.
@@ -87,6 +89,35 @@ impl StreamsSink {
         }
         keys
     }
+}
+
+/// What the layout has a place for and the row's own metadata do not say: its id and type at `/headers`, its priority at `/domain`. Whatever they say stays as it is.
+fn metadata(row: &Row) -> Result<Cow<'_, str>, String> {
+    let said = row.metadata.as_deref().unwrap_or("null");
+    let mut all: Value =
+        serde_json::from_str(said).map_err(|error| format!("its metadata is no JSON: {error}"))?;
+    if all.is_null() {
+        all = json!({});
+    }
+    let ours = [
+        ("headers", "id", json!(row.message_id)),
+        ("headers", "type", json!(row.kind)),
+        ("domain", "priority", json!(row.priority)),
+    ];
+    let mut is_changed = false;
+    for (section, key, value) in ours {
+        let Some(section) = all.as_object_mut().map(|all| all.entry(section).or_insert_with(|| json!({})))
+        else {
+            break;
+        };
+        if let Some(section) = section.as_object_mut()
+            && section.get(key).is_none_or(Value::is_null)
+        {
+            section.insert(key.to_owned(), value);
+            is_changed = true;
+        }
+    }
+    Ok(if is_changed { Cow::Owned(all.to_string()) } else { Cow::Borrowed(said) })
 }
 
 /// Who reads all streams of keys must know of a key before there is something in its stream.
@@ -127,5 +158,44 @@ impl Sink for StreamsSink {
 
     fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>> {
         Box::pin(self.publish_all(rows, until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Key;
+
+    fn told(said: Option<&str>) -> String {
+        let row = Row {
+            key: Key::Number(1),
+            message_id: "m".into(),
+            stream: Ok("order".into()),
+            kind: "Placed".into(),
+            data: b"1".into(),
+            metadata: said.map(ToOwned::to_owned),
+            priority: -50,
+            partition_key: None,
+            attempts: 0,
+            max_attempts: None,
+        };
+        metadata(&row).expect("metadata").into_owned()
+    }
+
+    #[test]
+    fn a_reader_knows_id_type_and_priority_also_where_the_application_says_nothing() {
+        let all = r#"{"domain":{"priority":-50},"headers":{"id":"m","type":"Placed"}}"#;
+        assert_eq!(told(None), all);
+        assert_eq!(told(Some("null")), all);
+        let own = r#"{"domain":{"priority":-50},"headers":{"id":"own","type":"Placed"},"trace":7}"#;
+        assert_eq!(told(Some(r#"{"trace":7,"headers":{"id":"own"}}"#)), own);
+    }
+
+    #[test]
+    fn what_says_it_all_or_is_no_object_stays_as_it_is() {
+        let whole = r#"{ "headers": {"id": "a", "type": "b"}, "domain": {"priority": 0} }"#;
+        for said in [whole, "[1,  2]", "7"] {
+            assert_eq!(told(Some(said)), said);
+        }
     }
 }
