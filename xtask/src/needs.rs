@@ -63,6 +63,15 @@ pub(crate) fn peers() -> Result<Option<String>> {
     })
 }
 
+/// The servers that our own library for Python writes to and reads from in its tests.
+pub(crate) fn databases() -> Result<Option<String>> {
+    debian("no Redis, PostgreSQL or MariaDB", &["redis-server", "postgresql", "mariadb-server"], || {
+        works("redis-server", &["--version"])
+            && Path::new("/usr/lib/postgresql").is_dir()
+            && Path::new("/usr/sbin/mariadbd").exists()
+    })
+}
+
 /// Debian's packages, fetched where they are missing and we are root; `Ok(Some(why))` where we are not.
 fn debian(missing: &str, packages: &[&str], is_there: impl Fn() -> bool) -> Result<Option<String>> {
     if is_there() {

@@ -6,16 +6,20 @@ import ast
 import asyncio
 import inspect
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .broker import Guest
+from .databases import SQLITE
+from .redis_server import RedisServer
 from .rows import PAGE
 
 README = Path(__file__).parents[1] / "README.md"
 RECIPES = PAGE.parent / "recipes.md"
+STREAMS = PAGE.parent / "streams.md"
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -30,11 +34,19 @@ def blocks(page: Path, amqp: str, http: str) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", [README, RECIPES], ids=lambda page: page.stem)
-def test_every_example_runs(page: Path, amqp: str, http: str, guest: Guest) -> None:
-    given = {"migration_data": [{"id": number, "tier": "gold"} for number in range(3)]}
+def application() -> sqlite3.Connection:
+    """The database of an application that has an outbox."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.execute("CREATE TABLE customer (id integer, tier text)")
+    connection.execute(SQLITE)
+    return connection
+
+
+@pytest.mark.parametrize("page", [README, RECIPES, STREAMS], ids=lambda page: page.stem)
+def test_every_example_runs(page: Path, amqp: str, http: str, guest: Guest, redis_server: RedisServer) -> None:
+    given = {"migration_data": [{"id": number, "tier": "gold"} for number in range(3)], "connection": application()}
     names: dict[str, Any] = {"__name__": "example", **given}
-    found = blocks(page, amqp, http)
+    found = [(line, code.replace("redis://localhost", redis_server.url)) for line, code in blocks(page, amqp, http)]
     assert found, "the page has examples"
     with asyncio.Runner() as runner:
         for line, source in found:

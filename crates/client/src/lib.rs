@@ -112,3 +112,8 @@ struct Readme;
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../../docs/recipes.md")]
 struct Recipes;
+
+/// So does the page about streams.
+#[cfg(all(doctest, feature = "streams"))]
+#[doc = include_str!("../../../docs/streams.md")]
+struct Streams;

@@ -88,8 +88,8 @@ impl StreamHandling {
     }
 }
 
-/// Runs a function for each entry, so many at a time, in a scope of the entry's priority: what it publishes inherits that. In the backfill lane an entry
-/// that says nothing is as little urgent as that lane means. A handler that blocks its thread keeps the others from being kept.
+/// Runs a function for each entry, so many at a time, in a scope of the entry's priority: what it publishes inherits that ([`Entry::priority_in`]). A handler that
+/// blocks its thread keeps the subscriber from saying that it lives.
 pub fn handle<H, F>(subscriber: Subscriber, concurrency: u16, handler: H) -> StreamHandling
 where
     H: Fn(Entry) -> F + Send + 'static,

@@ -93,11 +93,15 @@ impl Entry {
         ["/domain/priority", "/priority"].iter().find_map(|at| number(self.metadata.pointer(at)?))
     }
 
-    /// How urgent it is to be handled: as it says, and in the backfill lane, where it says nothing, as little as that lane means.
+    /// How urgent it is to be handled: as it says. What the backfill lane holds is never more urgent than that lane, whatever it says: whoever wrote it there knew, and
+    /// some write 0 into the metadata of everything.
     #[must_use]
     pub fn priority_in(&self, lanes: &Lanes) -> Option<i32> {
-        let of_lane = (self.lane == Lane::Backfill).then(|| LOW.min(lanes.threshold().saturating_sub(1)));
-        self.priority().or(of_lane)
+        let priority = self.priority();
+        if self.lane == Lane::Primary || priority.is_some_and(|priority| priority < lanes.threshold()) {
+            return priority;
+        }
+        Some(LOW.min(lanes.threshold().saturating_sub(1)))
     }
 }
 
@@ -148,11 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_backfill_lane_holds_is_not_urgent_although_it_does_not_say_so() {
+    fn what_the_backfill_lane_holds_is_not_urgent_whatever_it_says() {
         let of = |lane, text| entry(lane, text).expect("an entry").priority_in(&Lanes::enabled());
         assert_eq!(of(Lane::Backfill, r#"{"data":1}"#), Some(-50));
         assert_eq!(of(Lane::Primary, r#"{"data":1}"#), None);
         assert_eq!(of(Lane::Backfill, r#"{"data":1,"metadata":{"priority":-7}}"#), Some(-7));
+        assert_eq!(of(Lane::Backfill, r#"{"data":1,"metadata":{"priority":0}}"#), Some(-50));
         let finer = Lanes::new(true, -75, "backfill").expect("fine");
         assert_eq!(entry(Lane::Backfill, r#"{"data":1}"#).expect("an entry").priority_in(&finer), Some(-76));
     }

@@ -21,6 +21,8 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
     if let Some(why) = needs::python()? {
         return Ok(Done::Skipped(why));
     }
+    // Tests that want one of these say so where they are missing.
+    needs::databases()?;
     let environment = python::environment(&stage.dir)?;
     let dir = stage.dir.join("python-client");
     style(&environment, &dir)?;

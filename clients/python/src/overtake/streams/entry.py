@@ -46,10 +46,14 @@ class Entry:
         return _number(self.metadata.get("priority")) if of_domain is None else of_domain
 
     def priority_in(self, lanes: Lanes) -> int | None:
-        """How urgent it is to be handled: as it says, and in the backfill lane, where it says nothing, as little as that lane means."""
-        if self.priority is None and self.lane is Lane.BACKFILL:
-            return min(Priority.LOW, max(lanes.threshold - 1, PRIORITY_MIN))
-        return self.priority
+        """How urgent it is to be handled: as it says.
+
+        What the backfill lane holds is never more urgent than that lane, whatever it says: whoever wrote it there knew, and some write 0
+        into the metadata of everything.
+        """
+        if self.lane is Lane.PRIMARY or (self.priority is not None and self.priority < lanes.threshold):
+            return self.priority
+        return min(Priority.LOW, max(lanes.threshold - 1, PRIORITY_MIN))
 
 
 class Unreadable(ValueError):
