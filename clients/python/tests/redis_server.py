@@ -78,6 +78,16 @@ class RedisServer:
         while self.blocked() != count:
             pass
 
+    def wait_for_next_ms(self) -> None:
+        """Ids are made of its time."""
+        first = self._now_ms()
+        while self._now_ms() == first:
+            pass
+
+    def _now_ms(self) -> int:
+        seconds, micros = self.ask("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,7 +1,8 @@
 //! How fast an outbox is relayed, and how soon when there is little to do.
 //!
 //! `cargo run --release -p overtake-outbox --example rates -- DATABASE-URL ROWS [SINK-URL]`: writes rows into a table of its own, `outbox_rates`, relays them, then writes one
-//! after the other and waits for each. Without a sink they go nowhere, which is what claims and marks alone cost.
+//! after the other and waits for each. Without a sink they go nowhere, which is what claims and marks alone cost. A broker must
+//! have a queue `customer`.
 
 #![expect(clippy::print_stdout, reason = "it is for people")]
 
@@ -58,8 +59,7 @@ impl Sink for Telling {
 
 fn sink(url: &str) -> Result<Box<dyn Sink>> {
     if url.starts_with("amqp") {
-        let settings =
-            BrokerSettings { exchange: String::new(), is_mandatory: false, ..BrokerSettings::default() };
+        let settings = BrokerSettings { exchange: String::new(), ..BrokerSettings::default() };
         return Ok(Box::new(BrokerSink::new(url.into(), settings)));
     }
     let named = Named { url, username: None, password: None, tls: &Tls::default() };
@@ -85,9 +85,9 @@ impl Shop {
     async fn drop_table(&self) -> Result<()> {
         let sql = AssertSqlSafe(format!("DROP TABLE IF EXISTS {TABLE}"));
         match self {
-            Self::Postgres(pool) => drop(sqlx::raw_sql(sql).execute(pool).await?),
-            Self::MySql(pool) => drop(sqlx::raw_sql(sql).execute(pool).await?),
-            Self::Sqlite(pool) => drop(sqlx::raw_sql(sql).execute(pool).await?),
+            Self::Postgres(pool) => sqlx::raw_sql(sql).execute(pool).await.map(|_| ())?,
+            Self::MySql(pool) => sqlx::raw_sql(sql).execute(pool).await.map(|_| ())?,
+            Self::Sqlite(pool) => sqlx::raw_sql(sql).execute(pool).await.map(|_| ())?,
         }
         Ok(())
     }

@@ -47,6 +47,10 @@ impl Address {
     ///
     /// # Errors
     /// What is wrong with it, as a phrase without secrets.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        expect(unused_variables, reason = "a file has neither")
+    )]
     pub fn new(url: &str, password: Option<&str>, tls: &Tls) -> Result<Self, String> {
         let scheme = url.split(':').next().unwrap_or_default();
         let options = match scheme {

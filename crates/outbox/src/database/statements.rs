@@ -19,7 +19,11 @@ pub(crate) const PUT_BACK_MAX: usize = 1_000;
 pub(crate) struct Statements {
     /// Token, lock in ms (PostgreSQL); nothing (others, which only find them).
     pub(crate) claim: Sql,
-    /// Batch, lock in ms and token; in another order: see [`Statements::lock_arguments`].
+    /// Batch, lock in ms, token.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "sqlite")),
+        expect(dead_code, reason = "PostgreSQL does both in one")
+    )]
     pub(crate) lock: Sql,
     /// Batch, token.
     pub(crate) publish: Sql,

@@ -90,9 +90,10 @@ impl Upkeep {
     async fn put_back(&self) -> Result<(), Error> {
         loop {
             let expired = self.database.return_expired().await?;
-            let due = self.database.return_due().await?;
             self.watch.count(|seen| seen.expired += expired);
-            self.came_back(expired + due);
+            self.came_back(expired);
+            let due = self.database.return_due().await?;
+            self.came_back(due);
             if expired.max(due) < PUT_BACK_MAX as u64 {
                 return Ok(());
             }

@@ -16,6 +16,8 @@ async fn three(world: &World) -> Subscriber {
     for (stream, what) in [("customer", "p1"), ("customer:backfill", "b1"), ("customer", "p2")] {
         world.add(stream, &[what]).await;
         reject(&subscriber, 1).await;
+        // Else both lanes may have a letter of the same id.
+        world.until_the_next_ms().await;
     }
     subscriber
 }

@@ -100,6 +100,14 @@ impl World {
         DeadLetters::new(&self.server, "customer", Lanes::enabled()).expect("dead letters")
     }
 
+    /// Ids are made of the server's time.
+    pub(crate) async fn until_the_next_ms(&self) {
+        let mut wire = self.wire().await;
+        let mut now = async || wire.ask(&cmd("TIME")).await.expect("there").map(ms).expect("told");
+        let first = now().await;
+        while now().await == first {}
+    }
+
     /// Waits until a stream has its first entry.
     pub(crate) async fn until_there_is_one_in(&self, stream: &str) {
         self.ask(&format!("XREAD BLOCK 0 STREAMS {stream} 0")).await;
@@ -110,6 +118,14 @@ impl Drop for World {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Seconds and microseconds, up to the milliseconds.
+fn ms(time: Value) -> String {
+    let Value::Array(parts) = time else { panic!("{time:?}") };
+    let [Value::BulkString(s), Value::BulkString(us)] = &parts[..] else { panic!("{parts:?}") };
+    let us: u32 = String::from_utf8_lossy(us).parse().expect("a number");
+    format!("{}.{}", String::from_utf8_lossy(s), us / 1_000)
 }
 
 pub(crate) fn text(what: &str) -> String {
