@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,14 @@ def test_what_it_says_of_a_migration_is_handled_as_one(redis_server: RedisServer
         shop.write("low")
     shop.run()
     scopes: list[int] = []
-    with subscribe(redis_server, "ours") as subscriber, subscriber.handle(lambda _: scopes.append(current_priority())):
-        while redis_server.ask("XINFO", "GROUPS", f"{CATEGORY}:backfill")[-1][11] != 0:
-            pass
-        while redis_server.pending(f"{CATEGORY}:backfill", "ours"):
-            pass
+    done = threading.Event()
+
+    def handler(_: Entry) -> None:
+        scopes.append(current_priority())
+        done.set()
+
+    with subscribe(redis_server, "ours").handle(handler):
+        done.wait()
     # It writes 0 into the metadata of every event; the lane knows better.
     assert scopes == [Priority.LOW]
 
