@@ -239,7 +239,7 @@ fn relay_and_broker_are_killed_twice_each_and_nothing_is_lost_or_there_twice() {
     std::fs::write(&config, format!("[database]\nurl = \"{url}\"\n{tuned}{}", sink(&broker)))
         .expect("a file");
     relay(&config, &["init"]).ok();
-    let mut relaying = start(&config, &[]);
+    let (mut broker, mut relaying) = (Some(broker), Some(start(&config, &[])));
     runtime().block_on(async {
         let mut connection = PgConnection::connect(&url).await.expect("it is there");
         for from in (0..ROWS).step_by(100) {

@@ -5,6 +5,7 @@ mod examples;
 mod handling;
 mod leasing;
 mod losing;
+mod outbox;
 mod priority;
 mod publishing;
 mod replies;

@@ -51,8 +51,10 @@ const ROWS: &[(&str, &[&str])] = &[
         &["streams::what_a_stream_holds_is_handled_in_its_scope_and_a_failure_is_tried_again"],
     ),
     ("dead letters of streams", &["streams::dead_letters_of_streams_are_replayed_to_their_own_lane"]),
-    // Where the table has a dash there is nothing to show.
-    ("write events into an outbox table, in the application's own transaction", &[]),
+    (
+        "write events into an outbox table, in the application's own transaction",
+        &["outbox::an_event_is_there_if_its_transaction_is_and_has_the_priority_of_its_scope"],
+    ),
     ("errors by type", &["publishing::one_that_is_refused_is_told_and_the_others_go"]),
 ];
 
