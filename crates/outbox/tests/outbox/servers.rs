@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Runs a program until nobody holds the other end of its standard input, whatever became of them; then takes its directory away.
-const UNTIL_ALONE: &str = r#"dir=$1; signal=$2; shift 2; exec 3<&0; "$@" </dev/null >&2 & cat <&3 >/dev/null; kill -s $signal $!; wait $!; [ -e "$dir/stay" ] || rm -rf "$dir""#;
+const UNTIL_ALONE: &str = r#"dir=$1; signal=$2; shift 2; exec 3<&0; "$@" </dev/null >&2 & cat <&3 >/dev/null; exec 2>/dev/null; kill -s $signal $!; wait $!; [ -e "$dir/stay" ] || rm -rf "$dir""#;
 
 /// What PostgreSQL says when it answers.
 const POSTGRES_READY: &str = "ready to accept connections";
