@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +203,91 @@ def test_what_neither_can_read_is_a_dead_letter_for_both(redis_server: RedisServ
     assert set(groups) == {"ours", shop.group}
     assert groups.count("ours") == 1
     assert redis_server.pending(CATEGORY, "ours") == 0
+
+
+#: Its table as `docs/outbox.md` maps it.
+RELAY = """
+[database]
+url = "sqlite:{database}"
+order = "created_at"
+only = {{ target_broker = "default" }}
+notify = false
+
+[database.columns]
+stream = {{ column = "metadata_", pointer = "/domain/stream_category" }}
+metadata = "metadata_"
+attempts = "retry_count"
+max_attempts = "max_retries"
+next_attempt_at = "next_retry_at"
+abandoned_at = false
+
+[sink.redis]
+url = "{redis}"
+
+[lanes]
+enabled = true
+"""
+
+
+@contextmanager
+def our_relay(redis_server: RedisServer, directory: Path) -> Iterator[None]:
+    """`overtake relay` on the table of its outbox."""
+    config = directory / "relay.toml"
+    config.write_text(RELAY.format(database=directory / "shop.db", redis=redis_server.url))
+    command = [os.environ["OVERTAKE_BINARY"], "relay", "--config", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as relay:
+        assert relay.stderr is not None
+        lines = iter(relay.stderr)
+        heard = []
+        for line in lines:
+            heard.append(line)
+            if line.strip() == "ready":
+                break
+        else:
+            pytest.fail("".join(heard))
+        # What else it says must go somewhere.
+        rest = threading.Thread(target=lambda: list(lines))
+        rest.start()
+        try:
+            yield
+        finally:
+            relay.terminate()
+            rest.join()
+    assert relay.returncode == 0
+
+
+def published(directory: Path) -> int:
+    with closing(sqlite3.connect(directory / "shop.db")) as database:
+        (count,) = database.execute("SELECT count(*) FROM outbox WHERE status = 'published'").fetchone()
+        return int(count)
+
+
+def test_our_relay_publishes_from_its_outbox_into_its_streams(
+    redis_server: RedisServer, new_shop: NewShop, tmp_path: Path
+) -> None:
+    theirs: list[str] = []
+    shop = new_shop(theirs.append)
+    write_both(shop)
+    with our_relay(redis_server, tmp_path), subscribe(redis_server, "ours") as subscriber:
+        assert tiers(subscriber, 5) == ["now 1", "now 2", "low 1", "low 2", "low 3"]
+    assert published(tmp_path) == 5
+    assert redis_server.ask("XLEN", f"{CATEGORY}:backfill") == 3
+    # Its engine finds nothing left to publish, and handles what it reads.
+    shop.run()
+    assert sorted(theirs) == ["low 1", "low 2", "low 3", "now 1", "now 2"]
+    assert redis_server.ask("XLEN", CATEGORY) == 2
+
+
+def test_our_relay_and_its_outbox_processor_share_a_table(
+    redis_server: RedisServer, new_shop: NewShop, tmp_path: Path
+) -> None:
+    shop = new_shop()
+    written = [f"{number}" for number in range(60)]
+    shop.write(*written[:30])
+    publisher = new_shop()
+    with our_relay(redis_server, tmp_path), subscribe(redis_server, "ours") as subscriber:
+        shop.write(*written[30:])
+        _publish_only(publisher)
+        assert sorted(tiers(subscriber, 60), key=int) == written
+    assert published(tmp_path) == 60
+    assert redis_server.ask("XLEN", CATEGORY) == 60, "none is there twice"

@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn lanes(enabled: bool) -> PriorityLanes {
-        PriorityLanes { enabled, ..PriorityLanes::default() }
+        if enabled { PriorityLanes::enabled() } else { PriorityLanes::default() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{BACKFILL_LANE, LaneView, PRIMARY_LANE, PriorityLanes, QueueView};
+use overtake_lane::{LaneView, PriorityLanes, QueueView, StreamLane};
 
 /// A category.
 #[derive(Clone, Debug)]
@@ -38,16 +38,18 @@ pub struct StreamView {
 impl GroupView {
     pub(crate) fn of(lanes: &PriorityLanes, category: &str, group: &str, queue: QueueView) -> Self {
         let mut all = queue.lanes.clone();
-        let usual: &[&str] = if lanes.enabled { &[PRIMARY_LANE, BACKFILL_LANE] } else { &[] };
-        for name in usual {
-            if !all.iter().any(|lane| &*lane.lane == *name) {
-                all.push(LaneView { lane: Arc::from(*name), ..LaneView::default() });
+        let usual: &[StreamLane] = if lanes.is_enabled() { lanes.all() } else { &[] };
+        for name in usual.iter().map(|lane| lane.name()) {
+            // Of lanes that hold nothing a queue says nothing.
+            if !all.iter().any(|lane| &*lane.lane == name) {
+                all.push(LaneView { lane: Arc::from(name), ..LaneView::default() });
             }
         }
-        // Of lanes that hold nothing a queue says nothing.
-        all.sort_by_key(|lane| usual.iter().position(|name| *name == &*lane.lane).unwrap_or(usual.len()));
+        all.sort_by_key(|lane| usual.iter().position(|one| one.name() == &*lane.lane).unwrap_or(usual.len()));
         let streams = all.into_iter().map(|lane| {
-            let stream = lanes.stream_of_lane(category, &lane.lane);
+            let is_backfill = *lane.lane == *StreamLane::Backfill.name();
+            let of = if is_backfill { StreamLane::Backfill } else { StreamLane::Primary };
+            let stream = lanes.stream(category, of);
             StreamView { dead_letters: PriorityLanes::dead_letters_of(&stream), stream, lane }
         });
         Self { name: group.to_owned(), streams: streams.collect(), queue }

@@ -145,9 +145,9 @@ async fn list_categories(State(app): State<Arc<App>>, At(desk): At) -> Answer {
     let all = categories.list(&desk).await?;
     let lanes = categories.lanes();
     let lanes = LanesOut {
-        enabled: lanes.enabled,
-        threshold: lanes.threshold,
-        backfill_suffix: &lanes.backfill_suffix,
+        enabled: lanes.is_enabled(),
+        threshold: lanes.threshold(),
+        backfill_suffix: lanes.suffix(),
     };
     json(StatusCode::OK, &CategoryList { lanes, categories: all.iter().map(CategoryOut::of).collect() })
 }

@@ -75,7 +75,7 @@ pub use policy::{
     ApplyTo, DEFINITION_BYTES_MAX, Definition, POLICIES_MAX, PoliciesSize, Policy, PolicyKind, PolicyValue,
 };
 pub use priority::{Given, Original, Priority, Scheme};
-pub use priority_lanes::{BACKFILL_LANE, PRIMARY_LANE, PriorityLanes};
+pub use priority_lanes::{BACKFILL_LANE, DEAD_LETTERS, PRIMARY_LANE, PriorityLanes, StreamLane};
 pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYTES_MAX};
 pub use pulling::{LaneChoice, LeaseTerm, Pull};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};

@@ -1,5 +1,7 @@
 //! Two lanes for each category of a stream: what is at or above a threshold goes first, the rest when nothing of that waits.
 
+use std::fmt;
+
 use crate::priority::Given;
 use crate::settings::{Band, Order};
 
@@ -8,33 +10,72 @@ pub const PRIMARY_LANE: &str = "primary";
 /// What the lane of messages below the threshold is called.
 pub const BACKFILL_LANE: &str = "backfill";
 /// What follows a stream's name in that of its dead letters.
-const DEAD_LETTERS: &str = "dlq";
+pub const DEAD_LETTERS: &str = "dlq";
 /// Longest suffix, bytes.
 const SUFFIX_LEN_MAX: usize = 64;
 
-/// How streams are split in two: the same settings for the broker, a relay and streams of Redis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PriorityLanes {
-    /// Whether they are; otherwise each category has one lane, first in, first out.
-    pub enabled: bool,
-    /// The least urgent priority that is not backfill.
-    pub threshold: i32,
-    /// What the backfill lane's stream is called behind the category's name and a colon.
-    pub backfill_suffix: String,
+/// One of the two lanes of a category, each a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StreamLane {
+    /// What people wait for; served first.
+    Primary,
+    /// What has time; served while there is nothing in the primary lane.
+    Backfill,
 }
 
-/// One lane, below 0 is backfill once they are enabled, and its stream is `CATEGORY:backfill`.
+impl StreamLane {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Primary => PRIMARY_LANE,
+            Self::Backfill => BACKFILL_LANE,
+        }
+    }
+}
+
+impl fmt::Display for StreamLane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How categories are parted into lanes: the same settings for the broker, a relay and streams of Redis. By default they are not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityLanes {
+    is_enabled: bool,
+    threshold: i32,
+    suffix: String,
+}
+
+/// Not enabled; a threshold of 0, the suffix `backfill`.
 impl Default for PriorityLanes {
     fn default() -> Self {
-        Self { enabled: false, threshold: 0, backfill_suffix: BACKFILL_LANE.to_owned() }
+        Self { is_enabled: false, threshold: 0, suffix: BACKFILL_LANE.to_owned() }
     }
 }
 
 impl PriorityLanes {
+    /// What is less urgent than `threshold` takes the lane whose stream is `CATEGORY:SUFFIX`; where lanes are not enabled, everything is in one.
+    ///
+    /// # Errors
+    /// What the suffix must be, as a phrase.
+    pub fn new(is_enabled: bool, threshold: i32, suffix: impl Into<String>) -> Result<Self, String> {
+        let suffix = suffix.into();
+        Self::check_suffix(&suffix)?;
+        Ok(Self { is_enabled, threshold, suffix })
+    }
+
+    /// Enabled, with the threshold 0 and the suffix `backfill`.
+    #[must_use]
+    pub fn enabled() -> Self {
+        Self { is_enabled: true, ..Self::default() }
+    }
+
     /// Whether the suffix can be one.
     ///
     /// # Errors
-    /// What it must be, as a phrase that follows its name.
+    /// What it must be, as a phrase.
     pub fn check_suffix(suffix: &str) -> Result<(), String> {
         let wrong = |why: &str| Err(format!("`{suffix}` {why}"));
         if suffix.trim().is_empty() {
@@ -58,40 +99,49 @@ impl PriorityLanes {
         crate::check_name(name).is_ok() && !name.contains([':', '@'])
     }
 
-    /// Whether a message of this priority is backfill.
+    /// Whether there are two.
     #[must_use]
-    pub fn is_backfill(&self, priority: i32) -> bool {
-        self.enabled && priority < self.threshold
+    pub fn is_enabled(&self) -> bool {
+        self.is_enabled
     }
 
-    /// The lanes of a queue.
+    /// What is less urgent takes the backfill lane.
     #[must_use]
-    pub fn order(&self) -> Order {
-        if !self.enabled {
-            return Order::Fifo;
-        }
-        let from = Some(Given::Number(self.threshold.into()));
-        let primary = Band { name: PRIMARY_LANE.to_owned(), from };
-        Order::Lanes(vec![primary, Band { name: BACKFILL_LANE.to_owned(), from: None }])
+    pub fn threshold(&self) -> i32 {
+        self.threshold
     }
 
-    /// The stream into which a message of this priority goes.
+    /// Of the backfill lane, without the colon.
+    #[must_use]
+    pub fn suffix(&self) -> &str {
+        &self.suffix
+    }
+
+    /// Those there are, the more urgent first.
+    #[must_use]
+    pub fn all(&self) -> &'static [StreamLane] {
+        if self.is_enabled { &[StreamLane::Primary, StreamLane::Backfill] } else { &[StreamLane::Primary] }
+    }
+
+    /// The lane that something so urgent takes.
+    #[must_use]
+    pub fn lane_of(&self, priority: i32) -> StreamLane {
+        if self.is_enabled && priority < self.threshold { StreamLane::Backfill } else { StreamLane::Primary }
+    }
+
+    /// The stream that something so urgent goes to.
     #[must_use]
     pub fn stream_of(&self, category: &str, priority: i32) -> String {
-        if self.is_backfill(priority) { self.backfill_stream(category) } else { category.to_owned() }
+        self.stream(category, self.lane_of(priority))
     }
 
-    /// What a lane of a category is called for people: the primary one as the category.
+    /// The stream that a lane is.
     #[must_use]
-    pub fn stream_of_lane(&self, category: &str, lane: &str) -> String {
-        if lane == BACKFILL_LANE { self.backfill_stream(category) } else { category.to_owned() }
-    }
-
-    /// The streams of a category, the most urgent first.
-    #[must_use]
-    pub fn streams(&self, category: &str) -> Vec<String> {
-        let backfill = self.enabled.then(|| self.backfill_stream(category));
-        std::iter::once(category.to_owned()).chain(backfill).collect()
+    pub fn stream(&self, category: &str, lane: StreamLane) -> String {
+        match lane {
+            StreamLane::Primary => category.to_owned(),
+            StreamLane::Backfill => format!("{category}:{}", self.suffix),
+        }
     }
 
     /// The stream of the dead letters of a stream.
@@ -100,8 +150,15 @@ impl PriorityLanes {
         format!("{stream}:{DEAD_LETTERS}")
     }
 
-    fn backfill_stream(&self, category: &str) -> String {
-        format!("{category}:{}", self.backfill_suffix)
+    /// The lanes of a queue.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        if !self.is_enabled {
+            return Order::Fifo;
+        }
+        let from = Some(Given::Number(self.threshold.into()));
+        let primary = Band { name: PRIMARY_LANE.to_owned(), from };
+        Order::Lanes(vec![primary, Band { name: BACKFILL_LANE.to_owned(), from: None }])
     }
 }
 
@@ -109,39 +166,34 @@ impl PriorityLanes {
 mod tests {
     use super::*;
 
-    fn lanes(threshold: i32) -> PriorityLanes {
-        PriorityLanes { enabled: true, threshold, ..PriorityLanes::default() }
-    }
-
     #[test]
     fn what_is_below_the_threshold_is_backfill_and_nothing_else() {
-        let stream = |threshold, priority| lanes(threshold).stream_of("customer", priority);
+        let lanes = PriorityLanes::enabled();
         for priority in [-100, -50, -1, i32::MIN] {
-            assert_eq!(stream(0, priority), "customer:backfill");
+            assert_eq!(lanes.stream_of("customer", priority), "customer:backfill");
         }
         for priority in [0, 50, 100, i32::MAX] {
-            assert_eq!(stream(0, priority), "customer");
+            assert_eq!(lanes.stream_of("customer", priority), "customer");
         }
-        assert_eq!((stream(-25, -10), stream(-25, -26)), ("customer".into(), "customer:backfill".into()));
-        assert_eq!(PriorityLanes::default().stream_of("customer", -100), "customer");
-    }
-
-    #[test]
-    fn each_lane_has_its_stream_and_each_stream_its_dead_letters() {
-        let migration = PriorityLanes { backfill_suffix: "migration".to_owned(), ..lanes(0) };
-        assert_eq!(migration.streams("customer"), ["customer", "customer:migration"]);
-        assert_eq!(migration.stream_of_lane("customer", BACKFILL_LANE), "customer:migration");
-        assert_eq!(migration.stream_of_lane("customer", PRIMARY_LANE), "customer");
-        assert_eq!(PriorityLanes::default().streams("customer"), ["customer"]);
+        let finer = PriorityLanes::new(true, -25, "migration").expect("fine");
+        let taken = [-26, -25, -10].map(|priority| finer.lane_of(priority));
+        assert_eq!(taken, [StreamLane::Backfill, StreamLane::Primary, StreamLane::Primary]);
+        assert_eq!(finer.stream("customer", StreamLane::Backfill), "customer:migration");
         assert_eq!(PriorityLanes::dead_letters_of("customer:migration"), "customer:migration:dlq");
     }
 
     #[test]
-    fn a_suffix_that_would_mix_names_up_is_none() {
+    fn where_lanes_are_not_enabled_there_is_one() {
+        let lanes = PriorityLanes::default();
+        assert_eq!([-100, 0].map(|priority| lanes.stream_of("customer", priority)), ["customer"; 2]);
+        assert_eq!((lanes.all(), lanes.order()), (&[StreamLane::Primary][..], Order::Fifo));
+    }
+
+    #[test]
+    fn names_that_would_be_mixed_up_are_none() {
         for suffix in ["", " ", "dlq", "a:b", "a b", "\u{7}", &"x".repeat(65)] {
-            PriorityLanes::check_suffix(suffix).expect_err(suffix);
+            PriorityLanes::new(true, 0, suffix).expect_err(suffix);
         }
-        PriorityLanes::check_suffix("backfill").expect("fine");
         assert!(PriorityLanes::is_category("customer") && !PriorityLanes::is_category("customer:dlq"));
     }
 }

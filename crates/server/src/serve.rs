@@ -202,11 +202,8 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
 /// Categories with the lanes of the configuration.
 fn categories(config: &Config) -> Categories {
     let Lanes { enabled, threshold, backfill_suffix } = &config.server.priority_lanes;
-    Categories::new(PriorityLanes {
-        enabled: enabled.value,
-        threshold: threshold.value.0,
-        backfill_suffix: backfill_suffix.value.clone(),
-    })
+    let lanes = PriorityLanes::new(enabled.value, threshold.value.0, &*backfill_suffix.value);
+    Categories::new(lanes.expect("the configuration was checked"))
 }
 
 /// Where it is, in a line.

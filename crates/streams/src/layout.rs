@@ -10,9 +10,10 @@
 //!
 //! An entry has one field, [`FIELD`], with a JSON object: `data` and `metadata`; as a dead letter also [`DEATH`], which says how it came to that.
 
+use overtake_lane::DEAD_LETTERS;
 use serde_json::{Value, json};
 
-use crate::lanes::{DEAD, Lanes};
+use crate::lanes::Lanes;
 
 /// The one field of an entry.
 pub const FIELD: &str = "data";
@@ -55,9 +56,9 @@ impl Layout {
         if key.is_empty() || key.chars().count() > KEY_LEN_MAX {
             return Err(format!("a partition key must have 1 to {KEY_LEN_MAX} characters"));
         }
-        if key.contains(':') || key == DEAD || key == self.lanes.suffix() || is_inner {
+        if key.contains(':') || key == DEAD_LETTERS || key == self.lanes.suffix() || is_inner {
             return Err(format!(
-                "the partition key `{key}` cannot be part of a stream's name: it must have no colon, and be neither `{DEAD}`, nor `{}`, nor \
+                "the partition key `{key}` cannot be part of a stream's name: it must have no colon, and be neither `{DEAD_LETTERS}`, nor `{}`, nor \
                  between two underscores on either side",
                 self.lanes.suffix()
             ));
@@ -69,7 +70,7 @@ impl Layout {
 /// Where the dead letters of a stream are.
 #[must_use]
 pub fn dead_letters_of(stream: &str) -> String {
-    format!("{stream}:{DEAD}")
+    Lanes::dead_letters_of(stream)
 }
 
 /// What [`FIELD`] holds.

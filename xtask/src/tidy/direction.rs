@@ -21,7 +21,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-peer", &[]),
-    ("overtake-streams", &["overtake-peer"]),
+    ("overtake-streams", &["overtake-lane", "overtake-peer"]),
     ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams"]),
     ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams"]),
     (

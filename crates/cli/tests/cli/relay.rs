@@ -150,7 +150,7 @@ fn rows_go_to_every_group_the_most_urgent_first_and_what_is_counted_is_served() 
     let priorities = [-50, -100, 0, 100, 50];
     let events: Vec<_> = priorities.iter().enumerate().map(|(at, priority)| event(at, *priority)).collect();
     story.write(&events);
-    let mut relay = story.start(&["--metrics", "127.0.0.1:0"]);
+    let relay = story.start(&["--metrics", "127.0.0.1:0"]);
     story.drained();
     // By priority out of the table, then in their lanes.
     assert_eq!(waiting(&broker), ["e3", "e4", "e2", "e0", "e1"]);

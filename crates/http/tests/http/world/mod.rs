@@ -54,8 +54,7 @@ fn desks(engine: &Arc<LocalEngine>) -> (Desks, Services) {
             let sources = Sources::open(all.0, all.1, all.2, Vec::new()).await.expect("they open");
             let overview = Arc::new(Overview::new(Arc::clone(&opening), Arc::clone(&clock)));
             let schedules = Schedules::open(opening, Arc::clone(&gate), clock).await.expect("they open");
-            let categories =
-                Arc::new(Categories::new(PriorityLanes { enabled: true, ..PriorityLanes::default() }));
+            let categories = Arc::new(Categories::new(PriorityLanes::enabled()));
             (gate, Services { categories, schedules, endpoints, sources, overview })
         })
     });
