@@ -13,6 +13,7 @@ mod config;
 mod database;
 mod error;
 mod metrics;
+mod pickle;
 mod policy;
 mod reconcile;
 mod relay;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::database::{Cell, Line};
+use crate::pickle;
 use crate::table::{StreamOf, Table};
 
 /// The key of a row.
@@ -72,7 +73,7 @@ impl Row {
         let stream = stream_of(&table.columns.stream, &next());
         let kind = next().text().unwrap_or_default();
         let data = next().into_bytes().unwrap_or_else(|| b"null".to_vec());
-        let metadata = next().text();
+        let metadata = metadata_of(next());
         let priority = next().number().unwrap_or_default();
         let partition_key = next().text();
         let count = |cell: Cell| cell.number().map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX));
@@ -91,6 +92,18 @@ impl Row {
     }
 }
 
+/// JSON; of what Python has pickled, too. What cannot be read stays what it is, for the sink to refuse.
+fn metadata_of(cell: Cell) -> Option<String> {
+    match &cell {
+        Cell::Bytes(bytes) if pickle::is_pickle(bytes) => match pickle::json(bytes) {
+            Ok(Value::Null) => None,
+            Ok(value) => Some(value.to_string()),
+            Err(_) => cell.text(),
+        },
+        _ => cell.text(),
+    }
+}
+
 fn stream_of(from: &StreamOf, cell: &Cell) -> Result<String, String> {
     let stream = match from {
         StreamOf::Fixed(stream) => stream.clone(),
@@ -99,8 +112,13 @@ fn stream_of(from: &StreamOf, cell: &Cell) -> Result<String, String> {
             let text = cell
                 .text()
                 .ok_or_else(|| format!("the row has nothing in {column}, where its stream should be"))?;
-            let json: Value = serde_json::from_str(&text)
-                .map_err(|error| format!("what the row has in {column} is no JSON: {error}"))?;
+            let json = match cell {
+                Cell::Bytes(bytes) if pickle::is_pickle(bytes) => pickle::json(bytes).map_err(|why| {
+                    format!("what the row has in {column} is pickled, and cannot be read: {why}")
+                })?,
+                _ => serde_json::from_str(&text)
+                    .map_err(|error| format!("what the row has in {column} is no JSON: {error}"))?,
+            };
             match json.pointer(pointer) {
                 Some(Value::String(stream)) => stream.clone(),
                 _ => {

@@ -56,7 +56,7 @@ pub(crate) struct RelayArgs {
 
 #[derive(Debug, Subcommand)]
 enum RelayCommand {
-    /// Make the table and its indexes; a table that is there is looked at, and never changed.
+    /// Make the table and its indexes, and the file of a SQLite database; a table that is there is looked at, and never changed.
     #[command(after_help = "\
 Examples:
   overtake relay init
@@ -162,6 +162,9 @@ pub(crate) fn run(args: &RelayArgs, out: Out) -> Ended {
                 Ok(Exit::Done)
             }
             Some(command) => {
+                if matches!(command, RelayCommand::Init { .. }) {
+                    config.address().and_then(|address| address.make()).map_err(failed)?;
+                }
                 let mut database = config.database().await.map_err(failed)?;
                 let ended = ask(command, &config, &mut database, out).await;
                 database.close().await;

@@ -132,6 +132,9 @@ fn a_table_is_printed_without_a_database_made_once_and_then_only_looked_at() {
     assert!(!story.database().exists());
     let before = story.relay(&["status"]);
     assert_eq!(before.code, 78, "{before:?}");
+    assert!(before.stderr.contains("or `overtake relay init` does"), "{before:?}");
+    std::fs::write(story.database(), "").expect("a file");
+    let before = story.relay(&["status"]);
     assert!(before.stderr.contains("`overtake relay init` makes it"), "{before:?}");
     assert_eq!(story.relay(&["init"]).ok(), "table outbox is made, with its indexes\n");
     assert_eq!(story.relay(&["init"]).ok(), "table outbox is there, and has all it wants\n");

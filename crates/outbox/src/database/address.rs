@@ -113,11 +113,38 @@ impl Address {
             #[cfg(feature = "sqlite")]
             Options::Sqlite(options) => {
                 use sqlx::sqlite::SqliteSynchronous::{Full, Normal};
+                let file = options.get_filename();
+                if file.to_str().is_some_and(|name| !name.starts_with(':')) && !file.exists() {
+                    let why = format!(
+                        "there is no database {}: the application makes it, or `overtake relay init` does",
+                        file.display()
+                    );
+                    return Err(Error::Invalid(why));
+                }
                 let pool = |size, how| pool_options(size).connect_with((**options).clone().synchronous(how));
                 let claims = pool(1, Normal).await?;
                 (Pool::Sqlite(claims), Pool::Sqlite(pool(CONNECTIONS, Full).await?))
             }
         })
+    }
+}
+
+impl Address {
+    /// Makes the file of a database that is a file and is not there yet.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(&self) -> Result<(), Error> {
+        match &self.0 {
+            #[cfg(feature = "sqlite")]
+            Options::Sqlite(options) => {
+                let file = options.get_filename();
+                let made = std::fs::File::options().append(true).create(true).open(file);
+                made.map(drop).map_err(|error| Error::Invalid(format!("{}: {error}", file.display())))
+            }
+            #[cfg(any(feature = "postgres", feature = "mysql"))]
+            _ => Ok(()),
+        }
     }
 }
 

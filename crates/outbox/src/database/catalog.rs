@@ -120,11 +120,11 @@ fn takes(setting: &str) -> &'static [Kind] {
         "next_attempt_at" | "locked_until" | "created_at" | "published_at" | "abandoned_at" => {
             &[Time, LocalTime]
         }
-        "data" => &[Text, Json, Bytes],
-        "metadata" | "last_error" => &[Text, Json],
+        "data" | "metadata" => &[Text, Json, Bytes],
+        "last_error" => &[Text, Json],
         "status" => &[Text, Castable],
         "locked_by" => &[Text],
-        "stream" => &[Text, Json, Castable],
+        "stream" => &[Text, Json, Bytes, Castable],
         _ => &[Number, Text, Castable],
     }
 }

@@ -102,9 +102,14 @@ fn so_many_at_a_time_and_no_others_are_out() {
         together.wait().await;
         assert_eq!(world.waiting("q"), "d:-");
         // It stops once those at hand are done, and takes no other.
-        let stopped = tokio::spawn(handling.stop());
+        let mut stopping = std::pin::pin!(handling.stop());
+        tokio::select! {
+            biased;
+            _ = &mut stopping => panic!("those at hand are not done"),
+            () = tokio::task::yield_now() => {}
+        }
         gate.add_permits(3);
-        stopped.await.unwrap().unwrap();
+        stopping.await.unwrap();
         client.close().await;
         // What it says last is heard.
         while !world.messages("q", "leased").is_empty() {

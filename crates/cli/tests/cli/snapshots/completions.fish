@@ -55,6 +55,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit 
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "category" -d 'Make, list and delete categories of streams, each with groups of consumers and two lanes'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "relay" -d 'Publish what applications have written into an outbox table, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "dlq" -d 'Look at dead letters of categories, put them back, or remove them'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "routes" -d 'Set, compare, list and try routes: who gets a copy of a message, how urgently, for how long'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "endpoint" -d 'Send what waits in queues to other systems: make, list, test, pause and delete endpoints'
@@ -963,6 +964,94 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l metrics -d 'Serve what is counted at this address, under /metrics, for Prometheus; port 0 takes a free one' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_outbox=debug`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l log-format -d 'How to log: text for people, json for machines' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "init" -d 'Make the table and its indexes; a table that is there is looked at, and never changed'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "status" -d 'Show what waits by priority, who has claimed rows, and why rows failed'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "show" -d 'Show rows as they stand in the table'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "retry" -d 'Have rows that failed, or were abandoned, tried again at once, with a fresh count of attempts'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "reconcile" -d 'Look for what relays that died left behind, and for rows that should have been cleaned'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l print -d 'Only print the statements, for a migration of your own. The database is not asked'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l stream -d 'Those of this stream' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l priority -d 'Those of this priority' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l reason -d 'Those whose last error has this text in it' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -s n -l limit -d 'At most so many' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l failed -d 'Those that wait for another attempt'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l abandoned -d 'Those that were set aside'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l stream -d 'Those of this stream' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l priority -d 'Those of this priority' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l reason -d 'Those whose last error has this text in it' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l failed -d 'Those that wait for another attempt'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l abandoned -d 'Those that were set aside'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l all -d 'All that failed or were abandoned. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -s c -l config -d 'Which database, which sink, and how' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l fix -d 'Put back what nobody has, or whose time has come, and clean what is old'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
