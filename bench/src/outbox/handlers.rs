@@ -27,7 +27,8 @@ impl Handlers {
         match case.to {
             To::Broker => {
                 let broker = Broker::start(case.lanes)?;
-                let options = ConnectOptions::new(broker.amqp()).http(broker.http());
+                let url = broker.amqp().replacen("guest@", "guest:guest@", 1);
+                let options = ConnectOptions::new(url).http(broker.http());
                 let client = Client::connect(options).await?;
                 join(&broker)?;
                 let work = move |received: Received| {

@@ -19,7 +19,7 @@ use crate::report::{Cell, Grid, Line};
 use crate::spread::Spread;
 use app::App;
 use handlers::Handlers;
-use servers::{Postgres, Relay, To};
+use servers::{PASSWORD, Postgres, Relay, To};
 
 /// Orders that come meanwhile.
 const ORDERS_A_SECOND: u32 = 50;
@@ -154,17 +154,12 @@ fn line(what: &'static str, who: &'static str, is_reference: bool, orders: &[Ord
 
 /// The relay's file.
 fn config(postgres: &Postgres, handlers: &Handlers, case: Case) -> String {
+    let (database, url) = (postgres.url(), handlers.sink_url());
     let sink = match case.to {
-        To::Broker => format!(
-            "[sink.overtake]\nurl = \"{}\"\npassword = {{ env = \"PASSWORD\" }}\n",
-            handlers.sink_url()
-        ),
-        To::Redis => {
-            format!("[sink.redis]\nurl = \"{}\"\n[lanes]\nenabled = {}\n", handlers.sink_url(), case.lanes)
-        }
+        To::Broker => format!("[sink.overtake]\nurl = \"{url}\"\npassword = {{ env = \"{PASSWORD}\" }}\n"),
+        To::Redis => format!("[sink.redis]\nurl = \"{url}\"\n[lanes]\nenabled = {}\n", case.lanes),
     };
-    let sink = sink.replace("password = { env = \"PASSWORD\" }\n", "");
-    format!("[database]\nurl = \"{}\"\n{sink}", postgres.url())
+    format!("[database]\nurl = \"{database}\"\n{sink}")
 }
 
 async fn story(case: Case, customers: usize) -> Result<Told> {

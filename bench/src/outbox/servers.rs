@@ -12,6 +12,9 @@ use tempfile::TempDir;
 
 use crate::amqp::peer::process::Process;
 
+/// The variable in which the relay finds the password of the broker.
+pub(super) const PASSWORD: &str = "STORY_PASSWORD";
+
 /// Where the relay sends rows, and the handler takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum To {
@@ -168,7 +171,7 @@ impl Broker {
     }
 
     pub(super) fn amqp(&self) -> String {
-        format!("amqp://guest:guest@127.0.0.1:{}", self.amqp)
+        format!("amqp://guest@127.0.0.1:{}", self.amqp)
     }
 
     pub(super) fn http(&self) -> String {
@@ -188,8 +191,11 @@ impl Relay {
         let dir = tempfile::tempdir()?;
         fs::write(dir.path().join("relay.toml"), config)?;
         let mut relay = Self { process: None, dir };
-        let made =
-            Command::new(overtake()?).args(["relay", "init", "--config"]).arg(relay.config()).output()?;
+        let made = Command::new(overtake()?)
+            .args(["relay", "init", "--config"])
+            .arg(relay.config())
+            .env(PASSWORD, "guest")
+            .output()?;
         if !made.status.success() {
             bail!("relay init: {}", String::from_utf8_lossy(&made.stderr));
         }
@@ -203,8 +209,12 @@ impl Relay {
 
     fn begin(&mut self) -> Result<()> {
         let log = self.dir.path().join("log");
-        let mut process =
-            Process::start(&overtake()?, &["relay", "--config", &self.config()], &[], log.clone())?;
+        let mut process = Process::start(
+            &overtake()?,
+            &["relay", "--config", &self.config()],
+            &[(PASSWORD, "guest".to_owned())],
+            log.clone(),
+        )?;
         process.wait_for(|| fs::read_to_string(&log).ok()?.contains("ready").then_some(()))?;
         self.process = Some(process);
         Ok(())

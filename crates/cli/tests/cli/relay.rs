@@ -158,8 +158,7 @@ fn rows_go_to_every_group_the_most_urgent_first_and_what_is_counted_is_served() 
     // By priority out of the table, then in their lanes.
     assert_eq!(waiting(&broker), ["e3", "e4", "e2", "e0", "e1"]);
     let url = relay.seen_line("http://");
-    let url =
-        url.trim().split_whitespace().last().expect("an address").trim_end_matches("/metrics").to_owned();
+    let url = url.split_whitespace().last().expect("an address").trim_end_matches("/metrics").to_owned();
     let counted = text(&url, "/metrics");
     for line in
         ["overtake_relay_published_total 5", "overtake_relay_sink_up 1", "overtake_relay_database_up 1"]

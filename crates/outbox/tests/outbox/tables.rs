@@ -13,6 +13,7 @@ conformance!(tables:
     a_table_without_an_index_is_told_so_and_not_changed
     everything_that_is_missing_or_wrong_is_named_in_one_go
     the_table_of_another_library_is_mapped
+    what_python_has_pickled_is_read_as_json
     rows_of_a_key_go_one_after_the_other_where_that_is_asked_for
     a_change_is_told_where_the_database_tells
 );
@@ -137,6 +138,46 @@ async fn the_table_of_another_library_is_mapped(world: World) {
     assert_eq!(database.retry(&overtake_outbox::Filter::default()).await, Ok(1));
     let lag = database.lag().await.expect("it can be seen");
     assert_eq!((lag[0].pending, lag[0].processing), (1, 1));
+}
+
+/// `pickle.dumps({"domain": {"stream_category": "order", "version": 1}}, 5)`.
+const PICKLED: &str = "80059537000000000000007d948c06646f6d61696e947d94288c0f73747265616d5f63617465676f7279948c056f72646572948c0776657273696f6e944b0175732e";
+
+async fn what_python_has_pickled_is_read_as_json(world: World) {
+    let (key, bytes, time, literal) = match world.dialect {
+        Dialect::Postgres => ("bigint", "bytea", "timestamptz", format!("'\\x{PICKLED}'")),
+        Dialect::MySql => ("BIGINT", "BLOB", "DATETIME(6)", format!("X'{PICKLED}'")),
+        Dialect::Sqlite => ("INTEGER", "BLOB", "TEXT", format!("X'{PICKLED}'")),
+    };
+    world.run(&format!(
+        "CREATE TABLE outbox (id {key} NOT NULL PRIMARY KEY, data VARCHAR(255), metadata_ {bytes}, status VARCHAR(32), attempts INTEGER DEFAULT 0, \
+         next_attempt_at {time}, locked_until {time}, locked_by VARCHAR(128))"
+    )).await;
+    world
+        .run(&format!(
+            "INSERT INTO outbox (id, data, metadata_, status) VALUES (1, '{{}}', {literal}, 'pending')"
+        ))
+        .await;
+    let pointer = "/domain/stream_category".to_owned();
+    let columns = Columns {
+        stream: StreamOf::Pointer { column: "metadata_".into(), pointer },
+        metadata: Some("metadata_".into()),
+        message_id: None,
+        kind: None,
+        priority: None,
+        partition_key: None,
+        last_error: None,
+        created_at: None,
+        published_at: None,
+        abandoned_at: None,
+        ..Columns::default()
+    };
+    let table = Table { columns, ..Table::default() };
+    let database =
+        Database::connect_checked(&world.address(), table, 500, false).await.expect("it is an outbox");
+    let rows = database.claim(&claim("1")).await.expect("a claim");
+    assert_eq!(rows[0].stream.as_deref(), Ok("order"));
+    assert_eq!(rows[0].metadata.as_deref(), Some(r#"{"domain":{"stream_category":"order","version":1}}"#));
 }
 
 async fn rows_of_a_key_go_one_after_the_other_where_that_is_asked_for(world: World) {
