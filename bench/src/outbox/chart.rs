@@ -1,5 +1,6 @@
 //! The chart: how late each order was handled, by when it was committed; with lanes and without, for each sink. Delays are logarithmic.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
@@ -95,8 +96,13 @@ fn half<'t>(out: &mut String, left: f64, what: &str, end: f64, all: impl Iterato
             out,
             "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"3\" stroke-linecap=\"round\" d=\""
         );
-        for order in &told.orders {
-            let _ = write!(out, "M{:.1} {:.1}h0", x(order.at), y(order.took));
+        // Points that cannot be told apart are one.
+        let points = told
+            .orders
+            .iter()
+            .map(|order| (x(order.at).round() as i64, (2.0 * y(order.took)).round() as i64));
+        for (x, y) in points.collect::<BTreeSet<_>>() {
+            let _ = write!(out, "M{x} {}h0", y as f64 / 2.0);
         }
         let _ = writeln!(out, "\"/>");
         // When the last of the migration was handled.

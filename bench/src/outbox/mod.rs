@@ -25,6 +25,10 @@ use servers::{PASSWORD, Postgres, Relay, To};
 const ORDERS_A_SECOND: u32 = 50;
 /// After the last event of the migration is handled orders go on for so long.
 const AFTERWARDS: Duration = Duration::from_secs(2);
+/// Rows of a claim while orders are timed: an urgent row waits for the claims that are under way.
+const STORY_BATCH: usize = 100;
+/// Rows of a claim where only how many are relayed counts.
+const RATE_BATCH: usize = 500;
 /// Orders that are timed when there is nothing else.
 const IDLE_ORDERS: usize = 200;
 
@@ -153,20 +157,20 @@ fn line(what: &'static str, who: &'static str, is_reference: bool, orders: &[Ord
 }
 
 /// The relay's file.
-fn config(postgres: &Postgres, handlers: &Handlers, case: Case) -> String {
+fn config(postgres: &Postgres, handlers: &Handlers, case: Case, batch: usize) -> String {
     let (database, url) = (postgres.url(), handlers.sink_url());
     let sink = match case.to {
         To::Broker => format!("[sink.overtake]\nurl = \"{url}\"\npassword = {{ env = \"{PASSWORD}\" }}\n"),
         To::Redis => format!("[sink.redis]\nurl = \"{url}\"\n[lanes]\nenabled = {}\n", case.lanes),
     };
-    format!("[database]\nurl = \"{database}\"\n{sink}")
+    format!("[database]\nurl = \"{database}\"\n[relay]\nbatch = {batch}\n{sink}")
 }
 
 async fn story(case: Case, customers: usize) -> Result<Told> {
     let postgres = Postgres::start()?;
     let app = Arc::new(App::start(&postgres.url(), customers).await?);
     let mut handlers = Handlers::start(case, &app.ledger).await?;
-    let mut relay = Relay::start(&config(&postgres, &handlers, case))?;
+    let mut relay = Relay::start(&config(&postgres, &handlers, case, STORY_BATCH))?;
     let (began, enough) = (Instant::now(), Arc::new(Notify::new()));
     let orders = tokio::spawn({
         let (app, enough) = (Arc::clone(&app), Arc::clone(&enough));
@@ -238,7 +242,7 @@ async fn idle(to: To) -> Result<Vec<Order>> {
     let postgres = Postgres::start()?;
     let app = App::start(&postgres.url(), 1).await?;
     let handlers = Handlers::start(case, &app.ledger).await?;
-    let relay = Relay::start(&config(&postgres, &handlers, case))?;
+    let relay = Relay::start(&config(&postgres, &handlers, case, STORY_BATCH))?;
     for number in 1..=IDLE_ORDERS {
         app.order(number).await?;
         while app.ledger.counts().1 < number {
@@ -261,7 +265,7 @@ async fn rate(to: To, rows: usize) -> Result<f64> {
     let app = App::start(&postgres.url(), rows).await?;
     let mut handlers = Handlers::start(case, &app.ledger).await?;
     handlers.rest().await;
-    let config = config(&postgres, &handlers, case);
+    let config = config(&postgres, &handlers, case, RATE_BATCH);
     // The table is there once a relay was; what is written while none runs waits.
     drop(Relay::start(&config)?);
     app.migrate(rows).await?;

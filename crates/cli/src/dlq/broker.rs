@@ -47,7 +47,7 @@ impl Group {
             stream,
             dead_letters,
             group: self.name.clone(),
-            kind: text(&message["type"]),
+            kind: text(&message["properties"]["type"]),
             priority: text(&message["priority"]),
             died_at: text(&death["at"]),
             reason: text(&death["reason"]),

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -14,6 +15,9 @@ use overtake_telemetry::Kind::{Counter, Gauge, Histogram as Sizes};
 use overtake_telemetry::{Family, Histogram, Value, labels, text};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
+
+/// Until the next connection is accepted after one could not be.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where it is served. Dropping it ends that.
 pub(crate) struct Served {
@@ -38,9 +42,9 @@ impl Served {
         let address = listener.local_addr()?;
         let task = tokio::spawn(async move {
             loop {
-                // What fails is one connection, or there are too many: the next one may be fine.
                 let Ok((socket, _)) = listener.accept().await else {
-                    tokio::task::yield_now().await;
+                    // One connection failed, or there are too many: for those it takes a while.
+                    tokio::time::sleep(PAUSE).await;
                     continue;
                 };
                 let watch = watch.clone();

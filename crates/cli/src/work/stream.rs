@@ -57,19 +57,15 @@ impl Stream {
         let subscriber = self.subscriber.read().await;
         let (Some(entry), Some(subscriber)) = (entry, &*subscriber) else { return Answer::Stale };
         let error = report.and_then(|report| report.error.as_deref()).unwrap_or("it failed");
-        let fate = match how {
+        let told = match how {
             How::Ack => {
-                subscriber.ack(&entry).await.map(|is_ours| if is_ours { Fate::Dead } else { Fate::Gone })
+                subscriber.ack(&entry).await.map(|is_ours| if is_ours { Answer::Done } else { Answer::Stale })
             }
-            How::Nack { .. } => subscriber.fail(&entry, error).await,
-            How::Reject => subscriber.reject(&entry, error).await,
+            How::Nack { .. } => subscriber.fail(&entry, error).await.map(answer_of),
+            How::Reject => subscriber.reject(&entry, error).await.map(answer_of),
             How::Release => return Answer::Done,
         };
-        match fate {
-            Ok(Fate::Gone) => Answer::Stale,
-            Ok(Fate::Again(_) | Fate::Dead) => Answer::Done,
-            Ok(Fate::Kept(why)) | Err(why) => Answer::Declined(why),
-        }
+        told.unwrap_or_else(Answer::Declined)
     }
 
     /// Gives back what is held. Where the server does not hear it, others take it over in time.
@@ -81,6 +77,14 @@ impl Stream {
 
     fn held(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
         self.held.lock().expect("nothing panics under this lock")
+    }
+}
+
+fn answer_of(fate: Fate) -> Answer {
+    match fate {
+        Fate::Again(_) | Fate::Dead => Answer::Done,
+        Fate::Gone => Answer::Stale,
+        Fate::Kept(why) => Answer::Declined(why),
     }
 }
 

@@ -169,7 +169,10 @@ fn rows_go_to_every_group_the_most_urgent_first_and_what_is_counted_is_served() 
     relay.stop();
     let given = broker.run(&["peek", "customer@mails", "--json", "--limit", "1"]).json();
     let first = &given["messages"][0];
-    assert_eq!((&first["type"], &first["given_priority"]), (&json!("CustomerUpdated"), &json!(100)));
+    assert_eq!(
+        (&first["properties"]["type"], &first["given_priority"]),
+        (&json!("CustomerUpdated"), &json!(100))
+    );
 }
 
 #[test]

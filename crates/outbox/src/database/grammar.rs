@@ -120,6 +120,14 @@ impl Grammar {
         }
     }
 
+    /// A column as text or, where it holds bytes, as those: something may be pickled there.
+    pub(crate) fn object(&self, column: &str) -> String {
+        match self.catalog.kind(column) {
+            Kind::Bytes => self.quote(column),
+            _ => self.text(column),
+        }
+    }
+
     /// A column as a number.
     pub(crate) fn number(&self, column: &str) -> String {
         let quoted = self.quote(column);

@@ -92,7 +92,8 @@ impl Sayer<'_> {
         let text = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), |name| g.text(name));
         let number = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), |name| g.number(name));
         let stream = match &c.stream {
-            StreamOf::Column(name) | StreamOf::Pointer { column: name, .. } => g.text(name),
+            StreamOf::Column(name) => g.text(name),
+            StreamOf::Pointer { column, .. } => g.object(column),
             StreamOf::Fixed(_) => "NULL".to_owned(),
         };
         [
@@ -101,7 +102,7 @@ impl Sayer<'_> {
             stream,
             text(&c.kind),
             g.body(&c.data),
-            text(&c.metadata),
+            c.metadata.as_ref().map_or("NULL".to_owned(), |name| g.object(name)),
             number(&c.priority),
             text(&c.partition_key),
             g.number(&c.attempts),

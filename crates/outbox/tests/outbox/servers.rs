@@ -62,6 +62,8 @@ impl Server {
             "--no-defaults".into(),
             format!("--datadir={data}"),
             format!("--socket={}", text(&dir.join("s"))),
+            // Else one that starts takes away what others have there.
+            format!("--tmpdir={}", text(&dir)),
             "--skip-networking".into(),
             "--innodb-flush-log-at-trx-commit=0".into(),
             "--innodb-buffer-pool-size=512M".into(),
