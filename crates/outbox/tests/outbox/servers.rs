@@ -49,7 +49,11 @@ impl Server {
         let program = there(program, "MariaDB", "mariadb-server")?;
         let dir = directory("mysql");
         let data = text(&dir.join("data"));
+        // Else one that starts takes away what others have in the directory that all share.
+        let tmpdir = format!("TMPDIR={}", text(&dir));
         let install = [
+            "env",
+            &tmpdir,
             "mariadb-install-db",
             "--no-defaults",
             "--auth-root-authentication-method=normal",
@@ -62,7 +66,6 @@ impl Server {
             "--no-defaults".into(),
             format!("--datadir={data}"),
             format!("--socket={}", text(&dir.join("s"))),
-            // Else one that starts takes away what others have there.
             format!("--tmpdir={}", text(&dir)),
             "--skip-networking".into(),
             "--innodb-flush-log-at-trx-commit=0".into(),
