@@ -142,6 +142,7 @@ async fn what_can_never_be_taken_is_set_aside(rabbit: &Rabbit) {
 async fn a_server_that_is_killed_loses_nothing(mut rabbit: Rabbit) {
     let world = World::new().await;
     rabbit.declare("safe").await;
+    rabbit.keep().await;
     world.put("rabbit", to(&rabbit, &json!({"routing_key": "safe"}))).await;
     world.publish("a:5").await;
     world.until_empty().await;

@@ -11,6 +11,8 @@ use tokio::process::{Child, Command};
 
 /// Not the one in the path, which insists on the system's user and directories.
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+/// What speaks with one that runs.
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 
 pub(crate) struct Rabbit {
     dir: tempfile::TempDir,
@@ -89,6 +91,18 @@ impl Rabbit {
             all.push('\n');
         }
         panic!("RabbitMQ does not start: {all}");
+    }
+
+    /// Has on disk what was declared: RabbitMQ itself writes it seconds later, and forgets what it had not yet written when it is killed.
+    pub(crate) async fn keep(&self) {
+        let done = Command::new(CONTROL)
+            .args(["--node", &format!("test{}@localhost", self.port), "eval", "mnesia:sync_log()."])
+            .env("HOME", self.dir.path())
+            .env("ERL_EPMD_PORT", self.names_port.to_string())
+            .output()
+            .await
+            .expect("it comes with RabbitMQ");
+        assert!(done.status.success(), "{done:?}");
     }
 
     /// As by `kill -9`.

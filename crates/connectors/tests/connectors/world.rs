@@ -133,12 +133,15 @@ impl World {
 
     /// Waits until nothing is in the queue `out` any more.
     pub(crate) async fn until_empty(&self) {
-        soon("an empty queue", async {
+        let emptied = async {
             while !self.sees("out").await.is_empty() {
                 tokio::task::yield_now().await;
             }
-        })
-        .await;
+        };
+        if tokio::time::timeout(PATIENCE, emptied).await.is_err() {
+            let desk = self.desk("guest").await;
+            panic!("there is still {}: {:?}", self.sees("out").await, self.endpoints.list(&desk).await);
+        }
     }
 
     /// Leases so many messages of a queue, when they are there.
