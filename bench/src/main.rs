@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod amqp;
+mod chart;
 mod client;
 mod codec;
 mod deep;

@@ -17,7 +17,7 @@ const WORK: Duration = Duration::from_millis(1);
 const GROUP: &str = "handlers";
 
 pub(super) enum Handlers {
-    AtBroker { broker: Broker, client: Client, handling: Option<Handling> },
+    AtBroker { broker: Broker, handling: Option<Handling> },
     InRedis { redis: Redis, handling: Option<StreamHandling> },
 }
 
@@ -40,7 +40,7 @@ impl Handlers {
                 };
                 let queue = format!("{CATEGORY}@{GROUP}");
                 let handling = client.handle(&queue, CONCURRENCY, work).await?;
-                Ok(Self::AtBroker { broker, client, handling: Some(handling) })
+                Ok(Self::AtBroker { broker, handling: Some(handling) })
             }
             To::Redis => {
                 let redis = Redis::start()?;
@@ -93,14 +93,11 @@ impl Handlers {
         }
     }
 
-    pub(super) fn kill_broker(&mut self) -> Result<()> {
+    /// SIGKILL to the broker or to Redis, which is there again at the same port; clients find it.
+    pub(super) fn kill_sink(&mut self) -> Result<()> {
         match self {
-            Self::AtBroker { broker, client, .. } => {
-                // The client finds it again at the same port.
-                let _ = &client;
-                broker.kill()
-            }
-            Self::InRedis { .. } => Ok(()),
+            Self::AtBroker { broker, .. } => broker.kill(),
+            Self::InRedis { redis, .. } => redis.kill(),
         }
     }
 }

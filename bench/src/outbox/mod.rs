@@ -37,7 +37,7 @@ const IDLE_ORDERS: usize = 200;
 struct Case {
     to: To,
     lanes: bool,
-    /// Relay and broker are each killed twice.
+    /// Relay and sink are each killed twice.
     kills: bool,
 }
 
@@ -48,18 +48,19 @@ impl Case {
             (To::Broker, true, true) => "overtake, lanes, killed",
             (To::Broker, false, _) => "overtake, one lane",
             (To::Redis, true, false) => "redis, lanes",
-            (To::Redis, true, true) => "redis, lanes, relay killed",
+            (To::Redis, true, true) => "redis, lanes, killed",
             (To::Redis, false, _) => "redis, one lane",
         }
     }
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case { to: To::Broker, lanes: true, kills: false },
     Case { to: To::Broker, lanes: false, kills: false },
     Case { to: To::Redis, lanes: true, kills: false },
     Case { to: To::Redis, lanes: false, kills: false },
     Case { to: To::Broker, lanes: true, kills: true },
+    Case { to: To::Redis, lanes: true, kills: true },
 ];
 
 /// An order: when it was committed, from the beginning of the story, and how long until it was handled, seconds.
@@ -183,16 +184,13 @@ async fn story(case: Case, customers: usize) -> Result<Told> {
     let mut busy = 0;
     if case.kills {
         // Each twice, while most of the migration is on its way.
-        for part in [0.15, 0.3, 0.45, 0.6] {
+        for (part, is_relay) in [(0.15, true), (0.3, false), (0.45, true), (0.6, false)] {
             until(&app, (customers as f64 * part) as usize).await;
-            busy += relay.busy_ns()?;
-            if part < 0.4 {
-                relay.kill()?
+            if is_relay {
+                busy += relay.busy_ns()?;
+                relay.kill()?;
             } else {
-                handlers.kill_broker()?
-            }
-            if part >= 0.4 {
-                busy -= relay.busy_ns()?;
+                handlers.kill_sink()?;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The processes of the story, each in a directory of its own and gone with this program: PostgreSQL as Debian has it, with its own settings; Redis; a broker; a relay.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,34 +86,37 @@ fn as_user(words: &[&str]) -> Vec<String> {
 }
 
 pub(super) struct Redis {
-    _process: Process,
-    _dir: TempDir,
-    pub(super) port: u16,
+    process: Option<Process>,
+    dir: TempDir,
+    port: u16,
 }
 
 impl Redis {
-    /// As durable as the broker: each write is on the disk before it is answered.
     pub(super) fn start() -> Result<Self> {
-        let (dir, port) = (tempfile::tempdir()?, free_port()?);
-        let (at, text) = (dir.path().display().to_string(), port.to_string());
-        let args = [
-            "--port",
-            &text,
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            &at,
-            "--save",
-            "",
-            "--appendonly",
-            "yes",
-            "--appendfsync",
-            "always",
-        ];
-        let mut process = Process::start(Path::new("redis-server"), &args, &[], dir.path().join("log"))
+        let mut redis = Self { process: None, dir: tempfile::tempdir()?, port: free_port()? };
+        redis.begin()?;
+        Ok(redis)
+    }
+
+    /// As durable as the broker: each write is on the disk before it is answered.
+    fn begin(&mut self) -> Result<()> {
+        let (at, port) = (self.dir.path().display().to_string(), self.port.to_string());
+        let place = ["--port", &port, "--bind", "127.0.0.1", "--dir", &at, "--save", ""];
+        let args = [&place[..], &["--appendonly", "yes", "--appendfsync", "always"]].concat();
+        let log = self.dir.path().join("log");
+        let mut process = Process::start(Path::new("redis-server"), &args, &[], log.clone())
             .context("not installed: apt-get install redis-server")?;
-        process.wait_for(|| TcpStream::connect(("127.0.0.1", port)).ok())?;
-        Ok(Self { _process: process, _dir: dir, port })
+        process.wait_for(|| {
+            fs::read_to_string(&log).ok()?.contains("Ready to accept connections").then_some(())
+        })?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// SIGKILL, and once more from its disk.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        self.process = None;
+        self.begin()
     }
 
     pub(super) fn url(&self) -> String {

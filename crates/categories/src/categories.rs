@@ -103,8 +103,12 @@ impl Categories {
     }
 
     async fn settle_group(&self, engine: &dyn Engine, queue: &str) -> Result<(), Failure> {
-        let Ok(view) = engine.queue(queue).await else { return Ok(()) };
-        let mut settings = view.settings;
+        let mut settings = match engine.queue(queue).await {
+            Ok(view) => view.settings,
+            // It has gone meanwhile.
+            Err(Failure::Refused(_)) => return Ok(()),
+            Err(unavailable) => return Err(unavailable),
+        };
         if settings.order == self.lanes.order() {
             return Ok(());
         }

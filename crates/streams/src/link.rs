@@ -77,19 +77,3 @@ impl Link {
         }
     }
 }
-
-/// Whether the server cannot do now what it will do later.
-pub(crate) fn is_busy(fault: &Fault) -> bool {
-    let codes = [
-        "LOADING",
-        "READONLY",
-        "MASTERDOWN",
-        "CLUSTERDOWN",
-        "TRYAGAIN",
-        "BUSY",
-        "NOREPLICAS",
-        "MISCONF",
-        "OOM",
-    ];
-    codes.contains(&fault.code())
-}

@@ -12,27 +12,14 @@ use overtake_peer::redis::Fault;
 
 /// So long a server is left alone that cannot write, ms.
 const BUSY_MS: u64 = 1_000;
-/// Errors that are of the server or of the stream and not of what is written.
-const BUSY: [&str; 10] = [
-    "LOADING",
-    "READONLY",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-    "TRYAGAIN",
-    "BUSY",
-    "NOREPLICAS",
-    "MISCONF",
-    "OOM",
-    "WRONGTYPE",
-];
-
 /// What it means for the message that was sent.
 pub(crate) fn answer(fault: &Fault) -> Answer {
     let why = fault.to_string().into();
     if fault.code() == "ERR" && fault.details().starts_with("Elements are too large") {
         return Answer::Refused { why };
     }
-    let busy_ms = BUSY.contains(&fault.code()).then_some(BUSY_MS);
+    // Either is of the server or of the stream, and not of what is written.
+    let busy_ms = (fault.is_busy() || fault.code() == "WRONGTYPE").then_some(BUSY_MS);
     Answer::Failed { busy_ms, why }
 }
 
@@ -46,7 +33,9 @@ mod tests {
 
     #[test]
     fn an_error_means_what_the_table_says() {
-        for code in BUSY {
+        let of_the_server =
+            ["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF"];
+        for code in of_the_server.into_iter().chain(["OOM", "WRONGTYPE"]) {
             assert!(matches!(answer(code, ""), Answer::Failed { busy_ms: Some(BUSY_MS), .. }), "{code}");
         }
         for code in ["NOAUTH", "NOPERM", "ERR", "MOVED"] {

@@ -4,6 +4,10 @@ use std::fmt;
 
 use redis::ServerError;
 
+/// Errors of a server that cannot do now what it will do later.
+const BUSY: [&str; 9] =
+    ["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "OOM"];
+
 /// An error that a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -55,6 +59,12 @@ impl Fault {
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code == "NOPERM"
+    }
+
+    /// The server cannot do now what it will do later.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        BUSY.contains(&self.code.as_str())
     }
 
     /// The group of consumers is there already.

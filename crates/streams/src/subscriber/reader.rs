@@ -14,7 +14,7 @@ use super::Shared;
 use super::held::{Doom, Later};
 use crate::entry::Entry;
 use crate::lanes::Lane;
-use crate::link::{Backoff, PATIENCE, is_busy};
+use crate::link::{Backoff, PATIENCE};
 use crate::scripts;
 
 /// Who waits for an entry.
@@ -383,7 +383,7 @@ async fn ask(wire: Option<&Wire>, stream: &str, command: Cmd) -> Result<Value, S
 fn stop(stream: &str, fault: &Fault) -> Stop {
     match fault.code() {
         "NOGROUP" => Stop::NoGroup,
-        _ if is_busy(fault) => Stop::Lost(fault.to_string()),
+        _ if fault.is_busy() => Stop::Lost(fault.to_string()),
         // A read that waits ends so where its stream or group is deleted.
         "UNBLOCKED" => Stop::NoGroup,
         _ => Stop::Declined(format!("{stream}: {fault}")),
