@@ -7,9 +7,8 @@
 //! use overtake_client::outbox::{Dialect, Event, Outbox};
 //! use overtake_client::{Priority, with_priority_sync};
 //!
-//! let insert = with_priority_sync(Priority::LOW, || {
-//!     Outbox::new().insert(Dialect::Postgres, &[Event::new("customer", "CustomerUpdated", r#"{"id": 7}"#)])
-//! });
+//! let updated = [Event::new("customer", "CustomerUpdated", r#"{"id": 7}"#)];
+//! let insert = with_priority_sync(Priority::LOW, || Outbox::new().insert(Dialect::Postgres, &updated));
 //! assert!(insert.sql.starts_with(r#"INSERT INTO "outbox" ("message_id", "stream", "type","#));
 //! ```
 

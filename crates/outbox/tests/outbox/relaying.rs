@@ -37,6 +37,13 @@ fn run(database: Database, sink: Box<crate::sinks::FakeSink>, settings: Settings
 }
 
 impl Running {
+    /// Until it has written down that so many rows are published.
+    async fn until_published(&self, rows: u64) {
+        while self.watch.seen().published < rows {
+            tokio::task::yield_now().await;
+        }
+    }
+
     async fn stop(self) -> Watch {
         self.stop.send(()).expect("it runs");
         self.task.await.expect("it ends");
@@ -217,7 +224,7 @@ async fn a_database_that_is_started_again_is_found_again() {
     let running = run(database, fake, settings());
     world.rows("a").await;
     assert_eq!(seen.next(1).await, "a");
-    until(&world, "a:published").await;
+    running.until_published(1).await;
     server.restart();
     let written = async {
         loop {
@@ -228,6 +235,7 @@ async fn a_database_that_is_started_again_is_found_again() {
     };
     written.await;
     assert_eq!(seen.next(1).await, "b");
+    running.until_published(2).await;
     let counted = running.stop().await.seen();
     assert_eq!((counted.published, counted.failed), (2, 0));
     assert_eq!(world.again().await.claim(&claim("x")).await.expect("a claim"), []);
