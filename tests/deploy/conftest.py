@@ -1,4 +1,4 @@
-"""What the checks have in common: a tree to look at, the tools that read it, and a copy in which something is broken."""
+"""What the checks share: a tree to look at, the tools that read it, and copies in which something is broken."""
 
 import shutil
 import sys
@@ -22,7 +22,12 @@ def overtake() -> Tool:
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory) -> Tool:
     home = tmp_path_factory.mktemp("helm")
-    return Tool(tool("OVERTAKE_DEPLOY_TOOLS") / "helm", HELM_CACHE_HOME=str(home), HELM_CONFIG_HOME=str(home), HELM_DATA_HOME=str(home))
+    return Tool(
+        tool("OVERTAKE_DEPLOY_TOOLS") / "helm",
+        HELM_CACHE_HOME=str(home),
+        HELM_CONFIG_HOME=str(home),
+        HELM_DATA_HOME=str(home),
+    )
 
 
 @pytest.fixture(scope="session")

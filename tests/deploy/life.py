@@ -1,4 +1,4 @@
-"""A pod's life without Kubernetes: the broker is started, probed, drained and stopped as the manifest says, on loopback."""
+"""A pod's life without Kubernetes: a broker on loopback is started, probed, drained and stopped as the manifest says."""
 
 import json
 import subprocess
@@ -29,7 +29,9 @@ def live(objects: dict, overtake: Tool, dir: Path) -> None:
     assert environment["OVERTAKE_PASSWORD_FILE"] == of.config(objects)["access"]["admin_password_file"]
     overtake = Tool(overtake.path, **environment | here)
     words = [overtake.path, *container["args"], "--config", str(dir / "overtake.toml")]
-    with subprocess.Popen(words, env=overtake.environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as broker:
+    with subprocess.Popen(
+        words, env=overtake.environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as broker:
         try:
             url = ready(broker, dir)
             said = Tool(overtake.path, **environment | here | {"OVERTAKE_URL": url})
@@ -38,8 +40,12 @@ def live(objects: dict, overtake: Tool, dir: Path) -> None:
             name, *rest = container["lifecycle"]["preStop"]["exec"]["command"]
             assert name == "overtake"
             said(*rest)
-            assert status(url + container["livenessProbe"]["httpGet"]["path"]) == 200, "a broker that drains is restarted"
-            assert status(url + container["readinessProbe"]["httpGet"]["path"]) == 503, "a broker that drains is sent requests"
+            assert status(url + container["livenessProbe"]["httpGet"]["path"]) == 200, (
+                "a broker that drains is restarted"
+            )
+            assert status(url + container["readinessProbe"]["httpGet"]["path"]) == 503, (
+                "a broker that drains is sent requests"
+            )
             broker.terminate()
             broker.communicate()
             assert broker.returncode == 0

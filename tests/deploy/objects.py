@@ -1,4 +1,4 @@
-"""Kubernetes' objects: read, held against the schemas of those who read them, and against what a restricted pod may be."""
+"""Kubernetes' objects: read, and held against the schemas of those who read them, and against each other."""
 
 import tomllib
 
@@ -107,9 +107,15 @@ def selected(objects: dict) -> None:
                 assert allowed == ports, f"NetworkPolicy {name} lets in {allowed}"
             case "ServiceMonitor":
                 services = [each for (other, _), each in objects.items() if other == "Service"]
-                scraped = [each for each in services if spec["selector"]["matchLabels"].items() <= each["metadata"]["labels"].items()]
+                scraped = [
+                    each
+                    for each in services
+                    if spec["selector"]["matchLabels"].items() <= each["metadata"]["labels"].items()
+                ]
                 assert len(scraped) == 1, f"ServiceMonitor {name} finds {len(scraped)} services"
-                assert {end["port"] for end in spec["endpoints"]} <= {port["name"] for port in scraped[0]["spec"]["ports"]}
+                assert {end["port"] for end in spec["endpoints"]} <= {
+                    port["name"] for port in scraped[0]["spec"]["ports"]
+                }
                 continue
             case _:
                 continue

@@ -35,13 +35,21 @@ ALL = LIKE_PLAIN | {
         "telemetry": {"otlp_endpoint": "http://collector:4318", "traces_sample": 0.25},
         "queues": {
             "jobs": {"scheme": "named", "max_active": 10, "lanes": {"background": {"max_active": 6}}},
-            "two lanes": {"scheme": "signed", "order": {"lanes": [{"name": "primary", "from": 0}, {"name": "backfill"}]}},
+            "two lanes": {
+                "scheme": "signed",
+                "order": {"lanes": [{"name": "primary", "from": 0}, {"name": "backfill"}]},
+            },
         },
         "log": None,
     },
     "drain": {"withinSeconds": 300},
     "startup": {"maxSeconds": 61},
-    "persistence": {"size": "1.5Ti", "storageClassName": "fast", "accessMode": "ReadWriteOncePod", "annotations": {"a": "b"}},
+    "persistence": {
+        "size": "1.5Ti",
+        "storageClassName": "fast",
+        "accessMode": "ReadWriteOncePod",
+        "annotations": {"a": "b"},
+    },
     "service": {"type": "LoadBalancer", "amqpPort": 1, "httpPort": 80, "annotations": {"a": "b"}},
     "tls": {"existingSecret": "certificate"},
     "resources": {"limits": {"memory": "2Gi", "cpu": 2}},
@@ -67,7 +75,9 @@ def render(tree: Path, helm: Tool, values: dict, *words: str) -> dict:
 
 def alike(rendered: dict, plain: dict) -> None:
     """Both are the same objects."""
-    rendered = {key: item for key, item in rendered.items() if "helm.sh/hook" not in item["metadata"].get("annotations", {})}
+    rendered = {
+        key: item for key, item in rendered.items() if "helm.sh/hook" not in item["metadata"].get("annotations", {})
+    }
     assert set(rendered) == set(plain)
     for key, item in plain.items():
         assert bare(rendered[key]) == bare(item), key
@@ -79,7 +89,11 @@ def bare(thing):
         return [bare(item) for item in thing]
     if not isinstance(thing, dict):
         return thing
-    its = {key: tomllib.loads(value) if key == "overtake.toml" else bare(value) for key, value in thing.items() if key not in HELMS}
+    its = {
+        key: tomllib.loads(value) if key == "overtake.toml" else bare(value)
+        for key, value in thing.items()
+        if key not in HELMS
+    }
     return {key: value for key, value in its.items() if not (key == "annotations" and value == {})}
 
 
@@ -123,8 +137,10 @@ def paths(text: str):
         key = re.match(r"( *)([A-Za-z_]+):", line)
         if key:
             while indents and indents[-1] >= len(key[1]):
-                indents.pop(), path.pop()
-            indents.append(len(key[1])), path.append(key[2])
+                indents.pop()
+                path.pop()
+            indents.append(len(key[1]))
+            path.append(key[2])
             yield tuple(path), commented
         commented = line.lstrip().startswith("#")
 
@@ -163,7 +179,13 @@ def test_other_settings_restart_the_pod_and_nothing_else_does(tree, helm):
 def test_the_notes_name_what_is_there(tree, helm):
     words = ["--namespace", "mail", "--set", "tls.existingSecret=c,serviceMonitor.enabled=true"]
     said = helm("install", "fast", tree / CHART, "--dry-run=client", *words)
-    for text in ("amqp", "fast-overtake.mail:5672", "https://fast-overtake.mail:15671", "secret fast-overtake-admin", "exec fast-overtake-0"):
+    for text in (
+        "amqp",
+        "fast-overtake.mail:5672",
+        "https://fast-overtake.mail:15671",
+        "secret fast-overtake-admin",
+        "exec fast-overtake-0",
+    ):
         assert text in said
 
 

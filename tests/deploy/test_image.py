@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from tools import Refused, Tool, tool
 
 DOCKERFILE = "deploy/docker/Dockerfile"
@@ -47,18 +48,27 @@ def commands(text: str, overtake: Tool) -> None:
         overtake(*rest, "--help")
 
 
+def context(tree: Path) -> None:
+    """What the binary is made of is not ignored: cargo found it out, and says it as make does, behind a colon."""
+    kept = [line[1:] for line in (tree / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    _, files = tool("OVERTAKE_BINARY").with_suffix(".d").read_text().split(": ", 1)
+    ours = [Path(file).relative_to(ROOT) for file in shlex.split(files) if Path(file).is_relative_to(ROOT)]
+    assert len(ours) > 100
+    missing = [str(file) for file in ours if not any(file.is_relative_to(path) for path in kept)]
+    assert not missing
+
+
 def test_the_dockerfile_and_what_it_says_are_right(tree, hadolint, overtake):
     check(tree, hadolint, overtake)
 
 
 def test_what_the_compiler_reads_is_in_the_context(tree):
-    kept = [line[1:] for line in (tree / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    # What cargo found out, in make's words: the binary, a colon, and every file of ours that it is made of.
-    _, files = tool("OVERTAKE_BINARY").with_suffix(".d").read_text().split(": ", 1)
-    inside = [Path(file).relative_to(tree) for file in shlex.split(files) if Path(file).is_relative_to(tree)]
-    assert len(inside) > 100
-    missing = [str(file) for file in inside if not any(file.is_relative_to(path) for path in kept)]
-    assert not missing
+    context(tree)
+
+
+def test_a_context_that_lacks_something_is_found(broken):
+    with pytest.raises(AssertionError, match="crates/"):
+        context(broken(".dockerignore", "!crates\n", ""))
 
 
 @pytest.mark.parametrize(

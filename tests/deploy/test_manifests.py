@@ -97,7 +97,12 @@ def test_what_is_broken_is_found(broken, kubectl, overtake, tmp_path, file, old,
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("path: /readyz", "path: /ready"), ("[overtake, drain,", "[overtake, drian,"), ("args: [serve]", "args: [server]"), ("path: /livez", "path: /readyz")],
+    [
+        ("path: /readyz", "path: /ready"),
+        ("[overtake, drain,", "[overtake, drian,"),
+        ("args: [serve]", "args: [server]"),
+        ("path: /livez", "path: /readyz"),
+    ],
 )
 def test_a_life_that_is_broken_is_found(broken, kubectl, overtake, tmp_path, old, new):
     tree = broken(f"{MANIFESTS}/embedded/statefulset.yaml", old, new)

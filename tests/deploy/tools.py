@@ -13,7 +13,9 @@ class Tool:
     def __init__(self, path: Path | str, **environment: str):
         self.path = str(path)
         # Nothing of the machine's own settings.
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("OVERTAKE", "HELM_", "KUBE"))}
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("OVERTAKE", "HELM_", "KUBE"))
+        }
         self.environment = clean | environment
 
     def __call__(self, *words: str | Path, **options) -> str:

@@ -34,7 +34,7 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
     let mut pytest = python::pytest(&environment);
     pytest.current_dir(HERE).env("OVERTAKE_BINARY", broker::build()?);
     pytest.env("OVERTAKE_DEPLOY_TOOLS", tools(&dir, &environment)?);
-    let deb = if run.long { Some(package::build()?) } else { package::newest()? };
+    let deb = if run.long { Some(package::build()?) } else { package::there()? };
     match deb {
         Some(_) if let Some(why) = needs::lintian()? => return Ok(Done::Skipped(why)),
         Some(deb) => pytest.env("OVERTAKE_DEB", deb),

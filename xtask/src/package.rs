@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::SystemTime;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell::{cargo, read, run, target_dir};
 use crate::{deploy, needs};
@@ -37,13 +38,29 @@ pub(crate) fn build() -> Result<PathBuf> {
     // Through cargo, so that it packs with the toolchain that built.
     let mut pack = Command::new(packer);
     run(pack.args(["deb", "--no-build", "--locked", "--strip", "--package", "overtake"]))?;
-    let deb = newest()?;
-    deb.ok_or_else(|| anyhow::anyhow!("cargo deb packed nothing"))
+    debs()?.pop().context("cargo deb packed nothing")
 }
 
-/// The package that was built last, if one was.
-pub(crate) fn newest() -> Result<Option<PathBuf>> {
-    Ok(debs()?.pop())
+/// The package that is there, if it is newer than what it is described by.
+pub(crate) fn there() -> Result<Option<PathBuf>> {
+    let Some(deb) = debs()?.pop() else { return Ok(None) };
+    let built = modified(&deb)?;
+    let mut described = vec![PathBuf::from("crates/cli/Cargo.toml")];
+    for dir in ["packaging/debian", "packaging/systemd"] {
+        for entry in std::fs::read_dir(dir)? {
+            described.push(entry?.path());
+        }
+    }
+    for path in described {
+        if modified(&path)? > built {
+            return Ok(None);
+        }
+    }
+    Ok(Some(deb))
+}
+
+fn modified(path: &Path) -> Result<SystemTime> {
+    std::fs::metadata(path)?.modified().with_context(|| path.display().to_string())
 }
 
 /// Manual pages and completions, written by the binary itself.
