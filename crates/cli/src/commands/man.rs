@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ManArgs, out: Out) -> Ended {
 
 /// The page of a command, and those of the commands below it; how many there were.
 fn write(command: &clap::Command, dir: &Path) -> Result<usize, Failure> {
-    let page = Man::new(command.clone());
+    let page = Man::new(command.clone()).source(concat!("overtake ", env!("CARGO_PKG_VERSION")));
     let path = dir.join(page.get_filename());
     let mut roff = Vec::new();
     page.render(&mut roff)?;
