@@ -1,5 +1,13 @@
 //! How many tests ran: read off the runners' own closing lines, and added up.
 
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::report::Done;
+use crate::shell::run_hearing_for;
+
 /// Tests that passed and tests that did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -27,6 +35,23 @@ impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)
     }
+}
+
+/// Runs tests, adding up how many; nothing run, nothing passed. If they have not ended by then, they are killed.
+pub(crate) fn run_counted(command: &mut Command, limit: Duration, counts: &mut Counts) -> Result<Done> {
+    let (mut heard, mut left_out) = (Counts::default(), 0);
+    let end = run_hearing_for(command, limit, |line| {
+        heard.hear(line);
+        left_out += skipped(line);
+    });
+    counts.add(heard);
+    end?;
+    ensure!(heard.passed > 0, "no test ran, or the runner's closing line has changed");
+    ensure!(heard.failed == 0, "{} failed", heard.failed);
+    Ok(match left_out {
+        0 => Done::Ok,
+        _ => Done::Skipped(format!("{left_out} tests were skipped, and skips.txt does not say why")),
+    })
 }
 
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; …`
@@ -69,7 +94,7 @@ fn node(line: &str) -> Option<Counts> {
 }
 
 /// How many tests this line says were skipped, of whichever runner.
-pub(crate) fn skipped(line: &str) -> u64 {
+fn skipped(line: &str) -> u64 {
     let said = pytest_closing(line).map(|closing| before(closing, " skipped"));
     let said =
         said.or_else(|| line.trim_start().strip_prefix("test result:").map(|rest| before(rest, " ignored")));

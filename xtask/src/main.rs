@@ -8,8 +8,11 @@
 mod bench;
 mod clients;
 mod counts;
+mod deploy;
 mod fuzz;
 mod needs;
+mod package;
+mod python;
 mod report;
 mod seed;
 mod semver;
@@ -31,6 +34,7 @@ The repository's own commands.
   cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
   cargo xtask clients [--url URL] [NAME…]        other people's AMQP clients against our broker, or another
   cargo xtask bench [NAME…] [--long]             the benchmarks, as a table; amqp: beside other brokers
+  cargo xtask deb                                a package for Debian, as the machine is
   cargo xtask semver REV                         whether programs that use the Rust client of REV still compile
 
 With CI=true a step that is skipped counts as failed.";
@@ -57,6 +61,7 @@ fn dispatch() -> anyhow::Result<ExitCode> {
         "fuzz" => fuzz::command(&args),
         "clients" => clients::command(&args),
         "bench" => bench::command(&args),
+        "deb" => package::command(&args),
         "semver" => semver::command(&args),
         "" | "help" | "-h" | "--help" => {
             println!("{HELP}");

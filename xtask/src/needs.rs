@@ -53,6 +53,21 @@ pub(crate) fn prometheus() -> Result<Option<String>> {
     })
 }
 
+/// systemd's own reader of units.
+pub(crate) fn systemd() -> Result<Option<String>> {
+    debian("no systemd-analyze", &["systemd"], || works("systemd-analyze", &["--version"]))
+}
+
+/// What finds out on which packages a binary depends.
+pub(crate) fn dpkg() -> Result<Option<String>> {
+    debian("no dpkg-shlibdeps", &["dpkg-dev"], || works("dpkg-shlibdeps", &["--version"]))
+}
+
+/// What reads a package for Debian.
+pub(crate) fn lintian() -> Result<Option<String>> {
+    debian("no lintian", &["lintian"], || works("lintian", &["--version"]))
+}
+
 /// The servers that endpoints send to and sources take from, and the databases that a relay reads.
 pub(crate) fn peers() -> Result<Option<String>> {
     let packages = ["rabbitmq-server", "redis-server", "mosquitto", "postgresql", "mariadb-server"];

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::counts::Counts;
 use crate::report::{Done, Report};
 use crate::shell::{cargo, run};
-use crate::{clients, fuzz, needs, seed, sim, suite, tidy};
+use crate::{clients, deploy, fuzz, needs, seed, sim, suite, tidy};
 
 /// What the steps of one run share.
 pub(crate) struct Run {
@@ -36,6 +36,11 @@ const STEPS: &[Step] = &[
     Step { name: "sim", what: "the simulator, from a seed that is the commit's", body: sim::step },
     Step { name: "fuzz", what: "each fuzz target for a moment", body: fuzz::step },
     Step { name: "clients", what: "other people's AMQP clients against a real broker", body: clients::step },
+    Step {
+        name: "deploy",
+        what: "image, manifests, chart, unit and package, by those who read them",
+        body: deploy::step,
+    },
     Step { name: "doc", what: "the documentation builds, no warnings", body: doc },
     Step { name: "tidy", what: "the guards", body: tidy::step },
 ];

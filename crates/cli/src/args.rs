@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, category, completions, config, connector, consume, definitions, dlq, drain, exchange,
-    exec, health, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise, routes, schedule,
-    serve, store, subscribe, token, top, user, vhost, watch, work,
+    exec, health, man, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise, routes,
+    schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -133,4 +133,5 @@ pub(crate) enum Command {
     Drain(drain::DrainArgs),
     /// Print the completions of a shell.
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }

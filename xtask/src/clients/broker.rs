@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOG_LINES: usize = 60;
 
 /// The binary, built as the suite builds it, so that after the suite there is nothing to do.
-pub(super) fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     run(&mut cargo([
         "build",
         "--quiet",

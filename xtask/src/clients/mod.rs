@@ -5,7 +5,7 @@
 //! the broker must end well too. What the programs need is kept below the target directory, or in OVERTAKE_CLIENTS_DIR.
 
 mod amqplib;
-mod broker;
+pub(crate) mod broker;
 mod kombu;
 mod lapin;
 mod python;
@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::counts::{Counts, skipped};
+use crate::counts::{Counts, run_counted};
 use crate::needs;
 use crate::report::{Done, Report};
-use crate::shell::{run_hearing_for, target_dir};
+use crate::shell::target_dir;
 use crate::test::Run;
 use broker::{Broker, Ports};
 
@@ -91,7 +91,6 @@ struct Stage {
 impl Stage {
     /// Runs the program's tests, counting them; nothing run, nothing passed.
     fn run(&mut self, command: &mut Command) -> Result<Done> {
-        let (mut counts, mut left_out) = (Counts::default(), 0);
         command.env("OVERTAKE_AMQP_URL", &self.url);
         if let Some(http) = &self.http {
             command.env("OVERTAKE_HTTP_URL", http);
@@ -102,18 +101,7 @@ impl Stage {
         if self.is_other {
             command.env("OVERTAKE_AMQP_OTHER", "1");
         }
-        let end = run_hearing_for(command, LIMIT, |line| {
-            counts.hear(line);
-            left_out += skipped(line);
-        });
-        self.counts.add(counts);
-        end?;
-        ensure!(counts.passed > 0, "no test ran, or the runner's closing line has changed");
-        ensure!(counts.failed == 0, "{} failed", counts.failed);
-        Ok(match left_out {
-            0 => Done::Ok,
-            _ => Done::Skipped(format!("{left_out} tests were skipped, and skips.txt does not say why")),
-        })
+        run_counted(command, LIMIT, &mut self.counts)
     }
 
     /// `host` and `port` of the broker, for those who want them apart.

@@ -18,6 +18,7 @@ mod exec_follow;
 mod exec_submit;
 pub(crate) mod health;
 mod lines;
+pub(crate) mod man;
 pub(crate) mod peek;
 pub(crate) mod policy;
 pub(crate) mod publish;
@@ -72,6 +73,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Store(command) => store::run(&command, &global, out),
         Command::Relay(args) => relay::run(&args, out),
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args, out),
         Command::Queue(command) => ask(&global, async |session| queue::run(&command, session).await),
         Command::Publish(args) => ask(&global, async |session| publish::run(&args, session).await),
         Command::Consume(args) => ask(&global, async |session| consume::run(&args, session).await),

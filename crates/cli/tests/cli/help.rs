@@ -106,6 +106,7 @@ const COMMANDS: &[&str] = &[
     "audit",
     "health",
     "completions",
+    "man",
 ];
 
 fn help(words: &str) -> String {
@@ -149,4 +150,18 @@ fn completions_know_every_command_and_setting() {
         }
     }
     expect_file!["snapshots/completions.fish"].assert_eq(&support::run(&["completions", "fish"], b"").ok());
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let pages = dir.path().join("man1");
+    support::run(&["man", pages.to_str().expect("a path in UTF-8")], b"").ok();
+    for command in COMMANDS {
+        let page = pages.join(format!("overtake-{}.1", command.replace(' ', "-")));
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{command}: {error}"));
+        // roff takes a bare hyphen for one at which a line may end.
+        let words = command.replace('-', "\\-");
+        assert!(text.contains(&format!("\\fBovertake {words}\\fR")), "{command}: {text}");
+    }
 }
