@@ -36,7 +36,7 @@ end
 
 local function is_capped(p, level)
   local cap = p.settings.caps[text(level)]
-  return cap and cap > 0 and gauge(p, text(level), 'leased') >= cap
+  return cap and cap > 0 and gauge(p, level, 'leased') >= cap
 end
 
 -- The most urgent of those that may go, of lanes that have a head.
@@ -118,6 +118,7 @@ local function source(p, want)
   end
 end
 
+-- Upper bounds of waiting times, ms.
 local WAITS = { 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 1800000, 7200000, 28800000, 86400000 }
 
 local function count_delivered(p, level, m, is_inversion)
@@ -150,9 +151,15 @@ local function give(p, key, m, want)
   attach(p, key, m)
 end
 
-local function as_leased(p, key, m)
-  local content = p.contents[key] or redis.call('HGET', p.base .. ':b', key)
-  return { seq_of(key), m, content }
+-- `[sequence, message, content]` of each.
+local function as_leased(p, keys)
+  local what = {}
+  for from = 1, #keys, 4000 do
+    local to = math.min(from + 3999, #keys)
+    local contents = redis.call('HMGET', p.base .. ':b', unpack(keys, from, to))
+    for i = from, to do what[i] = { seq_of(keys[i]), message(p, keys[i]), contents[i - from + 1] } end
+  end
+  return what
 end
 
 -- What is over when its turn comes is not given.
@@ -214,9 +221,7 @@ local function lease(keys, args)
     for i, key in ipairs(got) do kept[i] = { key, message(p, key)[LEASE] } end
     remember(p, kept)
   end
-  local what = {}
-  for i, key in ipairs(got) do what[i] = as_leased(p, key, message(p, key)) end
-  return answer(p, what)
+  return answer(p, as_leased(p, got))
 end
 
 -- The message of a lease that still holds.

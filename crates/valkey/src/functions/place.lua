@@ -53,6 +53,20 @@ local function is_over(moment, now) return moment ~= NEVER and moment <= now end
 local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z' }
 local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
 
+-- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.
+local known, known_count = {}, 0
+
+local function read_settings(packed)
+  local settings = known[packed]
+  if not settings then
+    if known_count >= 1000 then known, known_count = {}, 0 end
+    settings = cmsgpack.unpack(packed)
+    known[packed] = settings
+    known_count = known_count + 1
+  end
+  return settings
+end
+
 -- What goes next, if anything may.
 local function head_of(p)
   if not p.keys then return redis.call('ZRANGE', p.base .. ':o', 0, 0)[1] end
@@ -69,7 +83,7 @@ local function open(keys, args)
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
     base = base,
-    settings = cmsgpack.unpack(got[2]),
+    settings = read_settings(got[2]),
     seq = tonumber(got[3]), lease = tonumber(got[4]),
     waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
     turn = got[9] and cmsgpack.unpack(got[9]) or nil,
@@ -103,8 +117,9 @@ end
 local function remember(p, what)
   if p.number == '' then return end
   local calls = p.base .. ':u:' .. p.caller
-  redis.call('HSET', calls, tonumber(p.number) % CALLS_MAX, cmsgpack.pack({ p.number, what }))
-  redis.call('PEXPIRE', calls, 600000)
+  local slot = tonumber(p.number) % CALLS_MAX
+  local is_new = redis.call('HSET', calls, slot, cmsgpack.pack({ p.number, what })) == 1
+  if is_new or slot == 0 then redis.call('PEXPIRE', calls, 600000) end
 end
 
 -- ---- sorted sets, hashes and gauges, changed together at the end ----
@@ -140,14 +155,18 @@ local function sync(p)
 end
 
 local function count(p, level, what, by)
-  local field = level .. ':' .. what
-  p.gauges[field] = (p.gauges[field] or 0) + by
+  local gauges = p.gauges[level]
+  if not gauges then
+    gauges = {}
+    p.gauges[level] = gauges
+  end
+  gauges[what] = (gauges[what] or 0) + by
 end
 
 -- Reads what a lane's gauge says now.
 local function gauge(p, level, what)
-  local field = level .. ':' .. what
-  return tonumber(redis.call('HGET', p.base .. ':g', field) or 0) + (p.gauges[field] or 0)
+  local gauges = p.gauges[level]
+  return tonumber(redis.call('HGET', p.base .. ':g', text(level) .. ':' .. what) or 0) + (gauges and gauges[what] or 0)
 end
 
 -- ---- messages ----

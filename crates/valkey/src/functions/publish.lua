@@ -44,10 +44,10 @@ local function others_pay(p, level, messages, bytes, replaced)
     messages, bytes = messages + one, bytes + its
   end
   local levels = {}
-  for _, l in ipairs(redis.call('HKEYS', p.base .. ':n')) do levels[l] = true end
-  for l in pairs(p.counts) do levels[text(l)] = true end
+  for _, l in ipairs(redis.call('HKEYS', p.base .. ':n')) do levels[tonumber(l)] = true end
+  for l in pairs(p.counts) do levels[l] = true end
   for l in pairs(levels) do
-    if tonumber(l) <= level then
+    if l <= level then
       messages = messages - math.min(messages, gauge(p, l, 'ready'))
       bytes = bytes - math.min(bytes, gauge(p, l, 'ready_bytes'))
     end
@@ -179,7 +179,7 @@ local function ahead_in_turns(p, level, in_lane)
   for _, other in ipairs(ready_levels(p)) do
     if other ~= level then
       local turns = rounds + (in_ring(other) < in_ring(level) and 1 or 0)
-      ahead = ahead + math.min(gauge(p, text(other), 'ready'), left_to(other) + turns * weight_of(p, other))
+      ahead = ahead + math.min(gauge(p, other, 'ready'), left_to(other) + turns * weight_of(p, other))
     end
   end
   return ahead

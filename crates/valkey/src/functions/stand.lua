@@ -139,8 +139,10 @@ local function answer(p, what)
   save_hash(p, ':i', p.ids)
   save_hash(p, ':k', p.values)
   if p.keys then save_groups(p) end
-  for field, by in pairs(p.gauges) do
-    if by ~= 0 then redis.call('HINCRBY', p.base .. ':g', field, text(by)) end
+  for level, gauges in pairs(p.gauges) do
+    for what, by in pairs(gauges) do
+      if by ~= 0 then redis.call('HINCRBY', p.base .. ':g', text(level) .. ':' .. what, text(by)) end
+    end
   end
   for level, by in pairs(p.counts) do
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Asker, Broker, BrowseOrder, Command, ConsumerId, Deaths, Effect, Given, LaneChoice, LaneView,
-    LeaseId, LeaseTerm, Message, Options, Order, Outcome, Part, Place, Priority, Publish, Pull, Query,
-    Receipt, Refusal, Reply, Seq, SessionId, Settings, State, Status, Step, Time, VhostId, Which as Chosen,
+    Address, Asker, Broker, BrowseOrder, Command, ConsumerId, Death, Deaths, Effect, Given, LaneChoice,
+    LaneView, LeaseId, LeaseTerm, Message, Options, Order, Outcome, Part, Place, Priority, Publish, Pull,
+    Query, Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, State, Status, Step, Time, VhostId,
+    Which as Chosen,
 };
 use overtake_valkey::functions::{
     Admission, Admit, Asked, Call, Cancel, Choice, Configure, Declined, Extend, Extended, How, Leasing,
@@ -498,24 +499,13 @@ fn asked(which: &Chosen) -> Which {
     }
 }
 
-/// Deaths, but for the way that the content of a message says.
-fn shape(
-    deaths: &Deaths,
-) -> Vec<(overtake_lane::DeathReason, Arc<str>, Arc<str>, Time, Time, u32, u32, bool)> {
-    let first = deaths.first();
-    let one = |death: &overtake_lane::Death| {
-        (
-            death.reason,
-            Arc::clone(&death.queue),
-            Arc::clone(&death.lane),
-            death.first_at,
-            death.at,
-            death.times,
-            death.count,
-            std::ptr::eq(death, first),
-        )
-    };
-    deaths.iter().map(one).collect()
+/// Deaths, and which was the first, but for what the content of the message says.
+fn shape(deaths: &Deaths) -> (Vec<Death>, usize) {
+    let bare = |death: &Death| Death { route: Route::default(), ttl_ms: None, ..death.clone() };
+    (
+        deaths.iter().map(bare).collect(),
+        deaths.iter().position(|death| std::ptr::eq(death, deaths.first())).expect("it is one"),
+    )
 }
 
 /// A message to publish.
