@@ -118,7 +118,7 @@ impl All {
             return;
         }
         let (receipt, head) = self.held.swap_remove((draw / 2) as usize % self.held.len());
-        let outcome = if draw % 2 == 0 { Outcome::Ack } else { Outcome::Release };
+        let outcome = if draw & 1 == 0 { Outcome::Ack } else { Outcome::Release };
         let settle = Command::Settle { receipts: vec![receipt], outcome };
         self.broker.apply(self.now, settle, &mut Step::default()).expect("settled");
         if outcome == Outcome::Release {

@@ -176,8 +176,8 @@ pub struct Leasing {
     pub max_bytes: u64,
     /// How long, ms; 0: no end of their own.
     pub term_ms: u64,
-    /// With whom they end.
-    pub holder: Option<String>,
+    /// With whom they end, and how long, ms, that is believed to be there if it says nothing more ([`Alive`]).
+    pub holder: Option<(String, u64)>,
     /// From where.
     pub choice: Choice,
 }
@@ -192,7 +192,8 @@ impl Asked for Leasing {
             text(self.max),
             text(self.max_bytes.min(1 << 53)),
             text(self.term_ms),
-            self.holder.clone().unwrap_or_default().into_bytes(),
+            self.holder.iter().flat_map(|(holder, _)| holder.bytes()).collect(),
+            maybe(self.holder.as_ref().map(|(_, ms)| *ms)),
             maybe(*floor),
             last.map(|last| last.0.to_vec()).unwrap_or_default(),
             text(u8::from(*one)),
@@ -300,6 +301,28 @@ impl Asked for Sweep {
 
     fn read(&self, _: Part<'_>) -> Result<(), Malformed> {
         Ok(())
+    }
+}
+
+/// Whoever holds leases that end with it is there, or gone. Answers how many messages were put back.
+#[derive(Clone, Debug)]
+pub struct Alive {
+    /// Who.
+    pub holder: String,
+    /// It is believed to be there for so long from now, ms; 0: it is gone.
+    pub ms: u64,
+}
+
+impl Asked for Alive {
+    const FUNCTION: &'static str = "ot_alive";
+    type Answer = u64;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([self.holder.clone().into_bytes(), text(self.ms)]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<u64, Malformed> {
+        Part(what.parts()?.first().ok_or(Malformed)?).count()
     }
 }
 

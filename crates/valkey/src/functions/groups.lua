@@ -10,8 +10,6 @@
 --   :p  turns had by the group of a lane that is furthest, by level
 --   :z  when groups are woken sorted set
 
-local ZERO = '\0'
-
 local function most_tokens(rate) return rate.messages * rate.per_ms end
 
 local function new_tokens(p, key)

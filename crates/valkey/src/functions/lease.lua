@@ -190,7 +190,7 @@ local function lease_all(p, want)
   return got
 end
 
--- Leases. Arguments: most messages, most bytes, how long in ms (0: no end), the holder with whom the leases end (or empty), the least level (or empty), the last
+-- Leases. Arguments: most messages, most bytes, how long in ms (0: no end), the holder with whom the leases end (or empty), how long that is believed to be there, ms, the least level (or empty), the last
 -- member that may go (or empty), whether of one lane only (1 or 0), then levels of lanes to leave out. Answers `[sequence, message, content]` of each.
 local function lease(keys, args)
   local p, instead = begin(keys, args)
@@ -205,9 +205,9 @@ local function lease(keys, args)
   else
     local want = {
       max = tonumber(args[4]), bytes = tonumber(args[5]), ms = tonumber(args[6]), holder = args[7] ~= '' and args[7] or false,
-      floor = tonumber(args[8]), last = args[9], one = args[10] == '1', except = {},
+      floor = tonumber(args[9]), last = args[10], one = args[11] == '1', except = {},
     }
-    for at = 11, #args do want.except[args[at]] = true end
+    for at = 12, #args do want.except[args[at]] = true end
     if p.keys or next(want.except) or next(p.settings.caps) or p.settings.picker ~= 'strict' then
       -- Something more urgent may be ready and stay.
       want.is_inversion = function(level)
@@ -217,6 +217,7 @@ local function lease(keys, args)
       end
     end
     got = lease_all(p, want)
+    if want.holder and #got > 0 then put(p, 'alive', want.holder, p.now + tonumber(args[8])) end
     local kept = {}
     for i, key in ipairs(got) do kept[i] = { key, message(p, key)[LEASE] } end
     remember(p, kept)
@@ -289,4 +290,21 @@ local function extend(keys, args)
     end
   end
   return answer(p, what)
+end
+
+-- A holder is there. Arguments: the holder, how long that is believed from now, ms; 0: it is gone. Answers how many messages were put back.
+local function alive(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ms = tonumber(args[5])
+  local lost = 0
+  if ms > 0 then
+    -- Of one that holds nothing nothing is to be known.
+    if redis.call('ZSCORE', p.base .. ':q', args[4]) then put(p, 'alive', args[4], p.now + ms) end
+  else
+    sync(p)
+    lost = give_back(p, args[4])
+    put(p, 'alive', args[4], false)
+  end
+  return answer(p, { lost })
 end

@@ -144,11 +144,34 @@ local function tick(p)
   end
 end
 
+-- Whoever is gone holds nothing.
+local function give_back(p, holder)
+  local held = redis.call('ZRANGE', p.base .. ':h', '[' .. holder .. ZERO, '(' .. holder .. '\1', 'BYLEX')
+  local keys = {}
+  for i, member in ipairs(held) do keys[i] = string.sub(member, -8) end
+  fetch(p, keys)
+  for _, key in ipairs(keys) do
+    local m = message(p, key)
+    local why = put_back(p, key, m, 'lost')
+    if why then finish(p, key, m, why) end
+  end
+  return #keys
+end
+
+-- Holders that have given no sign for too long are gone.
+local function bury_holders(p)
+  for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
+    give_back(p, holder)
+    put(p, 'alive', holder, false)
+  end
+end
+
 -- The place of a call, at its time.
 local function begin(keys, args)
   local p, instead = open(keys, args)
   if not p then return nil, instead end
   tick(p)
+  bury_holders(p)
   ring_groups(p)
   return p
 end

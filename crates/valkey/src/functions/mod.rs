@@ -16,8 +16,8 @@ mod terms;
 mod told;
 
 pub use ask::{
-    Admission, Admit, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge, Remove,
-    Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
+    Admission, Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge,
+    Remove, Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
 };
 pub use terms::Terms;
 pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};

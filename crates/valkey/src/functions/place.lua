@@ -9,6 +9,9 @@
 --   :t  what happens by itself, by when                   sorted set, scores are milliseconds
 --   :i  sequences by id    :k  sequences by key, where only the newest of a key stays
 --   :n  messages by lane   :g  gauges and counters of lanes
+--   :h  leases that end with their holders                sorted set, equal scores, members are holder, a zero, sequence
+--   :q  until when holders are known to be there          sorted set, scores are milliseconds
+--   :v  what is prepared, by transaction                  hash
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 
@@ -23,6 +26,7 @@ local DUE_MAX = 1000
 
 -- A message.
 local PRIORITY, GIVEN, SINCE, EXPIRES, BYTES, COUNT, STATE, AT, LEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local ZERO = '\0'
 local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED = 10, 11, 12, 13, 14, 15, 16
 
 
@@ -50,7 +54,7 @@ end
 
 local function is_over(moment, now) return moment ~= NEVER and moment <= now end
 
-local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z' }
+local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q' }
 local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
 
 -- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.

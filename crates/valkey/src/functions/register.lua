@@ -16,3 +16,4 @@ redis.register_function({ function_name = 'ot_view', callback = view, flags = { 
 redis.register_function({ function_name = 'ot_browse', callback = browse, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_ready', callback = ready, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_see', callback = see, flags = { 'allow-oom' } })
+redis.register_function({ function_name = 'ot_alive', callback = alive, flags = { 'allow-oom' } })

@@ -25,6 +25,7 @@ local function stand(p, key, m, by)
     count(p, level, 'leased', by)
     p.leased = p.leased + by
     if p.keys then lend_group(p, m, by) end
+    if m[HOLDER] then put(p, 'held', m[HOLDER] .. ZERO .. key, by > 0 and 0 or false) end
   else
     count(p, level, 'dead', by)
   end
@@ -162,8 +163,8 @@ local function answer(p, what)
   local head = head_of(p) or ''
   local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
   if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
-    redis.call('SPUBLISH', p.base .. ':h', head)
+    redis.call('SPUBLISH', p.base .. ':heads', head)
   end
-  local alarm = redis.call('ZRANGE', p.base .. ':t', 0, 0, 'WITHSCORES')[2]
-  return { 'ok', p.now, tonumber(alarm or NEVER), head, what }
+  local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
+  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what }
 end

@@ -10,8 +10,8 @@ use overtake_lane::{
     Which as Chosen,
 };
 use overtake_valkey::functions::{
-    Admission, Admit, Asked, Call, Cancel, Choice, Configure, Declined, Extend, Extended, How, Leasing,
-    Purge, Remove, Replay, Reprioritise, Settle, Standing, Sweep, Terms, Told, View, Where, Which,
+    Admission, Admit, Alive, Asked, Call, Cancel, Choice, Configure, Declined, Extend, Extended, How,
+    Leasing, Purge, Remove, Replay, Reprioritise, Settle, Standing, Sweep, Terms, Told, View, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -193,7 +193,7 @@ impl Twin {
             one: lanes.one,
             last: None,
         };
-        let holder = term_ms.is_none().then(|| "session".to_owned());
+        let holder = term_ms.is_none().then(|| ("session".to_owned(), 3_600_000));
         let timeout = self.settings.consumer_timeout_ms;
         let (shown, again) =
             self.ask_twice(&Leasing { max, max_bytes, term_ms: term_ms.unwrap_or(timeout), holder, choice });
@@ -255,22 +255,9 @@ impl Twin {
 
     /// Whoever was connected is gone.
     pub(crate) fn end_session(&mut self) {
-        let held: Vec<Message> = self
-            .stored(Status::Leased)
-            .into_iter()
-            .filter(|(_, holder)| holder.is_some())
-            .map(|(message, _)| message)
-            .collect();
-        // In the order in which they were given.
-        let mut leases: Vec<_> = held
-            .iter()
-            .map(|message| {
-                let State::Leased { lease, .. } = message.state else { panic!("it is leased") };
-                (message.seq, lease)
-            })
-            .collect();
-        leases.sort_unstable_by_key(|(_, lease)| *lease);
-        self.ask(&Settle { how: How::Lost, leases });
+        let held = self.stored(Status::Leased).into_iter().filter(|(_, holder)| holder.is_some()).count();
+        let lost = self.call(&Alive { holder: "session".into(), ms: 0 }, None);
+        assert!(lost as usize <= held, "{lost} of {held}");
         self.broker(Command::EndSession { session: SESSION }).0.expect("ended");
     }
 
