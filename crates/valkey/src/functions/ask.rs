@@ -3,6 +3,7 @@
 use overtake_lane::{LeaseId, Original, Outcome, Priority, Seq, Status};
 use redis::Value;
 
+use super::parts::Admission;
 use super::terms::Terms;
 use super::told::{Admitted, Declined, Malformed, Part, Seen, Shown, Where};
 
@@ -42,11 +43,11 @@ pub trait Asked {
     }
 }
 
-fn text(number: impl ToString) -> Vec<u8> {
+pub(super) fn text(number: impl ToString) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-fn maybe(number: Option<impl ToString>) -> Vec<u8> {
+pub(super) fn maybe(number: Option<impl ToString>) -> Vec<u8> {
     number.map(text).unwrap_or_default()
 }
 
@@ -81,76 +82,28 @@ impl Asked for Configure<'_> {
     }
 }
 
-/// A message to admit.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    /// What it means here.
-    pub priority: Priority,
-    /// What was given.
-    pub original: Original,
-    /// The id its publisher gave it.
-    pub id: Option<Box<str>>,
-    /// Its key.
-    pub key: Option<Box<str>>,
-    /// Its own time to live, ms.
-    pub ttl_ms: Option<u64>,
-    /// The time to live that stands in for the queue's, ms.
-    pub base_ttl_ms: Option<u64>,
-    /// Not before so many ms from now.
-    pub delay_ms: u64,
-    /// Bytes that count against limits.
-    pub bytes: u32,
-    /// What it says.
-    pub content: Vec<u8>,
-}
-
-/// Admits messages.
+/// Admits messages, each for itself.
 #[derive(Clone, Debug)]
 pub struct Admit {
     /// Which.
     pub messages: Vec<Admission>,
-    /// All or none; else each for itself.
-    pub all: bool,
     /// Says how many messages are ahead.
     pub tells: bool,
 }
 
 impl Asked for Admit {
     const FUNCTION: &'static str = "ot_admit";
-    /// One for each; of all or none where one is refused, that one.
-    type Answer = Result<Vec<Result<Admitted, Declined>>, (usize, Declined)>;
+    /// One for each.
+    type Answer = Vec<Result<Admitted, Declined>>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.reserve(2 + 9 * self.messages.len());
-        arguments.push(if self.all { b"all".to_vec() } else { b"each".to_vec() });
         arguments.push(text(u8::from(self.tells)));
-        for message in &self.messages {
-            let key = message.key.as_deref().map(|key| [b"k", key.as_bytes()].concat());
-            arguments.extend([
-                text(message.priority.0),
-                given(message.original),
-                message.id.as_deref().unwrap_or_default().into(),
-                key.unwrap_or_default(),
-                maybe(message.ttl_ms),
-                maybe(message.base_ttl_ms),
-                text(message.delay_ms),
-                text(message.bytes),
-                message.content.clone(),
-            ]);
-        }
+        self.messages.iter().for_each(|message| message.add(arguments));
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        let parts = what.parts()?;
-        if self.all
-            && let [why, at] = parts
-            && let Value::BulkString(_) = why
-        {
-            let at = usize::try_from(Part(at).number()?).map_err(|_| Malformed)?;
-            return Ok(Err((at, Part(why).declined()?)));
-        }
         let one = |part| Part(part).or_declined_all(Admitted::read);
-        Ok(Ok(parts.iter().map(one).collect::<Result<_, _>>()?))
+        what.parts()?.iter().map(one).collect()
     }
 }
 
@@ -224,6 +177,16 @@ pub struct Settle {
     pub leases: Vec<(Seq, LeaseId)>,
 }
 
+/// An outcome as functions call it, and the delay it names, ms.
+pub(super) fn how_words(outcome: Outcome) -> (&'static str, Option<u64>) {
+    match outcome {
+        Outcome::Ack => ("ack", None),
+        Outcome::Nack { delay_ms } => ("nack", delay_ms),
+        Outcome::Release => ("release", None),
+        Outcome::Reject => ("reject", None),
+    }
+}
+
 fn add_leases(arguments: &mut Vec<Vec<u8>>, leases: &[(Seq, LeaseId)]) {
     arguments.extend(leases.iter().flat_map(|(seq, lease)| [text(seq.0), text(lease.0)]));
 }
@@ -234,10 +197,7 @@ impl Asked for Settle {
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         let (how, delay_ms) = match self.how {
-            How::By(Outcome::Ack) => ("ack", None),
-            How::By(Outcome::Nack { delay_ms }) => ("nack", delay_ms),
-            How::By(Outcome::Release) => ("release", None),
-            How::By(Outcome::Reject) => ("reject", None),
+            How::By(outcome) => how_words(outcome),
             How::Lost => ("lost", None),
         };
         arguments.extend([how.into(), maybe(delay_ms)]);

@@ -233,41 +233,6 @@ local function leased(p, seq, number)
   return nil
 end
 
--- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
--- Answers for each 1, or 0 where it does not hold any more.
-local function settle_leases(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local how, delay_ms = args[4], tonumber(args[5])
-  local all = {}
-  for at = 6, #args, 2 do all[#all + 1] = key_of(tonumber(args[at])) end
-  fetch(p, all)
-  local what = {}
-  for at = 6, #args, 2 do
-    local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
-    what[#what + 1] = key and 1 or 0
-    if key then
-      local ending
-      if how == 'ack' then
-        settle(p, key, m, 'acked')
-      elseif how == 'nack' then
-        ending = put_back(p, key, m, 'failed', delay_ms)
-      elseif how == 'release' then
-        ending = put_back(p, key, m, 'released')
-      elseif how == 'lost' then
-        ending = put_back(p, key, m, 'lost')
-      else
-        ending = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
-      end
-      if ending then finish(p, key, m, ending) end
-    end
-  end
-  remember(p, what)
-  return answer(p, what)
-end
-
 -- Lengthens leases from now, each for itself. Arguments: how long in ms (0: no end), then the sequence and the number of each. Answers for each 1, 0 where it does
 -- not hold any more, or 2 where the message is wanted back.
 local function extend(keys, args)

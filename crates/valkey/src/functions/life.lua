@@ -49,7 +49,7 @@ end
 local function lay_out(p, key, m, deaths)
   forget_value(p, key, m)
   detach(p, key, m)
-  m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED] = DEAD, NEVER, 0, false, false, false
+  m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED], m[PREPARED] = DEAD, NEVER, 0, false, false, false, false
   if deaths then m[DEATHS] = deaths end
   attach(p, key, m)
 end
@@ -81,7 +81,7 @@ end
 -- Ready, or delayed until then.
 local function wait(p, key, m, due)
   detach(p, key, m)
-  m[HOLDER], m[WORK], m[LEASE] = false, false, 0
+  m[HOLDER], m[WORK], m[LEASE], m[PREPARED] = false, false, 0, false
   m[STATE], m[AT] = due and DELAYED or READY, due or NEVER
   attach(p, key, m)
 end
@@ -152,8 +152,11 @@ local function give_back(p, holder)
   fetch(p, keys)
   for _, key in ipairs(keys) do
     local m = message(p, key)
-    local why = put_back(p, key, m, 'lost')
-    if why then finish(p, key, m, why) end
+    -- What a transaction is to settle is for that to say.
+    if not m[PREPARED] then
+      local why = put_back(p, key, m, 'lost')
+      if why then finish(p, key, m, why) end
+    end
   end
   return #keys
 end

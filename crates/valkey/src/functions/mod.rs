@@ -12,13 +12,15 @@
 //! is the server's, and never goes back in a place. Whatever is asked, what was to happen by itself until now has happened before.
 
 mod ask;
+mod parts;
 mod terms;
 mod told;
 
 pub use ask::{
-    Admission, Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge,
-    Remove, Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
+    Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge, Remove,
+    Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
 };
+pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
 pub use terms::Terms;
 pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};
 
@@ -34,6 +36,7 @@ pub const SOURCE: &str = concat!(
     include_str!("life.lua"),
     include_str!("publish.lua"),
     include_str!("lease.lua"),
+    include_str!("transact.lua"),
     include_str!("admin.lua"),
     include_str!("see.lua"),
     include_str!("register.lua"),

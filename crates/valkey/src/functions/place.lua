@@ -12,6 +12,7 @@
 --   :h  leases that end with their holders                sorted set, equal scores, members are holder, a zero, sequence
 --   :q  until when holders are known to be there          sorted set, scores are milliseconds
 --   :v  what is prepared, by transaction                  hash
+--   :vt when its end is overdue                            sorted set, scores are milliseconds
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 
@@ -27,7 +28,7 @@ local DUE_MAX = 1000
 -- A message.
 local PRIORITY, GIVEN, SINCE, EXPIRES, BYTES, COUNT, STATE, AT, LEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local ZERO = '\0'
-local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED = 10, 11, 12, 13, 14, 15, 16
+local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED, PREPARED = 10, 11, 12, 13, 14, 15, 16, 17
 
 
 
@@ -54,7 +55,7 @@ end
 
 local function is_over(moment, now) return moment ~= NEVER and moment <= now end
 
-local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q' }
+local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt' }
 local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
 
 -- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.
@@ -224,6 +225,7 @@ local function alarm_of(m)
   local state = m[STATE]
   if state == READY then return m[EXPIRES] end
   if state == DELAYED then return earlier(m[AT], m[EXPIRES]) end
+  if state == LEASED and m[PREPARED] then return NEVER end
   if state == LEASED then return m[WORK] and earlier(m[AT], m[WORK][2]) or m[AT] end
   return NEVER
 end

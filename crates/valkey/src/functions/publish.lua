@@ -106,7 +106,7 @@ local function compose(p, m, state)
   if state == DELAYED then due = p.now + m.delay_ms end
   return {
     m.priority, m.given, p.now, expiry(p, m), m.size, 0, state, due, 0,
-    m.id or false, m.key or false, false, false, false, m.record or false, false,
+    m.id or false, m.key or false, false, false, false, m.record or false, false, false,
   }
 end
 
@@ -265,53 +265,27 @@ local function end_at_once(p, keys)
   end
 end
 
--- Admits messages, each for itself (`each`), or all or none (`all`). Arguments: how, whether to tell positions (1 or 0), then the messages. Answers for each
--- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`; for all or none, where one is refused, `[refusal, which from 0]`.
+-- Admits messages, each for itself. Arguments: whether to tell positions (1 or 0), then the messages. Answers for each
+-- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`.
 local function admit(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
   local done = before(p)
   if done then return answer(p, done) end
-  local all, tells = args[4] == 'all', args[5] == '1'
-  local came = {}
-  for at = 6, #args, PER_MESSAGE do came[#came + 1] = read_message(args, at) end
-  local what, at_once = {}, {}
-  if all then
-    local tally = new_tally()
-    for which, m in ipairs(came) do
-      local why = check(p, m, tally)
-      if why then
-        what = { why, which - 1 }
-        remember(p, what)
-        return answer(p, what)
-      end
-      if why == nil then
-        if not m.is_at_once then
-          tally.messages = tally.messages + 1
-          tally.bytes = tally.bytes + m.size
-        end
-        tally.opened[lane_of(p, m.priority)] = true
-      end
-    end
-  end
-  for _, m in ipairs(came) do
-    local why, there
-    if all then there = pending(p, m.id) else why, there = check(p, m, new_tally()) end
+  local what, tells = {}, args[4] == '1'
+  for at = 5, #args, PER_MESSAGE do
+    local m = read_message(args, at)
+    local why, there = check(p, m, new_tally())
     if why then
       what[#what + 1] = refuse(p, m, why)
     elseif there then
       what[#what + 1] = told(p, there, tells, true)
     else
       local key = publish(p, m)
-      if m.is_at_once then at_once[#at_once + 1] = key end
       what[#what + 1] = told(p, key, tells, false)
-      if not all then
-        end_at_once(p, at_once)
-        at_once = {}
-      end
+      if m.is_at_once then end_at_once(p, { key }) end
     end
   end
-  end_at_once(p, at_once)
   remember(p, what)
   return answer(p, what)
 end

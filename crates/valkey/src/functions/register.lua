@@ -1,6 +1,8 @@
 -- What takes memory is refused where there is none; what frees it, or must be seen, is not. While this is loaded there is nothing but the language itself.
 
 redis.register_function('ot_admit', admit)
+redis.register_function('ot_transact', transact)
+redis.register_function('ot_prepare', prepare)
 redis.register_function({ function_name = 'ot_configure', callback = configure, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_forget', callback = forget, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_lease', callback = lease, flags = { 'allow-oom' } })
@@ -17,3 +19,6 @@ redis.register_function({ function_name = 'ot_browse', callback = browse, flags 
 redis.register_function({ function_name = 'ot_ready', callback = ready, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_see', callback = see, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_alive', callback = alive, flags = { 'allow-oom' } })
+redis.register_function({ function_name = 'ot_commit', callback = commit, flags = { 'allow-oom' } })
+redis.register_function({ function_name = 'ot_abort', callback = abort, flags = { 'allow-oom' } })
+redis.register_function({ function_name = 'ot_overdue', callback = overdue, flags = { 'allow-oom' } })

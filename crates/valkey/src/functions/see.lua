@@ -210,7 +210,7 @@ end
 -- Nothing is left of a place.
 local function forget(keys)
   local base = keys[1]
-  for _, name in ipairs({ ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v' }) do redis.call('UNLINK', base .. name) end
+  for _, name in ipairs({ ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt' }) do redis.call('UNLINK', base .. name) end
   return { 'ok' }
 end
 

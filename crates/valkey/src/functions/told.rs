@@ -117,7 +117,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    fn text(self) -> Result<&'v str, Malformed> {
+    pub(super) fn text(self) -> Result<&'v str, Malformed> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed)
     }
 
@@ -182,6 +182,9 @@ impl<'v> Part<'v> {
 pub struct Declined(pub Refusal);
 
 impl Declined {
+    /// A lease does not hold any more.
+    pub const STALE: Self = Self(Refusal::StaleReceipt);
+
     fn of(word: &str) -> Option<Self> {
         let refusal = match word {
             "key_missing" => Refusal::KeyMissing,

@@ -9,14 +9,15 @@ use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
 use crate::server::Server;
-use crate::twin::{QUEUE, Twin, publish};
+use crate::twin::{Lease, QUEUE, Together, Twin, publish};
 
 /// Priorities are what three schemes have in common.
 const PRIORITIES: std::ops::Range<i64> = 0..10;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Publish(Vec<Publish>, bool),
+    Publish(Vec<Publish>),
+    Transact(Vec<Publish>, Vec<Index>, Outcome, Together),
     Lease {
         max: u32,
         max_bytes: u64,
@@ -83,6 +84,10 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+fn together() -> impl Strategy<Value = Together> {
+    prop::sample::select(vec![Together::AtOnce, Together::Prepared, Together::Aborted])
+}
+
 fn chosen() -> impl Strategy<Value = Chosen> {
     prop_oneof![
         2 => (0..6_u8).prop_map(|id| Chosen::Id(format!("id{id}"))),
@@ -100,8 +105,9 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
     let lanes =
         (prop::option::weighted(0.2, 0..11_i32), prop::collection::vec(PRIORITIES, 0..2), any::<bool>());
     prop_oneof![
-        16 => (prop::collection::vec(message(), 1..5), prop::bool::weighted(0.3))
-            .prop_map(|(messages, all)| Op::Publish(messages, all)),
+        16 => prop::collection::vec(message(), 1..5).prop_map(Op::Publish),
+        6 => (prop::collection::vec(message(), 0..4), prop::collection::vec(any::<Index>(), 0..3), outcome(), together())
+            .prop_map(|(messages, which, outcome, how)| Op::Transact(messages, which, outcome, how)),
         10 => (1..6_u32, prop_oneof![Just(1_u64 << 40), 0..60_u64], term, lanes).prop_map(
             |(max, max_bytes, term_ms, (at_least, except, one))| Op::Lease {
                 max, max_bytes: max_bytes.max(1), term_ms, at_least, except, one,
@@ -262,9 +268,20 @@ fn meant(twin: &Twin, which: &Chosen, likely: impl Fn(Status) -> bool) -> Option
     }
 }
 
+/// Mostly those that were given last.
+fn some_leases(twin: &Twin, which: &[Index]) -> Vec<Lease> {
+    let len = twin.leases.len();
+    let one = |index: &Index| (len > 0).then(|| twin.leases[len - 1 - index.index(len.min(6))]);
+    which.iter().filter_map(one).collect()
+}
+
 fn act(twin: &mut Twin, op: &Op) {
     match op {
-        Op::Publish(messages, all) => twin.publish(messages.clone(), *all),
+        Op::Publish(messages) => twin.publish(messages.clone()),
+        Op::Transact(messages, which, outcome, how) => {
+            let leases = some_leases(twin, which);
+            twin.transact(messages.clone(), &leases, *outcome, *how);
+        }
         Op::Lease { max, max_bytes, term_ms, at_least, except, one } => {
             let lanes = LaneChoice {
                 at_least: at_least.map_or(LaneChoice::default().at_least, Priority),
@@ -274,14 +291,7 @@ fn act(twin: &mut Twin, op: &Op) {
             twin.lease(*max, *max_bytes, *term_ms, lanes);
         }
         Op::Settle(which, outcome) => {
-            let mut leases = Vec::new();
-            for index in which {
-                if !twin.leases.is_empty() {
-                    // Mostly those that were given last.
-                    let len = twin.leases.len();
-                    leases.push(twin.leases[len - 1 - index.index(len.min(6))]);
-                }
-            }
+            let leases = some_leases(twin, which);
             twin.settle(&leases, *outcome);
         }
         Op::EndSession => twin.end_session(),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, Asker, Broker, BrowseOrder, Command, ConsumerId, Death, Deaths, Effect, Given, LaneChoice,
-    LaneView, LeaseId, LeaseTerm, Message, Options, Order, Outcome, Part, Place, Priority, Publish, Pull,
-    Query, Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, State, Status, Step, Time, VhostId,
+    LaneView, LeaseId, LeaseTerm, Message, Options, Order, Outcome, Place, Priority, Publish, Pull, Query,
+    Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, State, Status, Step, Time, VhostId,
     Which as Chosen,
 };
 use overtake_valkey::functions::{
-    Admission, Admit, Alive, Asked, Call, Cancel, Choice, Configure, Declined, Extend, Extended, How,
-    Leasing, Purge, Remove, Replay, Reprioritise, Settle, Standing, Sweep, Terms, Told, View, Where, Which,
+    Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
+    Extend, Extended, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Settle, Standing,
+    Sweep, Terms, Told, Transact, View, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -25,6 +26,14 @@ const SESSION: SessionId = SessionId(1);
 pub(crate) struct Lease {
     receipt: Receipt,
     number: LeaseId,
+}
+
+/// How the parts of a transaction are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Together {
+    AtOnce,
+    Prepared,
+    Aborted,
 }
 
 pub(crate) struct Twin {
@@ -136,7 +145,7 @@ impl Twin {
         reply.map(drop)
     }
 
-    pub(crate) fn publish(&mut self, publishes: Vec<Publish>, all: bool) {
+    fn admissions(&self, publishes: &[Publish]) -> Vec<Admission> {
         let admission = |publish: &Publish| Admission {
             priority: self.settings.scheme.map(&publish.priority).expect("a priority of the scheme"),
             original: publish.priority.original(),
@@ -148,28 +157,11 @@ impl Twin {
             bytes: publish.bytes,
             content: b"content".to_vec(),
         };
-        let messages = publishes.iter().map(admission).collect();
-        let told = self.ask(&Admit { messages, all, tells: true });
-        if all {
-            let transact = Command::Transact { publishes, settlements: Vec::new() };
-            let (reply, step) = self.broker(transact);
-            match (told, reply) {
-                (Ok(told), Ok(Reply::Published(published))) => {
-                    // Where a message stands is told when the others of the transaction are in, or before: not compared.
-                    let told: Vec<_> =
-                        told.into_iter().map(|one| one.map(|one| (one.seq, one.duplicate))).collect();
-                    let published: Vec<_> =
-                        published.iter().map(|one| Ok((one.seq, one.duplicate))).collect();
-                    assert_eq!(told, published);
-                }
-                (Err((at, Declined(why))), Err(refusal)) => {
-                    assert_eq!((Some(Part::Publish(at)), why), (step.at_fault, refusal));
-                }
-                (told, reply) => panic!("the place says {told:?}, the broker {reply:?}"),
-            }
-            return;
-        }
-        let told = told.expect("each for itself");
+        publishes.iter().map(admission).collect()
+    }
+
+    pub(crate) fn publish(&mut self, publishes: Vec<Publish>) {
+        let told = self.ask(&Admit { messages: self.admissions(&publishes), tells: true });
         for (publish, told) in publishes.into_iter().zip(told) {
             let (reply, _) = self.broker(Command::Publish(publish));
             let published = reply.map(|reply| {
@@ -180,6 +172,61 @@ impl Twin {
             let told = told.map(|one| (one.seq, one.duplicate, one.position)).map_err(|Declined(why)| why);
             assert_eq!(told, published);
         }
+    }
+
+    /// In one step, or prepared first and then done; or prepared, and let be.
+    pub(crate) fn transact(
+        &mut self,
+        publishes: Vec<Publish>,
+        leases: &[Lease],
+        outcome: Outcome,
+        how: Together,
+    ) {
+        // What is prepared keeps its leases, where those of the broker would end.
+        let how = if leases.iter().any(|lease| self.ends_soon(lease)) { Together::AtOnce } else { how };
+        let settlements = leases.iter().map(|lease| (outcome, lease.receipt.seq, lease.number)).collect();
+        let parts = Parts { messages: self.admissions(&publishes), settlements };
+        let told = match how {
+            Together::AtOnce => self.ask(&Transact { parts, tells: false }),
+            Together::Prepared | Together::Aborted => {
+                let prepare = Prepare { name: "t".into(), within_ms: 60_000, parts };
+                match self.call(&prepare, None) {
+                    Ok(()) if how == Together::Aborted => {
+                        self.call(&Abort { name: "t".into() }, None);
+                        self.broker.tick(self.now, &mut Step::default());
+                        return;
+                    }
+                    Ok(()) => {
+                        self.broker.tick(self.now, &mut Step::default());
+                        Ok(self.ask(&Commit { name: "t".into(), tells: false }))
+                    }
+                    Err(fault) => Err(fault),
+                }
+            }
+        };
+        if how == Together::Aborted {
+            // What is refused is not done either.
+            assert!(told.is_err());
+        }
+        let settlements = leases.iter().map(|lease| (lease.receipt, outcome)).collect();
+        let (reply, step) = self.broker(Command::Transact { publishes, settlements });
+        match (told, reply) {
+            (Ok(told), Ok(Reply::Published(published))) => {
+                let told: Vec<_> = told.into_iter().map(|one| (one.seq, one.duplicate)).collect();
+                let published: Vec<_> = published.iter().map(|one| (one.seq, one.duplicate)).collect();
+                assert_eq!(told, published);
+            }
+            (Err(AtFault { part, why: Declined(why) }), Err(refusal)) => {
+                assert_eq!((Some(part), why), (step.at_fault, refusal));
+            }
+            (told, reply) => panic!("the place says {told:?}, the broker {reply:?}"),
+        }
+    }
+
+    fn ends_soon(&self, lease: &Lease) -> bool {
+        let Some(message) = self.broker.leased(&lease.receipt) else { return false };
+        let State::Leased { deadline, .. } = message.state else { return false };
+        deadline.min(message.work().map_or(Time::NEVER, |work| work.ends)) < self.now.after(10_000)
     }
 
     /// With a time, by a pull; without, until the session ends.
