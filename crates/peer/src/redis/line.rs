@@ -47,15 +47,24 @@ impl RedisServer {
             bytes: BytesMut::with_capacity(READ_LEN),
         };
         let mut line = Line { answers, commands: Commands { peer: self.peer.clone(), half: commands } };
+        self.log_in_to(&mut line).await?;
+        Ok(line)
+    }
+
+    async fn log_in_to(&self, line: &mut Line) -> Result<(), String> {
         if let Some(auth) = self.auth()? {
             line.ask(&auth).await?.map_err(|fault| self.says(fault.at_login()))?;
         }
         if let Some(select) = self.select() {
             line.ask(&select).await?.map_err(|fault| self.says(self.of_database(&fault)))?;
         }
-        match line.ask(&cmd("PING")).await? {
+        // One that wants TLS closes the connection, and says nothing.
+        let wants_tls = |why| {
+            if self.peer.address.is_secure { why } else { format!("{why}; if it wants TLS, say rediss://") }
+        };
+        match line.ask(&cmd("PING")).await.map_err(wants_tls)? {
             Err(fault) if !fault.is_forbidden() => Err(self.says(fault.at_login())),
-            _ => Ok(line),
+            _ => Ok(()),
         }
     }
 }

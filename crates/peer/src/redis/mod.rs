@@ -90,6 +90,12 @@ impl RedisServer {
         self.peer.address.port
     }
 
+    /// Connections to it are made under TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.peer.address.is_secure
+    }
+
     /// The number of its database.
     #[must_use]
     pub fn database(&self) -> u32 {

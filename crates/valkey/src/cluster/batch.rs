@@ -36,6 +36,9 @@ pub(super) struct Unacked {
     pub(super) value: Value,
 }
 
+/// A call, and what the server says to it.
+pub(super) type Answered = (Entry, Result<Value, Fault>);
+
 /// What is to be written before a wait.
 pub(super) struct Mark {
     pub(super) function: String,
@@ -131,7 +134,7 @@ impl Batch {
     }
 
     /// The answers to its calls, what it confirms of others, and what the wait came to.
-    pub(super) fn take_apart(self) -> (Vec<(Entry, Result<Value, Fault>)>, Vec<Unacked>, Wait) {
+    pub(super) fn take_apart(self) -> (Vec<Answered>, Vec<Unacked>, Wait) {
         let mut answers = self.answers.into_iter();
         let mut of_calls = Vec::with_capacity(self.entries.len());
         for entry in self.entries {

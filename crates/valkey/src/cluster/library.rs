@@ -7,7 +7,7 @@ use redis::{Value, cmd};
 const VERSION: &str = "-- version ";
 
 /// A library of functions, in Lua.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Library {
     /// What the servers call it; letters, digits and underscores.
     pub name: &'static str,

@@ -72,8 +72,10 @@ pub(super) async fn begin(server: &RedisServer, nodes: &Nodes) -> Result<Map, St
         check(&info, nodes)?;
         map_of(&mut line, server, nodes).await
     });
+    // One that knows nothing of TLS waits for the end of the line that it takes a greeting for.
+    let hint = if server.is_secure() { "; if it knows nothing of TLS, say redis://" } else { "" };
     let server = server.authority();
-    let begun = begun.await.map_err(|_| format!("{server} does not answer within {ms} ms"))?;
+    let begun = begun.await.map_err(|_| format!("{server} does not answer within {ms} ms{hint}"))?;
     begun.map_err(|why| if why.contains(&server) { why } else { format!("{server}: {why}") })
 }
 
@@ -185,7 +187,7 @@ pub(super) async fn keep_looking(roads: Arc<Roads>) {
 }
 
 /// The newest of what some nodes say.
-async fn newest(roads: &Arc<Roads>) -> Option<Map> {
+pub(super) async fn newest(roads: &Arc<Roads>) -> Option<Map> {
     let map = roads.map();
     let known = map.nodes().into_iter().filter_map(|place| roads.server(place).ok());
     let mut candidates: Vec<_> = known.chain(roads.seeds.iter().cloned()).collect();

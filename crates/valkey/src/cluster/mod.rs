@@ -18,11 +18,13 @@ mod asked;
 mod batch;
 mod call;
 mod counts;
+mod facts;
 mod lane;
 mod library;
 mod look;
 mod map;
 mod nodes;
+mod pushes;
 mod roads;
 mod slot;
 mod trip;
@@ -30,30 +32,38 @@ mod verdict;
 mod ways;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use overtake_peer::Vault;
 pub use overtake_peer::redis::Fault;
 use redis::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, timeout_at};
 
 use self::asked::Asked;
 pub use self::call::{Call, CallError};
 pub use self::counts::{BUCKETS, Counts, RoundTrips};
+pub use self::facts::{Facts, Finding, NodeFacts, ReplicaFacts, Weight, facts};
 pub use self::library::Library;
 pub use self::map::{Map, Place, Shard};
 pub use self::nodes::{Durability, Kind, Nodes, Patience};
+pub use self::pushes::{Heard, Subscription};
+use self::pushes::{Hub, Want};
 use self::roads::Roads;
 pub use self::slot::{SLOTS, Slot};
 
 /// Most calls under way or waiting; whoever asks for more waits with them.
 const CALLS_MAX: u32 = 16_384;
+/// Most channels that are asked for and not looked at.
+const WANTS_MAX: usize = 64;
 
 /// One server, or a cluster of them. Dropping it closes its connections.
 pub struct Cluster {
     roads: Arc<Roads>,
     room: Semaphore,
+    /// Where channels are asked for; there is nobody before the first.
+    wants: OnceLock<mpsc::Sender<Want>>,
 }
 
 impl Drop for Cluster {
@@ -75,7 +85,8 @@ impl Cluster {
             has_functions(&roads, place).await?;
         }
         roads.spawn(look::keep_looking(Arc::clone(&roads)));
-        Ok(Arc::new(Self { roads, room: Semaphore::new(CALLS_MAX as usize) }))
+        let room = Semaphore::new(CALLS_MAX as usize);
+        Ok(Arc::new(Self { roads, room, wants: OnceLock::new() }))
     }
 
     /// One call.
@@ -105,10 +116,30 @@ impl Cluster {
         asked.answers(deadline).await
     }
 
+    /// A sharded channel (`SPUBLISH`), heard from its first [`Heard::Gap`] on, wherever its slot goes.
+    pub async fn subscribe(&self, channel: Bytes) -> Subscription {
+        let wants = self.wants.get_or_init(|| {
+            let (sender, wants) = mpsc::channel(WANTS_MAX);
+            self.roads.spawn(Hub::run(Arc::clone(&self.roads), wants));
+            sender
+        });
+        let (listener, subscription) = pushes::pair();
+        // With nobody there the cluster is closed, and so is the subscription.
+        let _ = wants.send(Want { channel, listener }).await;
+        subscription
+    }
+
     /// Who holds what, as far as is known.
     #[must_use]
     pub fn map(&self) -> Arc<Map> {
         self.roads.map()
+    }
+
+    /// What the servers are like, as they say it now.
+    pub async fn facts(&self) -> Facts {
+        let Roads { nodes, library, seeds, .. } = &*self.roads;
+        let map = look::newest(&self.roads).await.unwrap_or_else(|| (*self.map()).clone());
+        facts::of_map(&map, nodes, &seeds[0], *library).await
     }
 
     /// What was done so far.
@@ -119,7 +150,10 @@ impl Cluster {
 }
 
 /// Of the first node that says it.
-async fn first_map(nodes: &Nodes, seeds: &[overtake_peer::redis::RedisServer]) -> Result<Map, String> {
+pub(super) async fn first_map(
+    nodes: &Nodes,
+    seeds: &[overtake_peer::redis::RedisServer],
+) -> Result<Map, String> {
     let mut all = Vec::new();
     for seed in seeds {
         match look::begin(seed, nodes).await {

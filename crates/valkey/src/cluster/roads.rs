@@ -21,6 +21,9 @@ use super::ways::{Group, Sent, Step, Trouble, Ways};
 /// After so many attempts in vain even what is said to be elsewhere waits.
 const AT_ONCE_MAX: u32 = 3;
 
+/// By their nodes and numbers, each with its task.
+type Lanes = HashMap<(Place, u8), (Arc<Lane>, AbortHandle)>;
+
 pub(super) struct Roads {
     pub(super) nodes: Nodes,
     pub(super) library: Library,
@@ -31,7 +34,7 @@ pub(super) struct Roads {
     pub(super) look: Notify,
     pub(super) counters: Counters,
     ways: Mutex<Ways>,
-    lanes: Mutex<HashMap<(Place, u8), (Arc<Lane>, AbortHandle)>>,
+    lanes: Mutex<Lanes>,
     tasks: Mutex<JoinSet<()>>,
 }
 

@@ -177,11 +177,6 @@ impl Ways {
         way.place = Some(place.clone());
         Some(Group { place, is_asking, errands })
     }
-
-    /// Slots of which something is out or held.
-    pub(super) fn len(&self) -> usize {
-        self.by_slot.len()
-    }
 }
 
 #[cfg(test)]
@@ -257,6 +252,6 @@ mod tests {
         assert_eq!((host(&group).as_str(), group.is_asking), ("a", false));
         ways.returned(SLOT(), None);
         assert!(matches!(ways.step(&a, SLOT()), Step::Over(None)));
-        assert_eq!(ways.len(), 0, "nothing is remembered of it");
+        assert_eq!(ways.by_slot.len(), 0, "nothing is remembered of it");
     }
 }

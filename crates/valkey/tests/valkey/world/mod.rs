@@ -13,8 +13,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::server::{Program, Server};
 
-/// How long a node may be silent before the others count it as gone, milliseconds.
-const NODE_TIMEOUT_MS: u32 = 1_000;
+/// How long a node may be silent before the others count it as gone: on a busy machine nobody is taken for gone who is not.
+const NODE_TIMEOUT: [&str; 2] = ["--cluster-node-timeout", "30000"];
+/// As little as a busy machine allows, where somebody is to be taken for gone.
+pub(crate) const QUICK: [&str; 2] = ["--cluster-node-timeout", "2000"];
 /// Between two looks at what is to become true.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -78,7 +80,9 @@ impl World {
     }
 
     async fn meet(&self, at: usize) {
-        let Server { port, bus, .. } = &self.servers[0];
+        let Server { port, bus, tls, .. } = &self.servers[0];
+        // Nodes that speak among themselves under TLS are called by that port.
+        let port = if self.more.iter().any(|word| word == "--tls-cluster") { tls } else { port };
         self.ask(at, &format!("CLUSTER MEET 127.0.0.1 {port} {bus}")).await;
     }
 
@@ -140,11 +144,16 @@ impl World {
             .await;
         }
         until(async || {
-            let mut seen = Vec::new();
-            for (at, _) in self.servers.iter().enumerate().filter(|(_, server)| server.is_running()) {
+            let (mut seen, mut followers) = (Vec::new(), Vec::new());
+            for (at, server) in self.servers.iter().enumerate().filter(|(_, server)| server.is_running()) {
                 seen.push(self.try_ask(at, "CLUSTER SLOTS").await.map(sorted_slots).unwrap_or_default());
+                let said = self.try_ask(at, "INFO replication").await.map(text).unwrap_or_default();
+                let primary = said.lines().find_map(|line| line.strip_prefix("master_port:"));
+                followers.extend(primary.map(|port| (port.parse().expect("a port"), server.port)));
             }
-            seen.iter().all(|slots| *slots == seen[0] && !slots.is_empty())
+            let is_there = |port: &u16| seen[0].values().any(|ports| ports.contains(port));
+            let known = followers.iter().all(|(primary, follower)| !is_there(primary) || is_there(follower));
+            known && seen.iter().all(|slots| *slots == seen[0] && !slots.is_empty())
         })
         .await;
     }
@@ -218,11 +227,9 @@ impl Drop for World {
 }
 
 fn of_a_node() -> Vec<String> {
-    let words = format!(
-        "--cluster-enabled yes --cluster-node-timeout {NODE_TIMEOUT_MS} --cluster-replica-validity-factor 0 \
-         --cluster-config-file nodes.conf --cluster-require-full-coverage no"
-    );
-    words.split_whitespace().map(str::to_owned).collect()
+    let words = "--cluster-enabled yes --cluster-replica-validity-factor 0 \
+         --cluster-config-file nodes.conf --cluster-require-full-coverage no";
+    words.split_whitespace().chain(NODE_TIMEOUT).map(str::to_owned).collect()
 }
 
 /// First and last slot, and the ports of those that have it, the primary's first and the others in order.

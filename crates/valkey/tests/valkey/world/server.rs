@@ -60,22 +60,19 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     /// Where nodes of a cluster speak among themselves.
     pub(crate) bus: u16,
+    /// Free for TLS, if it is told to.
+    pub(crate) tls: u16,
 }
 
 impl Server {
-    /// One that answers, with these words in its command line; `{dir}` and `{port}` in them are its own.
-    pub(crate) fn start_new(program: Program, more: &[&str]) -> Self {
-        Self::start_with(program, |_| more.iter().map(|word| (*word).to_owned()).collect())
-    }
-
-    /// As [`Server::start_new`], with what depends on its directory.
+    /// One that answers, with words in its command line that may depend on its directory; `{dir}`, `{port}`, `{bus}` and `{tls}` in them are its own.
     pub(crate) fn start_with(program: Program, more: impl Fn(&Path) -> Vec<String>) -> Self {
         // A port that was free may be somebody's by the time the server takes it.
         for _ in 0..5 {
-            let (port, bus) = two_free_ports();
+            let [port, bus, tls] = free_ports();
             let dir = tempfile::tempdir().expect("a directory");
             let more = more(dir.path());
-            let mut server = Self { program, args: Vec::new(), child: None, dir, port, bus };
+            let mut server = Self { program, args: Vec::new(), child: None, dir, port, bus, tls };
             server.args = server.own_words().into_iter().chain(more).collect();
             server.args = server.args.iter().map(|word| server.filled_in(word)).collect();
             if server.try_start() {
@@ -95,7 +92,7 @@ impl Server {
     fn filled_in(&self, word: &str) -> String {
         let dir = self.dir.path().to_str().expect("text");
         let word = word.replace("{port}", &self.port.to_string()).replace("{bus}", &self.bus.to_string());
-        word.replace("{dir}", dir)
+        word.replace("{tls}", &self.tls.to_string()).replace("{dir}", dir)
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -161,8 +158,7 @@ impl Drop for Server {
     }
 }
 
-fn two_free_ports() -> (u16, u16) {
-    let taken = [(); 2].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a port"));
-    let [port, bus] = taken.map(|taken| taken.local_addr().expect("bound").port());
-    (port, bus)
+fn free_ports() -> [u16; 3] {
+    let taken = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a port"));
+    taken.map(|taken| taken.local_addr().expect("bound").port())
 }
