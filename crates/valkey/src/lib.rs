@@ -1,6 +1,8 @@
-//! Queues on Redis and Valkey, one server or a cluster.
+//! Queues in Redis or Valkey, on one server or on a cluster.
 //!
-//! A partition of a queue is a *place*: keys that share one hash tag, and functions that the server runs, each of which does one thing whole or not at all
-//! ([`functions`]).
+//! A partition of a queue is a *place*: keys that share one hash tag, and functions that the server runs, each of which does one thing whole or not at all.
+//! - [`functions`] is what places do, how they are asked, and what they answer;
+//! - [`cluster`] is how functions are called, where they are done, and what an answer promises.
 
+pub mod cluster;
 pub mod functions;
