@@ -1,7 +1,6 @@
 //! What a place may be asked, as functions and their arguments.
 
 use overtake_lane::{LeaseId, Original, Outcome, Priority, Seq, Status};
-use redis::Value;
 
 use super::parts::Admission;
 use super::terms::Terms;

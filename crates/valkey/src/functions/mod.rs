@@ -16,6 +16,8 @@ mod parts;
 mod terms;
 mod told;
 
+use crate::cluster::Library;
+
 pub use ask::{
     Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge, Remove,
     Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
@@ -27,9 +29,11 @@ pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, W
 /// Calls of one caller that a place remembers: so many may be under way at once.
 pub const CALLS_MAX: u64 = 64;
 
-/// The library, as the servers load it.
-pub const SOURCE: &str = concat!(
-    "#!lua name=overtake\n",
+/// The library, as servers load it.
+pub const LIBRARY: Library = Library { name: "overtake", version: 1, source: SOURCE };
+
+/// What it consists of.
+const SOURCE: &str = concat!(
     include_str!("place.lua"),
     include_str!("groups.lua"),
     include_str!("stand.lua"),

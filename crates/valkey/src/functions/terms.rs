@@ -144,6 +144,24 @@ impl Terms {
         }
     }
 
+    /// The same for a place that is one of several: sequences and leases are counted by the server's clock, so that they can be compared.
+    #[must_use]
+    pub fn of_several(self) -> Self {
+        Self { by_clock: true, ..self }
+    }
+
+    /// The level of the lane that takes a priority.
+    #[must_use]
+    pub fn level(&self, priority: Priority) -> i32 {
+        match &self.order {
+            Lanes::Priority(_) => priority.0,
+            Lanes::Bands(bands) => {
+                let takes = |band: &&Band| band.floor.is_none_or(|floor| priority.0 >= floor);
+                bands.iter().find(takes).or(bands.last()).map_or(0, |band| band.level)
+            }
+        }
+    }
+
     /// As JSON, which is how a place is told.
     #[must_use]
     pub fn json(&self) -> String {

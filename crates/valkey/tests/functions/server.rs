@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use overtake_valkey::functions::SOURCE;
+use overtake_valkey::functions::LIBRARY;
 use redis::{Connection, cmd};
 
 pub(crate) struct Server {
@@ -41,7 +41,8 @@ impl Server {
                 Err(_) => std::thread::yield_now(),
             }
         };
-        let loaded = cmd("FUNCTION").arg("LOAD").arg("REPLACE").arg(SOURCE).query::<String>(&mut connection);
+        let source = format!("#!lua name={}\n{}", LIBRARY.name, LIBRARY.source);
+        let loaded = cmd("FUNCTION").arg("LOAD").arg("REPLACE").arg(source).query::<String>(&mut connection);
         assert_eq!(loaded.expect("the functions are loaded"), "overtake");
         connection
     }

@@ -8,6 +8,7 @@ mod doubts;
 mod facts;
 mod falls;
 mod moves;
+mod places;
 mod pushes;
 mod rights;
 mod settings;
