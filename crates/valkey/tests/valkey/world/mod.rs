@@ -13,10 +13,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::server::{Program, Server};
 
-/// How long a node may be silent before the others count it as gone: on a busy machine nobody is taken for gone who is not.
-const NODE_TIMEOUT: [&str; 2] = ["--cluster-node-timeout", "30000"];
-/// As little as a busy machine allows, where somebody is to be taken for gone.
-pub(crate) const QUICK: [&str; 2] = ["--cluster-node-timeout", "2000"];
+/// How long a node may be silent before the others count it as gone, milliseconds: on a busy machine nobody is taken for gone who is not.
+const NODE_TIMEOUT_MS: u32 = 30_000;
+/// As little as a busy machine allows, where somebody is to be taken for gone; and while nodes learn of each other, since they speak the more often the less this is.
+const NODE_TIMEOUT_MIN_MS: u32 = 1_500;
+/// For [`World::cluster`], where somebody is to be taken for gone.
+pub(crate) const QUICK: [&str; 2] = ["--cluster-node-timeout", "1500"];
 /// Between two looks at what is to become true.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -134,6 +136,7 @@ impl World {
 
     /// All that run say that all is well, replicas follow, and whoever is asked knows of them.
     pub(crate) async fn until_whole(&self) {
+        self.set_node_timeout(NODE_TIMEOUT_MIN_MS).await;
         for (at, _) in self.servers.iter().enumerate().filter(|(_, server)| server.is_running()) {
             until(async || self.says(at, "CLUSTER INFO", "cluster_state:ok").await).await;
             until(async || {
@@ -156,9 +159,18 @@ impl World {
             known && seen.iter().all(|slots| *slots == seen[0] && !slots.is_empty())
         })
         .await;
+        let own = self.more.iter().any(|word| word == QUICK[1]);
+        self.set_node_timeout(if own { NODE_TIMEOUT_MIN_MS } else { NODE_TIMEOUT_MS }).await;
+    }
+
+    async fn set_node_timeout(&self, ms: u32) {
+        for (at, _) in self.servers.iter().enumerate().filter(|(_, server)| server.is_running()) {
+            self.ask(at, &format!("CONFIG SET cluster-node-timeout {ms}")).await;
+        }
     }
 
     async fn until_all_know(&self, count: usize) {
+        self.set_node_timeout(NODE_TIMEOUT_MIN_MS).await;
         for at in 0..self.servers.len() {
             until(async || {
                 let known = self.try_ask(at, "CLUSTER NODES").await.map(text).unwrap_or_default();
@@ -227,9 +239,12 @@ impl Drop for World {
 }
 
 fn of_a_node() -> Vec<String> {
-    let words = "--cluster-enabled yes --cluster-replica-validity-factor 0 \
-         --cluster-config-file nodes.conf --cluster-require-full-coverage no";
-    words.split_whitespace().chain(NODE_TIMEOUT).map(str::to_owned).collect()
+    let words = format!(
+        "--cluster-enabled yes --cluster-replica-validity-factor 0 \
+         --cluster-config-file nodes.conf --cluster-require-full-coverage no \
+         --cluster-node-timeout {NODE_TIMEOUT_MS}"
+    );
+    words.split_whitespace().map(str::to_owned).collect()
 }
 
 /// First and last slot, and the ports of those that have it, the primary's first and the others in order.

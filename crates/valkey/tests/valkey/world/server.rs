@@ -84,7 +84,7 @@ impl Server {
 
     fn own_words(&self) -> Vec<String> {
         let words = "--port {port} --bind 127.0.0.1 --dir {dir} --save --appendonly yes --appendfsync everysec \
-                     --cluster-port {bus} --repl-diskless-sync-delay 0 --enable-debug-command yes";
+                     --cluster-port {bus} --repl-diskless-sync-delay 0 --repl-ping-replica-period 1 --enable-debug-command yes";
         let words = words.split_whitespace().map(str::to_owned);
         words.flat_map(|word| if word == "--save" { vec![word, String::new()] } else { vec![word] }).collect()
     }
