@@ -83,7 +83,7 @@ end
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled')
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls')
   if not got[1] then return nil, { 'gone' } end
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
@@ -92,7 +92,7 @@ local function open(keys, args)
     seq = tonumber(got[3]), lease = tonumber(got[4]),
     waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
     turn = got[9] and cmsgpack.unpack(got[9]) or nil,
-    tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0),
+    tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
     messages = {}, changed = {}, gone = {}, contents = {},
     ids = {}, values = {},
     sets = {}, gauges = {}, counts = {},

@@ -124,7 +124,8 @@ end
 
 -- ---- the end of a call ----
 
--- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, and what came of it.
+-- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
+-- there have been, by which answers and pushes are put in order.
 local function answer(p, what)
   sync(p)
   local messages, gone = {}, {}
@@ -148,7 +149,7 @@ local function answer(p, what)
   for level, by in pairs(p.counts) do
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
   end
-  local c = { 'seq', text(p.seq), 'lease', text(p.lease), 'waiting', text(p.waiting), 'bytes', text(p.bytes), 'leased', text(p.leased), 'now', text(p.now) }
+  local c = { 'seq', text(p.seq), 'lease', text(p.lease), 'waiting', text(p.waiting), 'bytes', text(p.bytes), 'leased', text(p.leased), 'now', text(p.now), 'calls', text(p.calls) }
   if p.turn then
     c[#c + 1] = 'turn'
     c[#c + 1] = cmsgpack.pack(p.turn)
@@ -163,8 +164,8 @@ local function answer(p, what)
   local head = head_of(p) or ''
   local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
   if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
-    redis.call('SPUBLISH', p.base .. ':heads', head)
+    redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
   end
   local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
-  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what }
+  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what, p.calls }
 end

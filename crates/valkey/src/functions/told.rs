@@ -68,6 +68,8 @@ pub enum Told<T> {
         head: Option<Where>,
         /// The answer.
         what: T,
+        /// The number of the call there: what another one says is older or newer.
+        calls: u64,
     },
     /// Other settings hold there, of this version; nothing was done.
     Version(u64),
@@ -87,13 +89,19 @@ impl<T> Told<T> {
         match Part(value).parts()? {
             [word] if Part(word).bytes()? == b"gone" => Ok(Self::Gone),
             [word, version] if Part(word).bytes()? == b"version" => Ok(Self::Version(Part(version).count()?)),
-            [word, now, wakes_at, head, what] if Part(word).bytes()? == b"ok" => {
+            [word, now, wakes_at, head, what, calls] if Part(word).bytes()? == b"ok" => {
                 let head = match Part(head).bytes()? {
                     [] => None,
                     head => Some(Where(head.try_into().map_err(|_| Malformed)?)),
                 };
                 let now = Time(Part(now).count()?);
-                Ok(Self::Done { now, wakes_at: Part(wakes_at).time()?.some(), head, what: read(Part(what))? })
+                Ok(Self::Done {
+                    now,
+                    wakes_at: Part(wakes_at).time()?.some(),
+                    head,
+                    what: read(Part(what))?,
+                    calls: Part(calls).count()?,
+                })
             }
             _ => Err(Malformed),
         }

@@ -24,6 +24,8 @@ struct State {
     merger: Merger,
     /// By place.
     known: Vec<Option<Where>>,
+    /// Of each place the call that said so.
+    calls: Vec<u64>,
     claimed: Vec<bool>,
     counts: Order,
 }
@@ -48,6 +50,15 @@ pub(super) struct Claim<'h> {
 }
 
 impl State {
+    /// What a call to a place says of it, unless a later one has spoken already.
+    fn say(&mut self, place: PlaceNumber, calls: u64, head: Option<Where>) {
+        let at = place as usize;
+        if calls > self.calls[at] {
+            (self.calls[at], self.known[at]) = (calls, head);
+            self.show(place);
+        }
+    }
+
     fn show(&mut self, place: PlaceNumber) {
         let at = place as usize;
         let shown = self.known[at].filter(|_| !self.claimed[at]);
@@ -60,8 +71,8 @@ impl State {
 impl Heads {
     pub(super) fn new(places: usize) -> Self {
         let merger = Merger::new(&PickerKind::Strict, BTreeMap::new());
-        let (known, claimed) = (vec![None; places], vec![false; places]);
-        let state = State { merger, known, claimed, counts: Order::default() };
+        let (known, claimed, calls) = (vec![None; places], vec![false; places], vec![0; places]);
+        let state = State { merger, known, calls, claimed, counts: Order::default() };
         Self { state: Mutex::new(state), better: Notify::new() }
     }
 
@@ -70,11 +81,10 @@ impl Heads {
     }
 
     /// A place has said what goes next there.
-    pub(super) fn tell(&self, place: PlaceNumber, head: Option<Where>) {
+    pub(super) fn tell(&self, place: PlaceNumber, calls: u64, head: Option<Where>) {
         let is_better = self.with(|state| {
             let before = state.known[place as usize];
-            state.known[place as usize] = head;
-            state.show(place);
+            state.say(place, calls, head);
             head.is_some_and(|head| before.is_none_or(|before| head <= before))
         });
         if is_better {
@@ -106,10 +116,10 @@ impl Heads {
 
 impl Claim<'_> {
     /// What the place gave, and shows now. One that shows something and gives nothing is held back, and is asked again when it is heard of.
-    pub(super) fn told(self, given: &[Where], head: Option<Where>) {
+    pub(super) fn told(self, calls: u64, given: &[Where], head: Option<Where>) {
         let at = self.place as usize;
         self.heads.with(|state| {
-            state.known[at] = head.filter(|_| !given.is_empty());
+            state.say(self.place, calls, head.filter(|_| !given.is_empty()));
             let rivals: Vec<Where> = (0..state.known.len())
                 .filter(|other| *other != at)
                 .filter_map(|other| state.known[other])
@@ -149,14 +159,14 @@ mod tests {
     #[test]
     fn who_is_being_asked_is_asked_by_nobody_else() {
         let heads = Heads::new(3);
-        heads.tell(0, Some(head(5, 1)));
-        heads.tell(2, Some(head(9, 2)));
+        heads.tell(0, 1, Some(head(5, 1)));
+        heads.tell(2, 1, Some(head(9, 2)));
         let urgent = heads.claim(None).expect("there is one");
         assert_eq!((urgent.place, urgent.last), (2, Some(head(5, 1))));
         let other = heads.claim(None).expect("another");
         assert_eq!((other.place, other.last), (0, None));
         assert!(heads.claim(None).is_none());
-        urgent.told(&[head(9, 2)], Some(head(1, 7)));
+        urgent.told(2, &[head(9, 2)], Some(head(1, 7)));
         assert_eq!(heads.claim(None).expect("what it shows now").place, 2);
         drop(other);
         assert_eq!(heads.claim(Some(5)).expect("given up, it is as it was").place, 0);
@@ -165,10 +175,12 @@ mod tests {
     #[test]
     fn a_place_that_gives_nothing_is_left_alone_until_it_is_heard_of() {
         let heads = Heads::new(1);
-        heads.tell(0, Some(head(5, 1)));
-        heads.claim(None).expect("it shows something").told(&[], Some(head(5, 1)));
+        heads.tell(0, 1, Some(head(5, 1)));
+        heads.claim(None).expect("it shows something").told(3, &[], Some(head(5, 1)));
         assert!(heads.claim(None).is_none());
-        heads.tell(0, Some(head(5, 1)));
+        heads.tell(0, 2, Some(head(5, 1)));
+        assert!(heads.claim(None).is_none(), "what was said before");
+        heads.tell(0, 4, Some(head(5, 1)));
         assert!(heads.claim(None).is_some());
         assert_eq!(heads.counts(), Order { leased: 0, inversions: 0, missed: 1 });
     }

@@ -68,7 +68,25 @@ struct Place {
     base: String,
     numbers: Numbers,
     /// When something happens there by itself.
-    wakes: Mutex<Option<Instant>>,
+    wakes: Mutex<Wakes>,
+}
+
+/// When something happens in a place by itself, as the last of its calls has said it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wakes {
+    calls: u64,
+    at: Option<Instant>,
+}
+
+impl Wakes {
+    /// What a call says, unless a later one has spoken already. True: it is sooner than was known.
+    fn say(&mut self, calls: u64, at: Option<Instant>) -> bool {
+        if calls <= self.calls {
+            return false;
+        }
+        let before = std::mem::replace(self, Self { calls, at }).at;
+        at.is_some_and(|at| before.is_none_or(|before| at < before))
+    }
 }
 
 /// The places of a queue.
@@ -113,7 +131,7 @@ impl Places {
         let place = |number| Place {
             base: format!("{{{queue}:{number}}}"),
             numbers: Numbers::new(),
-            wakes: Mutex::new(None),
+            wakes: Mutex::default(),
         };
         let places: Vec<Place> = (0..count).map(place).collect();
         let heads = Heads::new(places.len());
@@ -158,8 +176,8 @@ impl Places {
         ask: &A,
         deadline: Instant,
     ) -> Result<A::Answer, NotDone> {
-        let (head, what) = self.call(place, ask, deadline).await?;
-        self.heads.tell(place, head);
+        let (calls, head, what) = self.call(place, ask, deadline).await?;
+        self.heads.tell(place, calls, head);
         Ok(what)
     }
 
@@ -168,7 +186,7 @@ impl Places {
         place: PlaceNumber,
         ask: &A,
         deadline: Instant,
-    ) -> Result<(Option<Where>, A::Answer), NotDone> {
+    ) -> Result<(u64, Option<Where>, A::Answer), NotDone> {
         let there = &self.places[place as usize];
         let number = there.numbers.take().await;
         let version = Some(self.version.load(Ordering::Acquire)).filter(|version| *version > 0);
@@ -177,14 +195,12 @@ impl Places {
         let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
-            Told::Done { now, wakes_at, head, what } => {
-                let wakes = wakes_at.map(|at| Instant::now() + Duration::from_millis(at.since(now)));
-                let before =
-                    std::mem::replace(&mut *there.wakes.lock().expect("nobody panics with it"), wakes);
-                if wakes.is_some_and(|wakes| before.is_none_or(|before| wakes < before)) {
+            Told::Done { now, wakes_at, head, what, calls } => {
+                let at = wakes_at.map(|at| Instant::now() + Duration::from_millis(at.since(now)));
+                if there.wakes.lock().expect("nobody panics with it").say(calls, at) {
                     self.sooner.notify_one();
                 }
-                Ok((head, what))
+                Ok((calls, head, what))
             }
             Told::Version(version) => Err(NotDone::Version(version)),
             Told::Gone => Err(NotDone::Gone),
@@ -224,13 +240,14 @@ impl Places {
                 let place = claim.place;
                 let choice = functions::Choice { last: claim.last, ..want.choice.clone() };
                 let want = Leasing { choice, ..want.clone() };
-                let (head, shown) = self.call(place, &want, until.max(Instant::now() + PATIENCE)).await?;
+                let (calls, head, shown) =
+                    self.call(place, &want, until.max(Instant::now() + PATIENCE)).await?;
                 let given: Vec<Where> = shown
                     .iter()
                     .map(|one| &one.stored.message)
                     .map(|message| Where::new(self.terms.level(message.priority), message.seq))
                     .collect();
-                claim.told(&given, head);
+                claim.told(calls, &given, head);
                 if !shown.is_empty() {
                     return Ok(shown.into_iter().map(|shown| Given { place, shown }).collect());
                 }
@@ -253,13 +270,13 @@ impl Places {
 
     /// When something happens by itself in one of them.
     fn wakes(&self) -> Option<Instant> {
-        self.places.iter().filter_map(|place| *place.wakes.lock().expect("nobody panics with it")).min()
+        self.places.iter().filter_map(|place| place.wakes.lock().expect("nobody panics with it").at).min()
     }
 
     /// Places in which something was to happen by itself by now.
     fn due(&self, now: Instant) -> Vec<PlaceNumber> {
         let is_due = |place: &Place| {
-            place.wakes.lock().expect("nobody panics with it").is_some_and(|wakes| wakes <= now)
+            place.wakes.lock().expect("nobody panics with it").at.is_some_and(|wakes| wakes <= now)
         };
         (0..self.count()).filter(|at| is_due(&self.places[*at as usize])).collect()
     }
@@ -289,8 +306,10 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
         let Some(all) = places.upgrade() else { return };
         match what {
             Heard::Message(head) => {
-                if let Ok(head) = <[u8; 16]>::try_from(&head[..]) {
-                    all.heads.tell(place, Some(Where(head)));
+                if let Some((head, calls)) = head.split_first_chunk()
+                    && let Ok(calls) = <[u8; 8]>::try_from(calls)
+                {
+                    all.heads.tell(place, u64::from_be_bytes(calls), Some(Where(*head)));
                 }
             }
             // What was missed is asked for; if not now, then at the next look.
@@ -319,7 +338,7 @@ async fn look(places: std::sync::Weak<Places>, sweep: Duration) {
         for place in all.due(now) {
             if all.ask(place, &Sweep, now + PATIENCE).await.is_err() {
                 // Else it would be due for ever.
-                *all.places[place as usize].wakes.lock().expect("nobody panics with it") = None;
+                all.places[place as usize].wakes.lock().expect("nobody panics with it").at = None;
             }
         }
     }

@@ -190,7 +190,9 @@ impl Twin {
             Together::AtOnce => self.ask(&Transact { parts, tells: false }),
             Together::Prepared | Together::Aborted => {
                 let prepare = Prepare { name: "t".into(), within_ms: 60_000, parts };
-                match self.call(&prepare, None) {
+                let prepared = self.call(&prepare, None);
+                self.broker.tick(self.now, &mut Step::default());
+                match prepared {
                     Ok(()) if how == Together::Aborted => {
                         self.call(&Abort { name: "t".into() }, None);
                         self.broker.tick(self.now, &mut Step::default());
