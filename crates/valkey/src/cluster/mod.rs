@@ -12,6 +12,18 @@
 //! - An answer to a write says what [`Durability`] says; where that is not known within the caller's time, the answer is [`CallError::InDoubt`].
 //! - Nothing is lost and nothing done twice while slots move and primaries fall, if what is asked for twice is done once.
 //!
+//! What functions answer as errors is the caller's, but for the words by which servers say that they cannot now: `MOVED`, `ASK`, `TRYAGAIN`, `CLUSTERDOWN`, `LOADING`, `READONLY`,
+//! `MASTERDOWN`, `NOREPLICAS` and `BUSY` are followed or tried again until the deadline.
+//!
+//! # Rights
+//! A user needs these, the commands that the functions themselves use, and their keys and channels; `set` and the keys `LIBRARY_mark:*` only where a write waits for replicas
+//! or logs, `waitaof` (which Redis 7.0 does not know) only for logs, and `config|get` only for [`Facts`] to say more:
+//!
+//! ```text
+//! ACL SETUSER broker on >PASSWORD ~{* ~LIBRARY_mark:* &{* +ping +info +cluster|slots +cluster|info +function|list +function|load
+//!     +fcall +fcall_ro +asking +ssubscribe +sunsubscribe +wait +waitaof +set +config|get
+//! ```
+//!
 //! The map is kept here, and not by a client library's cluster connection, because the calls of a batch and the `WAIT` behind them must go over one connection to one node.
 
 mod asked;

@@ -23,6 +23,8 @@ use super::ways::Trouble;
 
 /// Most pipelines under way: so many that the server always has one while another is read here.
 const BATCHES_MAX: usize = 4;
+/// The same where each waits for replicas: one by one they are larger, and there are fewer waits, which cost more than calls.
+const WAITING_MAX: usize = 1;
 /// How long a node that holds no slots any more may take for what is under way: it may have been handed over in good order.
 const GRACE: Duration = Duration::from_millis(250);
 
@@ -150,7 +152,9 @@ impl<'a> Trip<'a> {
     }
 
     fn can_begin(&self) -> bool {
-        self.is_flushed && self.batches.len() < BATCHES_MAX && !self.is_closing
+        let is_waited_for = self.roads.nodes.durability.is_waited_for();
+        let most = if is_waited_for { WAITING_MAX } else { BATCHES_MAX };
+        self.is_flushed && self.batches.len() < most && !self.is_closing
     }
 
     /// Where something can be written at this node.

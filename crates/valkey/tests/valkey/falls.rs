@@ -39,6 +39,25 @@ async fn a_primary_is_killed_and_calls_go_on_where_its_replica_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_hands_over_in_good_order_and_takes_over_again() {
+    for program in Program::all() {
+        let world = World::cluster(program, 1, &[]).await;
+        let mut nodes = world.nodes();
+        nodes.durability.replicas_acked = 1;
+        let cluster = connect(nodes).await;
+        let load = Load::begin(&cluster, &numbers(12), 10);
+        let slot = Slot::new(0).expect("a slot");
+        for (from, to) in [(0, 3), (3, 0)] {
+            load.more(500).await;
+            world.hand_over(slot, from, to).await;
+            world.until_whole().await;
+        }
+        load.more(500).await;
+        load.end(&cluster).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_is_paused_is_left_for_its_replica_and_what_it_says_when_it_wakes_is_not_believed() {
     for program in Program::all() {
         let mut world = World::cluster(program, 1, &QUICK).await;

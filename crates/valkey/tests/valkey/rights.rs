@@ -16,7 +16,7 @@ const OF_MARK: &str = "+set";
 
 async fn allow(world: &World, rights: &str) {
     for at in 0..world.servers.len() {
-        world.ask(at, &format!("ACL SETUSER broker reset on >pw ~{{* ~story_mark:* &* {rights}")).await;
+        world.ask(at, &format!("ACL SETUSER broker reset on >pw ~{{* ~story_mark:* &{{* {rights}")).await;
     }
 }
 

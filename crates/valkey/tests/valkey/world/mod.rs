@@ -194,6 +194,12 @@ impl World {
         self.primary_of(asked, slot).await.expect("somebody holds it")
     }
 
+    /// A replica takes over in good order.
+    pub(crate) async fn hand_over(&self, slot: Slot, from: usize, to: usize) {
+        self.ask(to, "CLUSTER FAILOVER").await;
+        assert_eq!(self.until_taken_over(to, slot, from).await, to);
+    }
+
     /// Moves a slot with all that is in it, a few keys at a time, while it is in use.
     pub(crate) async fn move_slot(&self, slot: Slot, from: usize, to: usize) {
         self.begin_move(slot, from, to).await;
