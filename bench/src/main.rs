@@ -17,6 +17,7 @@ mod executions;
 mod forward;
 mod journal;
 mod lane;
+mod merge;
 mod options;
 mod outbox;
 mod proc;
@@ -66,8 +67,9 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 13] = [
+const BENCHES: [(&str, &str, Bench); 14] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
+    ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
     ("codec", "AMQP, messages of 128 bytes, one core", |plan| Report::Rows(codec::run(plan))),
     ("journal", "records of 256 bytes", |plan| Report::Rows(journal::run(plan))),

@@ -23,6 +23,7 @@ mod ids;
 mod index;
 mod lane;
 mod letters;
+mod merge;
 mod message;
 mod metadata;
 mod ordinals;
@@ -63,6 +64,7 @@ pub use ids::{
     SessionId, Time, VhostId, WindowId,
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
+pub use merge::{Merger, PlaceNumber};
 pub use message::{Extras, Located, Message, PutBack, Settled, State, Status, public_id, seq_of_public_id};
 pub use metadata::{
     METADATA_BYTES_MAX, METADATA_ENTRY_COST, METADATA_KEY_LEN_MAX, METADATA_VALUE_LEN_MAX, MetadataEntry,

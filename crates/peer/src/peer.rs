@@ -54,6 +54,18 @@ impl Peer {
         Ok(Self { url, address, username, password: named.password.cloned(), tls })
     }
 
+    /// The same user, password and trust at another place: a server may tell of others.
+    ///
+    /// # Errors
+    /// The host is none, as a phrase.
+    #[cfg(feature = "redis")]
+    pub fn at(&self, host: &str, port: u16) -> Result<Self, String> {
+        let address = Address { host: host.to_owned(), port, is_secure: self.address.is_secure };
+        let url = format!("{}://{}", self.url.scheme(), address.authority());
+        let url = Url::parse(&url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
+        Ok(Self { url, address, ..self.clone() })
+    }
+
     /// Read for each connection: a secret may be changed without a restart.
     ///
     /// # Errors

@@ -5,6 +5,8 @@
 
 pub mod entries;
 mod fault;
+mod line;
+mod resp;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +17,7 @@ use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, Value, cm
 use tokio::task::JoinHandle;
 
 pub use self::fault::Fault;
+pub use self::line::{Answers, Commands, Line};
 use crate::peer::{Named, Peer};
 use crate::secret::Vault;
 
@@ -61,23 +64,78 @@ impl RedisServer {
         Ok(wire)
     }
 
+    /// The same user, password and trust at another place.
+    ///
+    /// # Errors
+    /// The host is none.
+    pub fn at(&self, host: &str, port: u16) -> Result<Self, String> {
+        Ok(Self { peer: self.peer.at(host, port)?, database: self.database })
+    }
+
+    /// Where it is, as it stands in a URL.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        self.peer.address.authority()
+    }
+
+    /// The host by itself: a name, or the text of an IP address without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.peer.address.host
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.peer.address.port
+    }
+
+    /// Connections to it are made under TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.peer.address.is_secure
+    }
+
+    /// The number of its database.
+    #[must_use]
+    pub fn database(&self) -> u32 {
+        self.database
+    }
+
     async fn log_in(&self, wire: &mut Wire) -> Result<(), String> {
-        if let Some(password) = self.peer.password()? {
-            let mut auth = cmd("AUTH");
-            if let Some(username) = &self.peer.username {
-                auth.arg(username);
-            }
-            wire.ask(auth.arg(password)).await?.map_err(|fault| self.peer.says(fault.at_login()))?;
+        if let Some(auth) = self.auth()? {
+            wire.ask(&auth).await?.map_err(|fault| self.says(fault.at_login()))?;
         }
-        if self.database != 0 {
-            let selected = wire.ask(cmd("SELECT").arg(self.database)).await?;
-            selected.map_err(|fault| self.peer.says(format!("database {}: {fault}", self.database)))?;
+        if let Some(select) = self.select() {
+            wire.ask(&select).await?.map_err(|fault| self.says(self.of_database(&fault)))?;
         }
         match wire.ask(&cmd("PING")).await? {
             // A user who may only write to the stream is fine.
-            Err(fault) if !fault.is_forbidden() => Err(self.peer.says(fault.at_login())),
+            Err(fault) if !fault.is_forbidden() => Err(self.says(fault.at_login())),
             _ => Ok(()),
         }
+    }
+
+    fn auth(&self) -> Result<Option<Cmd>, String> {
+        let Some(password) = self.peer.password()? else { return Ok(None) };
+        let mut auth = cmd("AUTH");
+        if let Some(username) = &self.peer.username {
+            auth.arg(username);
+        }
+        auth.arg(password);
+        Ok(Some(auth))
+    }
+
+    fn select(&self) -> Option<Cmd> {
+        (self.database != 0).then(|| cmd("SELECT").arg(self.database).take())
+    }
+
+    fn of_database(&self, fault: &Fault) -> String {
+        format!("database {}: {fault}", self.database)
+    }
+
+    fn says(&self, what: impl std::fmt::Display) -> String {
+        self.peer.says(what)
     }
 }
 

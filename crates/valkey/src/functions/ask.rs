@@ -1,0 +1,468 @@
+//! What a place may be asked, as functions and their arguments.
+
+use overtake_lane::{LeaseId, Original, Outcome, Priority, Seq, Status};
+
+use super::parts::Admission;
+use super::terms::Terms;
+use super::told::{Admitted, Declined, Malformed, Part, Seen, Shown, Where};
+
+/// Who calls, and by what.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The version of the settings it goes by; `None`: whichever holds.
+    pub version: Option<u64>,
+    /// Who.
+    pub caller: &'a str,
+    /// The number of the call among those of the caller to this place; `None`: done twice if asked twice.
+    pub number: Option<u64>,
+}
+
+/// One thing that a place is asked.
+pub trait Asked {
+    /// The function.
+    const FUNCTION: &'static str;
+    /// What it comes to.
+    type Answer;
+
+    /// Adds its arguments to those that every call has.
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>);
+
+    /// What an answer says.
+    ///
+    /// # Errors
+    /// [`Malformed`]: it is none of this library.
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed>;
+
+    /// All arguments after the key.
+    fn all_arguments(&self, call: Call<'_>) -> Vec<Vec<u8>> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default().into();
+        let mut all = vec![number(call.version), call.caller.as_bytes().to_vec(), number(call.number)];
+        self.arguments(&mut all);
+        all
+    }
+}
+
+pub(super) fn text(number: impl ToString) -> Vec<u8> {
+    number.to_string().into_bytes()
+}
+
+pub(super) fn maybe(number: Option<impl ToString>) -> Vec<u8> {
+    number.map(text).unwrap_or_default()
+}
+
+/// A priority as it was given, in a word.
+pub(super) fn given(original: Original) -> Vec<u8> {
+    match original {
+        Original::Missing => b"m".to_vec(),
+        Original::Number(number) => format!("n{number}").into_bytes(),
+        Original::Name => b"w".to_vec(),
+    }
+}
+
+/// Makes the place, or has other terms hold for it. Answers whether it is new.
+#[derive(Clone, Debug)]
+pub struct Configure<'a> {
+    /// Greater than the one before, or nothing changes.
+    pub version: u64,
+    /// What holds from now on.
+    pub terms: &'a Terms,
+}
+
+impl Asked for Configure<'_> {
+    const FUNCTION: &'static str = "ot_configure";
+    type Answer = Result<bool, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([text(self.version), self.terms.json().into_bytes()]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| Ok(first.number()? == 1))
+    }
+}
+
+/// Admits messages, each for itself.
+#[derive(Clone, Debug)]
+pub struct Admit {
+    /// Which.
+    pub messages: Vec<Admission>,
+    /// Says how many messages are ahead.
+    pub tells: bool,
+}
+
+impl Asked for Admit {
+    const FUNCTION: &'static str = "ot_admit";
+    /// One for each.
+    type Answer = Vec<Result<Admitted, Declined>>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(text(u8::from(self.tells)));
+        self.messages.iter().for_each(|message| message.add(arguments));
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        let one = |part| Part(part).or_declined_all(Admitted::read);
+        what.parts()?.iter().map(one).collect()
+    }
+}
+
+/// Which lanes a lease is of.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// None of a lesser level.
+    pub floor: Option<i32>,
+    /// None of these levels.
+    pub except: Vec<i32>,
+    /// Only one: enough where another goes next.
+    pub one: bool,
+    /// Nothing that goes after this.
+    pub last: Option<Where>,
+}
+
+/// Leases messages.
+#[derive(Clone, Debug)]
+pub struct Leasing {
+    /// Most messages.
+    pub max: u32,
+    /// Most bytes, but one message at least.
+    pub max_bytes: u64,
+    /// How long, ms; 0: no end of their own.
+    pub term_ms: u64,
+    /// With whom they end, and how long, ms, that is believed to be there if it says nothing more ([`Alive`]).
+    pub holder: Option<(String, u64)>,
+    /// From where.
+    pub choice: Choice,
+}
+
+impl Asked for Leasing {
+    const FUNCTION: &'static str = "ot_lease";
+    type Answer = Vec<Shown>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        let Choice { floor, except, one, last } = &self.choice;
+        arguments.extend([
+            text(self.max),
+            text(self.max_bytes.min(1 << 53)),
+            text(self.term_ms),
+            self.holder.iter().flat_map(|(holder, _)| holder.bytes()).collect(),
+            maybe(self.holder.as_ref().map(|(_, ms)| *ms)),
+            maybe(*floor),
+            last.map(|last| last.0.to_vec()).unwrap_or_default(),
+            text(u8::from(*one)),
+        ]);
+        arguments.extend(except.iter().map(text));
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.parts()?.iter().map(|part| Shown::read(&Part(part))).collect()
+    }
+}
+
+/// How leases end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As whoever has them says.
+    By(Outcome),
+    /// Whoever has them is gone.
+    Lost,
+}
+
+/// Ends leases, each for itself. Answers of each whether it held.
+#[derive(Clone, Debug)]
+pub struct Settle {
+    /// How.
+    pub how: How,
+    /// Which.
+    pub leases: Vec<(Seq, LeaseId)>,
+}
+
+/// An outcome as functions call it, and the delay it names, ms.
+pub(super) fn how_words(outcome: Outcome) -> (&'static str, Option<u64>) {
+    match outcome {
+        Outcome::Ack => ("ack", None),
+        Outcome::Nack { delay_ms } => ("nack", delay_ms),
+        Outcome::Release => ("release", None),
+        Outcome::Reject => ("reject", None),
+    }
+}
+
+fn add_leases(arguments: &mut Vec<Vec<u8>>, leases: &[(Seq, LeaseId)]) {
+    arguments.extend(leases.iter().flat_map(|(seq, lease)| [text(seq.0), text(lease.0)]));
+}
+
+impl Asked for Settle {
+    const FUNCTION: &'static str = "ot_settle";
+    type Answer = Vec<bool>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        let (how, delay_ms) = match self.how {
+            How::By(outcome) => how_words(outcome),
+            How::Lost => ("lost", None),
+        };
+        arguments.extend([how.into(), maybe(delay_ms)]);
+        add_leases(arguments, &self.leases);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.parts()?.iter().map(|part| Ok(Part(part).number()? == 1)).collect()
+    }
+}
+
+/// What became of a lease that was to last longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extended {
+    /// It does.
+    Longer,
+    /// It is over.
+    Over,
+    /// Its message is wanted back.
+    WantedBack,
+}
+
+/// Lengthens leases from now.
+#[derive(Clone, Debug)]
+pub struct Extend {
+    /// So long, ms; 0: no end.
+    pub term_ms: u64,
+    /// Which.
+    pub leases: Vec<(Seq, LeaseId)>,
+}
+
+impl Asked for Extend {
+    const FUNCTION: &'static str = "ot_extend";
+    type Answer = Vec<Extended>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(text(self.term_ms));
+        add_leases(arguments, &self.leases);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        let one = |part| match Part(part).number()? {
+            0 => Ok(Extended::Over),
+            1 => Ok(Extended::Longer),
+            2 => Ok(Extended::WantedBack),
+            _ => Err(Malformed),
+        };
+        what.parts()?.iter().map(one).collect()
+    }
+}
+
+/// Lets time pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep;
+
+impl Asked for Sweep {
+    const FUNCTION: &'static str = "ot_sweep";
+    type Answer = ();
+
+    fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
+
+    fn read(&self, _: Part<'_>) -> Result<(), Malformed> {
+        Ok(())
+    }
+}
+
+/// Whoever holds leases that end with it is there, or gone. Answers how many messages were put back.
+#[derive(Clone, Debug)]
+pub struct Alive {
+    /// Who.
+    pub holder: String,
+    /// It is believed to be there for so long from now, ms; 0: it is gone.
+    pub ms: u64,
+}
+
+impl Asked for Alive {
+    const FUNCTION: &'static str = "ot_alive";
+    type Answer = u64;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([self.holder.clone().into_bytes(), text(self.ms)]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<u64, Malformed> {
+        Part(what.parts()?.first().ok_or(Malformed)?).count()
+    }
+}
+
+/// Which messages.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// The one of this id; refused if it cannot be done.
+    Id(Box<str>),
+    /// These; what cannot be done is left out.
+    Seqs(Vec<Seq>),
+}
+
+impl Which {
+    fn add(&self, arguments: &mut Vec<Vec<u8>>) {
+        match self {
+            Self::Id(id) => arguments.extend([b"id".to_vec(), id.as_bytes().to_vec()]),
+            Self::Seqs(seqs) => {
+                arguments.push(b"seqs".to_vec());
+                arguments.extend(seqs.iter().map(|seq| text(seq.0)));
+            }
+        }
+    }
+}
+
+/// What an administrator does to messages. Answers to how many.
+#[derive(Clone, Debug)]
+pub struct Reprioritise {
+    /// The priority they get.
+    pub priority: Priority,
+    /// As it was given.
+    pub original: Original,
+    /// Which.
+    pub which: Which,
+}
+
+impl Asked for Reprioritise {
+    const FUNCTION: &'static str = "ot_reprioritise";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([text(self.priority.0), given(self.original)]);
+        self.which.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| first.count())
+    }
+}
+
+/// Takes messages out, however they stand. Answers how many.
+#[derive(Clone, Debug)]
+pub struct Remove(pub Which);
+
+impl Asked for Remove {
+    const FUNCTION: &'static str = "ot_remove";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        self.0.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| first.count())
+    }
+}
+
+/// Takes messages back: who works on one by a lease of its own is told when it asks for more time. Answers how many.
+#[derive(Clone, Debug)]
+pub struct Cancel(pub Which);
+
+impl Asked for Cancel {
+    const FUNCTION: &'static str = "ot_cancel";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        self.0.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| first.count())
+    }
+}
+
+/// Puts dead letters back into their lanes. Answers how many.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// With another priority, as it was given.
+    pub promote: Option<(Priority, Original)>,
+    /// Which.
+    pub which: Which,
+}
+
+impl Asked for Replay {
+    const FUNCTION: &'static str = "ot_replay";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(maybe(self.promote.map(|(priority, _)| priority.0)));
+        arguments.push(self.promote.map(|(_, original)| given(original)).unwrap_or_default());
+        self.which.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| first.count())
+    }
+}
+
+/// Takes out what stands so. Answers how many, and whether there may be more.
+#[derive(Clone, Copy, Debug)]
+pub struct Purge {
+    /// `None`: what is ready and delayed.
+    pub status: Option<Status>,
+    /// Most messages.
+    pub limit: u32,
+}
+
+impl Asked for Purge {
+    const FUNCTION: &'static str = "ot_purge";
+    type Answer = (u64, bool);
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([self.status.map_or("waiting", word).into(), text(self.limit)]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        let [touched, more] = what.parts()? else { return Err(Malformed) };
+        Ok((Part(touched).count()?, Part(more).number()? == 1))
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ready => "ready",
+        Status::Delayed => "delayed",
+        Status::Leased => "leased",
+        Status::Dead => "dead",
+    }
+}
+
+/// The gauges of a place.
+#[derive(Clone, Copy, Debug)]
+pub struct View;
+
+impl Asked for View {
+    const FUNCTION: &'static str = "ot_view";
+    type Answer = Seen;
+
+    fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
+
+    fn read(&self, what: Part<'_>) -> Result<Seen, Malformed> {
+        Seen::read(&what)
+    }
+}
+
+/// A page of messages by sequence.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The last ones first.
+    pub newest: bool,
+    /// Where the page before ended.
+    pub after: Option<Seq>,
+    /// Most messages.
+    pub limit: u32,
+    /// With what they say.
+    pub with_content: bool,
+    /// Of those that stand so.
+    pub statuses: Vec<Status>,
+}
+
+impl Asked for Standing {
+    const FUNCTION: &'static str = "ot_browse";
+    type Answer = Vec<Shown>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(if self.newest { b"newest".to_vec() } else { b"published".to_vec() });
+        arguments.push(maybe(self.after.map(|after| after.0)));
+        arguments.extend([text(self.limit), text(u8::from(self.with_content))]);
+        arguments.extend(self.statuses.iter().map(|status| word(*status).into()));
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.parts()?.iter().map(|part| Shown::read(&Part(part))).collect()
+    }
+}

@@ -1,0 +1,223 @@
+-- Messages by key, where the settings speak of keys: how many of a key are out, how quickly they go, whose turn it is.
+--
+-- A group is what has one key. Beside the order of lanes there is, for each lane, what may go now: of each group the oldest message. Where keys take turns the group goes
+-- first that has the fewest messages out, then the one that has had the least since it came. What has no key is never held back; it is one group among those
+-- that take turns.
+--
+--   :f  what may go now       sorted set, equal scores, members are level inverted, messages out, turns had, sequence
+--   :w  what waits            sorted set, equal scores, members are level inverted, key, a zero, sequence
+--   :y  groups by key         hash: messages out, tokens, when it had so many, when it is woken, and of each lane the level, the count, the turns had, the oldest
+--   :p  turns had by the group of a lane that is furthest, by level
+--   :z  when groups are woken sorted set
+
+local function most_tokens(rate) return rate.messages * rate.per_ms end
+
+local function new_tokens(p, key)
+  local rate = p.keys.rate
+  if not rate or key == '' then return false end
+  return most_tokens(rate)
+end
+
+local function group(p, key)
+  local g = p.groups[key]
+  if g then return g end
+  local packed = redis.call('HGET', p.base .. ':y', key)
+  if packed then
+    local got = cmsgpack.unpack(packed)
+    g = { out = got[1], tokens = got[2], filled = got[3], wake = got[4], lanes = {} }
+    for _, lane in ipairs(got[5]) do g.lanes[lane[1]] = { count = lane[2], pass = lane[3], head = lane[4] } end
+  else
+    g = { out = 0, tokens = new_tokens(p, key), filled = 0, wake = false, lanes = {} }
+  end
+  p.groups[key] = g
+  return g
+end
+
+local function is_held_group(p, key, g)
+  if key == '' then return false end
+  local limit, rate = p.keys.limit, p.keys.rate
+  return (limit > 0 and g.out >= limit) or (g.tokens and g.tokens < rate.per_ms) or false
+end
+
+local function offer(p, key, g, score)
+  if is_held_group(p, key, g) then return end
+  for level, lane in pairs(g.lanes) do
+    local out, pass = 0, 0
+    if p.keys.fair then out, pass = g.out, lane.pass end
+    put(p, 'offers', rank_of(level) .. key_of(out) .. key_of(pass) .. lane.head, score)
+  end
+end
+
+local function furthest(p, level)
+  if p.passes[level] == nil then p.passes[level] = tonumber(redis.call('HGET', p.base .. ':p', level) or 0) end
+  return p.passes[level]
+end
+
+local function fill_group(p, g)
+  local rate = p.keys.rate
+  if not g.tokens or not rate then return end
+  g.tokens = math.min(most_tokens(rate), g.tokens + math.max(0, p.now - g.filled) * rate.messages)
+  g.filled = math.max(g.filled, p.now)
+end
+
+-- A group that was changed is woken when it has a token, or is full; and goes when nothing is to be known of it.
+local function settle_down(p, key, g)
+  local wake, rate = false, p.keys.rate
+  if g.tokens and rate then
+    local missing = rate.per_ms - g.tokens
+    if missing <= 0 then missing = most_tokens(rate) - g.tokens end
+    if missing > 0 then wake = g.filled + math.ceil(missing / rate.messages) end
+  end
+  if wake ~= g.wake then
+    g.wake = wake
+    put(p, 'wakes', key, wake or false)
+  end
+  g.is_over = g.out == 0 and next(g.lanes) == nil and not wake
+end
+
+local function change_group(p, key, change)
+  local g = group(p, key)
+  local was_held = is_held_group(p, key, g)
+  offer(p, key, g, false)
+  change(g)
+  if was_held then
+    -- It is not made up for.
+    for level, lane in pairs(g.lanes) do lane.pass = math.max(lane.pass, furthest(p, level)) end
+  end
+  offer(p, key, g, 0)
+  settle_down(p, key, g)
+end
+
+local function waiting_prefix(level, key) return rank_of(level) .. key .. ZERO end
+
+-- A message is ready.
+local function enter_group(p, m, level, at)
+  local key = m[KEY] or ''
+  put(p, 'waiting', waiting_prefix(level, key) .. at, 0)
+  local lane = group(p, key).lanes[level]
+  if lane and lane.head < at then
+    -- Behind the one that is offered.
+    lane.count = lane.count + 1
+    return
+  end
+  -- Who has just come stands where the furthest is: its turn comes when the others have had theirs.
+  local pass = furthest(p, level)
+  change_group(p, key, function(g)
+    local there = g.lanes[level] or { count = 0, pass = pass, head = at }
+    g.lanes[level] = there
+    there.count = there.count + 1
+    if at < there.head then there.head = at end
+  end)
+end
+
+-- It is ready no more.
+local function leave_group(p, m, level, at)
+  local key = m[KEY] or ''
+  local prefix = waiting_prefix(level, key)
+  put(p, 'waiting', prefix .. at, false)
+  change_group(p, key, function(g)
+    local lane = g.lanes[level]
+    if not lane then return end
+    lane.count = lane.count - 1
+    if lane.count == 0 then
+      g.lanes[level] = nil
+    elseif lane.head == at then
+      sync(p)
+      local nearest = redis.call('ZRANGE', p.base .. ':w', '(' .. prefix .. at, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+      lane.head = string.sub(nearest, -8)
+    end
+  end)
+end
+
+local function lend_group(p, m, by)
+  change_group(p, m[KEY] or '', function(g) g.out = g.out + by end)
+end
+
+-- A ready message of a lane is about to go.
+local function charge_group(p, m, level)
+  if not p.keys or not (p.keys.rate or p.keys.fair) then return end
+  local pass = 0
+  change_group(p, m[KEY] or '', function(g)
+    if g.tokens then
+      fill_group(p, g)
+      g.tokens = math.max(0, g.tokens - p.keys.rate.per_ms)
+    end
+    local lane = g.lanes[level]
+    if lane then
+      lane.pass = lane.pass + 1
+      pass = lane.pass
+    end
+  end)
+  p.passes[level] = math.max(furthest(p, level), pass)
+end
+
+-- Groups may go that had no token.
+local function ring_groups(p)
+  if not p.keys or not p.keys.rate then return end
+  while true do
+    sync(p)
+    local due = redis.call('ZRANGE', p.base .. ':z', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, 1000)
+    if #due == 0 then return end
+    for _, key in ipairs(due) do
+      change_group(p, key, function(g) fill_group(p, g) end)
+    end
+  end
+end
+
+-- The message of a lane that goes first, if any may go.
+local function head_of_groups(p, level)
+  sync(p)
+  local member = redis.call('ZRANGE', p.base .. ':f', '[' .. rank_of(level), '(' .. rank_of(level - 1), 'BYLEX', 'LIMIT', 0, 1)[1]
+  return member and rank_of(level) .. string.sub(member, -8)
+end
+
+local function save_groups(p)
+  local changed = {}
+  for key, g in pairs(p.groups) do
+    local lanes = {}
+    for level, lane in pairs(g.lanes) do lanes[#lanes + 1] = { level, lane.count, lane.pass, lane.head } end
+    changed[key] = not g.is_over and cmsgpack.pack({ g.out, g.tokens, g.filled, g.wake, lanes }) or false
+  end
+  save_hash(p, ':y', changed)
+  for level, pass in pairs(p.passes) do
+    if pass > 0 then redis.call('HSET', p.base .. ':p', level, text(pass)) end
+  end
+end
+
+local GROUP_KEYS = { ':f', ':w', ':y', ':p', ':z' }
+
+-- What settings say of keys holds for all that is there.
+local function regroup(p, keys)
+  local was = p.keys
+  if not keys then
+    p.keys, p.groups, p.passes = nil, {}, {}
+    for _, name in ipairs(GROUP_KEYS) do redis.call('UNLINK', p.base .. name) end
+    return
+  end
+  p.keys = keys
+  if was then
+    sync(p)
+    redis.call('DEL', p.base .. ':f', p.base .. ':z')
+    for _, key in ipairs(redis.call('HKEYS', p.base .. ':y')) do group(p, key) end
+    for key, g in pairs(p.groups) do
+      if g.tokens and keys.rate then
+        g.tokens = math.min(most_tokens(keys.rate), math.floor(g.tokens * keys.rate.per_ms / was.rate.per_ms))
+      else
+        g.tokens = new_tokens(p, key)
+        g.filled = 0
+      end
+      g.wake = false
+      offer(p, key, g, 0)
+      settle_down(p, key, g)
+    end
+    return
+  end
+  local all = redis.call('HKEYS', p.base .. ':m')
+  table.sort(all)
+  fetch(p, all)
+  for _, key in ipairs(all) do
+    local m = message(p, key)
+    if m[STATE] == READY then enter_group(p, m, lane_of(p, m[PRIORITY]), key) end
+    if m[STATE] == LEASED then lend_group(p, m, 1) end
+  end
+end

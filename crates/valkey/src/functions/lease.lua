@@ -1,0 +1,275 @@
+-- Leasing: which message goes next, and to whom.
+
+local function fill(p)
+  local rate = p.settings.rate
+  if not rate then return end
+  local most = rate.messages * rate.per_ms
+  p.tokens = math.min(most, p.tokens + (p.now - p.filled) * rate.messages)
+  p.filled = p.now
+end
+
+-- Whether nothing may be leased now, whoever asks.
+local function is_held_back(p)
+  local s = p.settings
+  if s.paused or (s.max_active > 0 and p.leased >= s.max_active) then return true end
+  return s.rate and p.tokens < s.rate.per_ms
+end
+
+-- Members of `:o` from here to there, one after the other, read by pages. What is taken meanwhile is not looked for again.
+local function walk(p, from, to, page)
+  local members, at = {}, 0
+  return function(is_taken)
+    if is_taken then at = at + 1 end
+    if at >= #members then
+      members = redis.call('ZRANGE', p.base .. ':o', from, to, 'BYLEX', 'LIMIT', 0, page)
+      at = 0
+      if #members > 0 then
+        from = '(' .. members[#members]
+        local keys = {}
+        for i, member in ipairs(members) do keys[i] = key_in(member) end
+        fetch(p, keys)
+      end
+    end
+    return members[at + 1]
+  end
+end
+
+local function is_capped(p, level)
+  local cap = p.settings.caps[text(level)]
+  return cap and cap > 0 and gauge(p, level, 'leased') >= cap
+end
+
+-- The most urgent of those that may go, of lanes that have a head.
+local PICK = {}
+
+function PICK.strict(_, lanes) return lanes[1] end
+
+function PICK.aging(p, lanes)
+  local best, least
+  for _, lane in ipairs(lanes) do
+    local urgency = message(p, key_in(lane.head))[SINCE] - lane.level * p.settings.aging_ms
+    if not least or urgency < least then best, least = lane, urgency end
+  end
+  return best
+end
+
+function PICK.weighted(p, lanes)
+  local turn = p.turn
+  if not turn then return lanes[1] end
+  for _, lane in ipairs(lanes) do
+    if lane.level == turn[1] and turn[2] > 0 then return lane end
+  end
+  for _, lane in ipairs(lanes) do
+    if lane.level < turn[1] then return lane end
+  end
+  return lanes[1]
+end
+
+local function charge(p, level)
+  if p.settings.rate then p.tokens = math.max(0, p.tokens - p.settings.rate.per_ms) end
+  if p.settings.picker ~= 'weighted' then return end
+  local left = weight_of(p, level)
+  if p.turn and p.turn[1] == level and p.turn[2] > 0 then left = p.turn[2] end
+  p.turn = { level, left - 1 }
+end
+
+-- What goes next, for somebody who takes from lanes at this level or above, but for these, and nothing after this member: a function that answers the
+-- member and its message, and is told each time whether the last one was taken.
+local function source(p, want)
+  local s = p.settings
+  local to = want.last ~= '' and '[' .. want.last or '+'
+  if want.floor then
+    local floor = rank_of(want.floor - 1)
+    if to == '+' or floor < string.sub(to, 2) then to = '(' .. floor end
+  end
+  if not p.keys and s.picker == 'strict' and not next(s.caps) and not next(want.except) then
+    local head = walk(p, '-', to, want.max)
+    return function(is_taken) return head(is_taken) end
+  end
+  local lanes = {}
+  for _, level in ipairs(ready_levels(p)) do
+    local rank, after = rank_of(level), rank_of(level - 1)
+    local stop = '(' .. after
+    if to ~= '+' and string.sub(to, 2) < after then stop = to end
+    if not want.except[text(level)] and (to == '+' or rank <= string.sub(to, 2)) then
+      lanes[#lanes + 1] = { level = level, walk = walk(p, '[' .. rank, stop, math.min(want.max, 16)) }
+    end
+  end
+  local taken
+  return function(is_taken)
+    if taken and is_taken and not p.keys then taken.head = taken.walk(true) end
+    local eligible = {}
+    for _, lane in ipairs(lanes) do
+      if p.keys then
+        -- What one gives may change what all others may.
+        lane.head = head_of_groups(p, lane.level) or false
+        if to ~= '+' and lane.head and lane.head > string.sub(to, 2) then lane.head = false end
+      elseif lane.head == nil then
+        lane.head = lane.walk(false) or false
+      end
+      if lane.head and not is_capped(p, lane.level) then eligible[#eligible + 1] = lane end
+    end
+    if #eligible == 0 then
+      taken = nil
+      return nil
+    end
+    taken = PICK[s.picker](p, eligible)
+    return taken.head
+  end
+end
+
+-- Upper bounds of waiting times, ms.
+local WAITS = { 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 1800000, 7200000, 28800000, 86400000 }
+
+local function count_delivered(p, level, m, is_inversion)
+  count(p, level, 'delivered', 1)
+  if is_inversion then count(p, level, 'inversions', 1) end
+  if m[COUNT] > 1 then return count(p, level, 'redelivered', 1) end
+  local waited = math.max(0, p.now - m[SINCE])
+  for i, bound in ipairs(WAITS) do
+    if waited <= bound then
+      count(p, level, 'wait_' .. i, 1)
+      break
+    end
+  end
+  count(p, level, 'waits', 1)
+  count(p, level, 'waited_ms', waited)
+end
+
+-- A lease, or for good.
+local function give(p, key, m, want)
+  detach(p, key, m)
+  m[COUNT] = m[COUNT] + 1
+  p.lease = p.lease + 1
+  if p.settings.by_clock and p.us > p.lease then p.lease = p.us end
+  m[STATE], m[LEASE], m[HOLDER] = LEASED, p.lease, want.holder
+  m[AT] = want.ms > 0 and p.now + want.ms or NEVER
+  if p.settings.notes_work then
+    local longest = p.settings.run_timeout_ms
+    m[WORK] = { p.now, longest > 0 and p.now + longest or NEVER, false }
+  end
+  attach(p, key, m)
+end
+
+-- `[sequence, message, content]` of each.
+local function as_leased(p, keys)
+  local what = {}
+  for from = 1, #keys, 4000 do
+    local to = math.min(from + 3999, #keys)
+    local contents = redis.call('HMGET', p.base .. ':b', unpack(keys, from, to))
+    for i = from, to do what[i] = { seq_of(keys[i]), message(p, keys[i]), contents[i - from + 1] } end
+  end
+  return what
+end
+
+-- What is over when its turn comes is not given.
+local function lease_all(p, want)
+  sync(p)
+  fill(p)
+  local got, left, bytes, last = {}, want.max, want.bytes, nil
+  local go_on = source(p, want)
+  local member = go_on(false)
+  while member and left > 0 and not is_held_back(p) do
+    local key = key_in(member)
+    local m = message(p, key)
+    local level = level_of(member)
+    if is_over(m[EXPIRES], p.now) and not is_at_once(m) then
+      local why = expire(p, key, m)
+      if why then finish(p, key, m, why) end
+    else
+      if last and (m[BYTES] > bytes or (want.one and last ~= level)) then break end
+      charge_group(p, m, level)
+      give(p, key, m, want)
+      count_delivered(p, level, m, want.is_inversion and want.is_inversion(level))
+      charge(p, level)
+      left, bytes, last = left - 1, math.max(0, bytes - m[BYTES]), level
+      got[#got + 1] = key
+    end
+    member = go_on(true)
+  end
+  return got
+end
+
+-- Leases. Arguments: most messages, most bytes, how long in ms (0: no end), the holder with whom the leases end (or empty), how long that is believed to be there, ms, the least level (or empty), the last
+-- member that may go (or empty), whether of one lane only (1 or 0), then levels of lanes to leave out. Answers `[sequence, message, content]` of each.
+local function lease(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local got = {}
+  local done = before(p)
+  if done then
+    for _, one in ipairs(done) do
+      local m = message(p, one[1])
+      if m and m[STATE] == LEASED and m[LEASE] == one[2] then got[#got + 1] = one[1] end
+    end
+  else
+    local want = {
+      max = tonumber(args[4]), bytes = tonumber(args[5]), ms = tonumber(args[6]), holder = args[7] ~= '' and args[7] or false,
+      floor = tonumber(args[9]), last = args[10], one = args[11] == '1', except = {},
+    }
+    for at = 12, #args do want.except[args[at]] = true end
+    if p.keys or next(want.except) or next(p.settings.caps) or p.settings.picker ~= 'strict' then
+      -- Something more urgent may be ready and stay.
+      want.is_inversion = function(level)
+        sync(p)
+        local head = redis.call('ZRANGE', p.base .. ':o', 0, 0)[1]
+        return head and level_of(head) > level
+      end
+    end
+    got = lease_all(p, want)
+    if want.holder and #got > 0 then put(p, 'alive', want.holder, p.now + tonumber(args[8])) end
+    local kept = {}
+    for i, key in ipairs(got) do kept[i] = { key, message(p, key)[LEASE] } end
+    remember(p, kept)
+  end
+  return answer(p, as_leased(p, got))
+end
+
+-- The message of a lease that still holds.
+local function leased(p, seq, number)
+  local key = key_of(seq)
+  local m = message(p, key)
+  if m and m[STATE] == LEASED and m[LEASE] == number then return key, m end
+  return nil
+end
+
+-- Lengthens leases from now, each for itself. Arguments: how long in ms (0: no end), then the sequence and the number of each. Answers for each 1, 0 where it does
+-- not hold any more, or 2 where the message is wanted back.
+local function extend(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ms, what = tonumber(args[4]), {}
+  for at = 5, #args, 2 do
+    local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
+    if not key then
+      what[#what + 1] = 0
+    elseif m[HOLDER] then
+      what[#what + 1] = 1
+    elseif m[WORK] and m[WORK][3] then
+      what[#what + 1] = 2
+    else
+      detach(p, key, m)
+      m[AT] = ms > 0 and p.now + ms or NEVER
+      attach(p, key, m)
+      what[#what + 1] = 1
+    end
+  end
+  return answer(p, what)
+end
+
+-- A holder is there. Arguments: the holder, how long that is believed from now, ms; 0: it is gone. Answers how many messages were put back.
+local function alive(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ms = tonumber(args[5])
+  local lost = 0
+  if ms > 0 then
+    -- Of one that holds nothing nothing is to be known.
+    if redis.call('ZSCORE', p.base .. ':q', args[4]) then put(p, 'alive', args[4], p.now + ms) end
+  else
+    sync(p)
+    lost = give_back(p, args[4])
+    put(p, 'alive', args[4], false)
+  end
+  return answer(p, { lost })
+end

@@ -1,0 +1,180 @@
+-- How a message comes back, and how it ends.
+
+-- Gone. Answers nothing, as whatever ends a message does unless more is to be done with it.
+local SETTLED = { acked = 'settled', expired = 'expired', evicted = 'evicted', removed = 'removed', replaced = 'removed', dropped = 'removed' }
+
+local function settle(p, key, m, how)
+  count(p, lane_of(p, m[PRIORITY]), SETTLED[how], 1)
+  take_out(p, key, m)
+end
+
+-- Most deaths that a message remembers; beyond that the oldest goes, but never the first.
+local DEATHS_MAX = 32
+
+-- A death: reason, queue, lane, when first, when last, how often, deliveries the last time, the way it had come, the time to live it lost. A way that is
+-- false is the one that its content says.
+-- All deaths: where the first ever is, from 1; the list, the newest first; the way to where it died last, the way to where it is.
+local function another(p, m, reason)
+  local known = m[DEATHS]
+  local list, first, way = {}, 1, false
+  if known then
+    way = known[4]
+    first = known[1] + 1
+    for i, death in ipairs(known[2]) do list[i] = death end
+  end
+  local lane = name_of(p, lane_of(p, m[PRIORITY]))
+  local death = { reason, p.settings.name, lane, p.now, p.now, 1, m[COUNT], way, not known }
+  for at, old in ipairs(list) do
+    if old[1] == reason and old[2] == p.settings.name then
+      table.remove(list, at)
+      death = { reason, old[2], lane, old[4], p.now, old[6] + 1, m[COUNT], old[8], old[9] }
+      local was = known[1]
+      if at < was then first = was elseif at == was then first = 1 else first = was + 1 end
+      break
+    end
+  end
+  table.insert(list, 1, death)
+  if #list > DEATHS_MAX then
+    if first == #list then
+      table.remove(list, #list - 1)
+      first = first - 1
+    else
+      table.remove(list)
+    end
+  end
+  return { first, list, way, way }
+end
+
+-- Out of the lanes, dead.
+local function lay_out(p, key, m, deaths)
+  forget_value(p, key, m)
+  detach(p, key, m)
+  m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED], m[PREPARED] = DEAD, NEVER, 0, false, false, false, false
+  if deaths then m[DEATHS] = deaths end
+  attach(p, key, m)
+end
+
+local GONE_BY = { expired = 'expired', maxlen = 'evicted', rejected = 'dropped', delivery_limit = 'dropped', timeout = 'dropped' }
+
+-- Whether a message that dies of this leaves more behind than a number.
+local function keeps(p, reason)
+  local s = p.settings
+  if reason == 'expired' and not s.dead_letter_expired then return false end
+  if reason == 'maxlen' and not s.dead_letter_evicted and s.overflow ~= 'reject_dead_letter' then return false end
+  return s.dead_letter ~= 'drop'
+end
+
+-- It may not go on.
+local function die(p, key, m, reason)
+  if not keeps(p, reason) then return settle(p, key, m, GONE_BY[reason]) end
+  count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
+  lay_out(p, key, m, another(p, m, reason))
+end
+
+-- Answers why it dies, if it does.
+local function expire(p, key, m)
+  if keeps(p, 'expired') then return 'expired' end
+  settle(p, key, m, 'expired')
+  return nil
+end
+
+-- Ready, or delayed until then.
+local function wait(p, key, m, due)
+  detach(p, key, m)
+  m[HOLDER], m[WORK], m[LEASE], m[PREPARED] = false, false, 0, false
+  m[STATE], m[AT] = due and DELAYED or READY, due or NEVER
+  attach(p, key, m)
+end
+
+local function backoff_ms(p, failures)
+  local b = p.settings.backoff
+  local ms = b.initial_ms
+  for _ = 2, failures do
+    if ms >= b.max_ms or ms == 0 then break end
+    ms = ms * b.multiplier
+  end
+  return math.min(ms, b.max_ms)
+end
+
+-- Ends a lease without settling. Answers how the message ends instead, if it does.
+local function put_back(p, key, m, why, delay_ms)
+  if m[WORK] and m[WORK][3] then return 'cancelled' end
+  if is_over(m[EXPIRES], p.now) then return expire(p, key, m) end
+  if m[OUTDATED] then
+    settle(p, key, m, 'replaced')
+    return nil
+  end
+  local limit = p.settings.delivery_limit
+  if why ~= 'released' and limit > 0 and m[COUNT] >= limit then return 'delivery_limit' end
+  local ms = delay_ms or 0
+  if why == 'failed' and not delay_ms then ms = backoff_ms(p, m[COUNT]) end
+  wait(p, key, m, ms > 0 and p.now + ms or nil)
+  return nil
+end
+
+-- Does with a message what its end says.
+local function finish(p, key, m, ending)
+  if ending == 'cancelled' then return settle(p, key, m, 'removed') end
+  die(p, key, m, ending)
+end
+
+-- Lets time pass. Answers the leases of callers that are over: whoever holds one takes nothing more.
+local function tick(p)
+  local due = redis.call('ZRANGE', p.base .. ':t', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)
+  if #due == 0 then return end
+  fetch(p, due)
+  local ending = {}
+  for _, key in ipairs(due) do
+    local m = message(p, key)
+    local state, why = m[STATE], nil
+    if state == LEASED and m[WORK] and is_over(m[WORK][2], p.now) then
+      why = 'timeout'
+    elseif state == LEASED then
+      why = put_back(p, key, m, 'expired')
+    elseif is_over(m[EXPIRES], p.now) then
+      why = expire(p, key, m)
+    elseif state == DELAYED then
+      wait(p, key, m)
+    end
+    if why then ending[#ending + 1] = { key, why } end
+  end
+  for _, one in ipairs(ending) do
+    local m = message(p, one[1])
+    if m then finish(p, one[1], m, one[2]) end
+  end
+end
+
+-- Whoever is gone holds nothing.
+local function give_back(p, holder)
+  local held = redis.call('ZRANGE', p.base .. ':h', '[' .. holder .. ZERO, '(' .. holder .. '\1', 'BYLEX')
+  local keys = {}
+  for i, member in ipairs(held) do keys[i] = string.sub(member, -8) end
+  fetch(p, keys)
+  for _, key in ipairs(keys) do
+    local m = message(p, key)
+    -- What a transaction is to settle is for that to say.
+    if not m[PREPARED] then
+      local why = put_back(p, key, m, 'lost')
+      if why then finish(p, key, m, why) end
+    end
+  end
+  return #keys
+end
+
+-- Holders that have given no sign for too long are gone.
+local function bury_holders(p)
+  for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
+    give_back(p, holder)
+    put(p, 'alive', holder, false)
+  end
+end
+
+-- The place of a call, at its time.
+local function begin(keys, args)
+  local p, instead = open(keys, args)
+  if not p then return nil, instead end
+  tick(p)
+  bury_holders(p)
+  ring_groups(p)
+  return p
+end

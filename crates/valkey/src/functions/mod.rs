@@ -1,0 +1,47 @@
+//! What a place does: server-side functions, how they are asked, and what they answer.
+//!
+//! What the functions mean is what one queue of [`overtake_lane::Broker`] does; a test compares the two on random histories. Who waits, who shares what is leased,
+//! and where dead letters go that leave their queue is for whoever asks.
+//!
+//! # Asking
+//! A call names the version of the settings it goes by, who calls, and the number of the call. One that goes by other settings than hold for the place changes
+//! nothing ([`Told::Version`]). One that is asked again, because its answer was lost, is answered as it was, and nothing is done twice: a place remembers the last
+//! [`CALLS_MAX`] calls of each caller for ten minutes.
+//!
+//! # Time
+//! is the server's, and never goes back in a place. Whatever is asked, what was to happen by itself until now has happened before.
+
+mod ask;
+mod parts;
+mod terms;
+mod told;
+
+use crate::cluster::Library;
+
+pub use ask::{
+    Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge, Remove,
+    Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
+};
+pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
+pub use terms::Terms;
+pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};
+
+/// Calls of one caller that a place remembers: so many may be under way at once.
+pub const CALLS_MAX: u64 = 64;
+
+/// The library, as servers load it.
+pub const LIBRARY: Library = Library { name: "overtake", version: 1, source: SOURCE };
+
+/// What it consists of.
+const SOURCE: &str = concat!(
+    include_str!("place.lua"),
+    include_str!("groups.lua"),
+    include_str!("stand.lua"),
+    include_str!("life.lua"),
+    include_str!("publish.lua"),
+    include_str!("lease.lua"),
+    include_str!("transact.lua"),
+    include_str!("admin.lua"),
+    include_str!("see.lua"),
+    include_str!("register.lua"),
+);

@@ -1,0 +1,246 @@
+-- One place: what a partition of a queue holds, read when it is needed and written once, when the call is over.
+--
+-- All keys begin with the same base, which has the hash tag, KEYS[1]:
+--   :c  what holds for the place, and its counters       hash
+--   :m  messages by sequence                              hash, each an array packed as MessagePack
+--   :b  what they say                                     hash
+--   :o  what is ready, in the order in which it goes      sorted set, equal scores, members of 16 bytes: the level inverted, the sequence
+--   :d  delayed  :l  leased  :x  dead letters             sorted sets, equal scores, members are sequences
+--   :t  what happens by itself, by when                   sorted set, scores are milliseconds
+--   :i  sequences by id    :k  sequences by key, where only the newest of a key stays
+--   :n  messages by lane   :g  gauges and counters of lanes
+--   :h  leases that end with their holders                sorted set, equal scores, members are holder, a zero, sequence
+--   :q  until when holders are known to be there          sorted set, scores are milliseconds
+--   :v  what is prepared, by transaction                  hash
+--   :vt when its end is overdue                            sorted set, scores are milliseconds
+--   :u:CALLER  what the last calls of a caller came to
+-- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
+
+local READY, DELAYED, LEASED, DEAD = 0, 1, 2, 3
+-- Later than every moment that comes.
+local NEVER = -1
+local LANES_MAX = 256
+-- Calls of one caller that are remembered; so many may be under way at once.
+local CALLS_MAX = 64
+-- Messages that time moves in one call; the rest is for the next.
+local DUE_MAX = 1000
+
+-- A message.
+local PRIORITY, GIVEN, SINCE, EXPIRES, BYTES, COUNT, STATE, AT, LEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local ZERO = '\0'
+local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED, PREPARED = 10, 11, 12, 13, 14, 15, 16, 17
+
+
+
+local function key_of(seq) return struct.pack('>I8', seq) end
+
+local function seq_of(key) return (struct.unpack('>I8', key)) end
+
+-- More urgent levels come first.
+local function rank_of(level) return struct.pack('>I8', 2147483647 - level) end
+
+local function level_of(member) return 2147483647 - struct.unpack('>I8', member) end
+
+local function key_in(member) return string.sub(member, 9) end
+
+-- Numbers up to 2^53, all digits.
+local function text(number) return string.format('%.0f', number) end
+
+-- The earlier of two moments, either of which may never come.
+local function earlier(a, b)
+  if a == NEVER then return b end
+  if b == NEVER then return a end
+  return math.min(a, b)
+end
+
+local function is_over(moment, now) return moment ~= NEVER and moment <= now end
+
+local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt' }
+local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
+
+-- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.
+local known, known_count = {}, 0
+
+local function read_settings(packed)
+  local settings = known[packed]
+  if not settings then
+    if known_count >= 1000 then known, known_count = {}, 0 end
+    settings = cmsgpack.unpack(packed)
+    known[packed] = settings
+    known_count = known_count + 1
+  end
+  return settings
+end
+
+-- What goes next, if anything may.
+local function head_of(p)
+  if not p.keys then return redis.call('ZRANGE', p.base .. ':o', 0, 0)[1] end
+  local offer = redis.call('ZRANGE', p.base .. ':f', 0, 0)[1]
+  return offer and string.sub(offer, 1, 8) .. string.sub(offer, -8)
+end
+
+-- The place of a call, or what to answer instead. The first three arguments of every call are the version of the settings that the caller goes by, the
+-- caller, and the number of the call; each may be empty.
+local function open(keys, args)
+  local base = keys[1]
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls')
+  if not got[1] then return nil, { 'gone' } end
+  if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
+  local p = {
+    base = base,
+    settings = read_settings(got[2]),
+    seq = tonumber(got[3]), lease = tonumber(got[4]),
+    waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
+    turn = got[9] and cmsgpack.unpack(got[9]) or nil,
+    tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
+    messages = {}, changed = {}, gone = {}, contents = {},
+    ids = {}, values = {},
+    sets = {}, gauges = {}, counts = {},
+    groups = {}, passes = {},
+    caller = args[2], number = args[3],
+  }
+  p.keys = p.settings.keys
+  local time = redis.call('TIME')
+  p.us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  -- A replica that takes over may be behind.
+  p.now = math.max(math.floor(p.us / 1000), tonumber(got[8]))
+  p.head = head_of(p)
+  p.was_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
+  return p
+end
+
+-- What this very call came to before, if it was done already and its answer lost.
+local function before(p)
+  if p.number == '' then return nil end
+  local kept = redis.call('HGET', p.base .. ':u:' .. p.caller, tonumber(p.number) % CALLS_MAX)
+  if not kept then return nil end
+  kept = cmsgpack.unpack(kept)
+  if kept[1] == p.number then return kept[2] end
+  return nil
+end
+
+local function remember(p, what)
+  if p.number == '' then return end
+  local calls = p.base .. ':u:' .. p.caller
+  local slot = tonumber(p.number) % CALLS_MAX
+  local is_new = redis.call('HSET', calls, slot, cmsgpack.pack({ p.number, what })) == 1
+  if is_new or slot == 0 then redis.call('PEXPIRE', calls, 600000) end
+end
+
+-- ---- sorted sets, hashes and gauges, changed together at the end ----
+
+local function put(p, set, member, score)
+  local changes = p.sets[set] or {}
+  p.sets[set] = changes
+  changes[member] = score
+end
+
+local function drop(p, set, member) put(p, set, member, false) end
+
+local function in_pieces(command, key, values)
+  for from = 1, #values, 4000 do redis.call(command, key, unpack(values, from, math.min(from + 3999, #values))) end
+end
+
+-- Has in the sets what was put into them, so that they can be asked.
+local function sync(p)
+  for set, changes in pairs(p.sets) do
+    local add, remove = {}, {}
+    for member, score in pairs(changes) do
+      if score then
+        add[#add + 1] = score
+        add[#add + 1] = member
+      else
+        remove[#remove + 1] = member
+      end
+    end
+    in_pieces('ZREM', p.base .. NAMES[set], remove)
+    in_pieces('ZADD', p.base .. NAMES[set], add)
+  end
+  p.sets = {}
+end
+
+local function count(p, level, what, by)
+  local gauges = p.gauges[level]
+  if not gauges then
+    gauges = {}
+    p.gauges[level] = gauges
+  end
+  gauges[what] = (gauges[what] or 0) + by
+end
+
+-- Reads what a lane's gauge says now.
+local function gauge(p, level, what)
+  local gauges = p.gauges[level]
+  return tonumber(redis.call('HGET', p.base .. ':g', text(level) .. ':' .. what) or 0) + (gauges and gauges[what] or 0)
+end
+
+-- ---- messages ----
+
+local function message(p, key)
+  local m = p.messages[key]
+  if m == nil then
+    local packed = redis.call('HGET', p.base .. ':m', key)
+    m = packed and cmsgpack.unpack(packed) or false
+    p.messages[key] = m
+  end
+  return m
+end
+
+-- Has these in memory with one question.
+local function fetch(p, keys)
+  local missing = {}
+  for _, key in ipairs(keys) do
+    if p.messages[key] == nil then missing[#missing + 1] = key end
+  end
+  for from = 1, #missing, 4000 do
+    local to = math.min(from + 3999, #missing)
+    local got = redis.call('HMGET', p.base .. ':m', unpack(missing, from, to))
+    for i = from, to do
+      local packed = got[i - from + 1]
+      p.messages[missing[i]] = packed and cmsgpack.unpack(packed) or false
+    end
+  end
+end
+
+local function touch(p, key) p.changed[key] = true end
+
+-- The lane that takes a priority, by its level.
+local function lane_of(p, priority)
+  local order = p.settings.order
+  if order == 'priority' then return priority end
+  for _, band in ipairs(order) do
+    if not band.floor or priority >= band.floor then return band.level end
+  end
+  return order[#order].level
+end
+
+-- How a lane is called.
+local function name_of(p, level) return p.settings.lanes[text(level)] or text(level) end
+
+-- Over unless somebody takes it in the call in which it comes: it never waits, and takes no room.
+local function is_at_once(m) return is_over(m[EXPIRES], m[SINCE]) end
+
+-- When something happens to it by itself.
+local function alarm_of(m)
+  local state = m[STATE]
+  if state == READY then return m[EXPIRES] end
+  if state == DELAYED then return earlier(m[AT], m[EXPIRES]) end
+  if state == LEASED and m[PREPARED] then return NEVER end
+  if state == LEASED then return m[WORK] and earlier(m[AT], m[WORK][2]) or m[AT] end
+  return NEVER
+end
+
+local function save_hash(p, hash, values)
+  local set, remove = {}, {}
+  for name, is in pairs(values) do
+    if is then
+      set[#set + 1] = name
+      set[#set + 1] = is
+    else
+      remove[#remove + 1] = name
+    end
+  end
+  in_pieces('HSET', p.base .. hash, set)
+  in_pieces('HDEL', p.base .. hash, remove)
+end
+

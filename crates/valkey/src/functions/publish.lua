@@ -1,0 +1,291 @@
+-- Admitting messages: whether one is taken, what it replaces, and who pays for it.
+
+local function is_full_of(p, messages, bytes)
+  local s = p.settings
+  return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
+end
+
+local function room_of(m)
+  if is_at_once(m) then return 0, 0 end
+  return 1, m[BYTES]
+end
+
+-- Whether one of this priority finds a lane; `opened` are lanes that others of the same call will open.
+local function has_lane(p, level, opened)
+  if p.settings.order ~= 'priority' or opened[level] then return true end
+  local n = p.base .. ':n'
+  local is_there = function(l) return redis.call('HEXISTS', n, l) == 1 end
+  if (p.counts[level] or 0) ~= 0 or is_there(level) then return true end
+  local lanes = redis.call('HLEN', n)
+  for l, by in pairs(p.counts) do
+    if by > 0 and not is_there(l) then lanes = lanes + 1 end
+    if by < 0 and tonumber(redis.call('HGET', n, l)) + by == 0 then lanes = lanes - 1 end
+  end
+  for l in pairs(opened) do
+    if not is_there(l) then lanes = lanes + 1 end
+  end
+  return lanes < LANES_MAX
+end
+
+-- The waiting message whose place a newer one of this key takes.
+local function replaced_by(p, key)
+  local older = value(p, key)
+  local m = older and message(p, older)
+  if m and (m[STATE] == READY or m[STATE] == DELAYED) then return older, m end
+  return nil
+end
+
+-- Whether the place comes within its limits when it drops what is ready and no more urgent than this.
+local function others_pay(p, level, messages, bytes, replaced)
+  if p.settings.overflow ~= 'evict' then return false end
+  -- It has been taken off already, and its lane counts it still.
+  if replaced and replaced[STATE] == READY and lane_of(p, replaced[PRIORITY]) <= level then
+    local one, its = room_of(replaced)
+    messages, bytes = messages + one, bytes + its
+  end
+  local levels = {}
+  for _, l in ipairs(redis.call('HKEYS', p.base .. ':n')) do levels[tonumber(l)] = true end
+  for l in pairs(p.counts) do levels[l] = true end
+  for l in pairs(levels) do
+    if l <= level then
+      messages = messages - math.min(messages, gauge(p, l, 'ready'))
+      bytes = bytes - math.min(bytes, gauge(p, l, 'ready_bytes'))
+    end
+  end
+  return not is_full_of(p, messages, bytes)
+end
+
+-- Why one more does not fit, if it does not; what is admitted before it in the same call counts as waiting.
+local function no_room(p, level, priority, size, tally, replaced)
+  local one, its = 0, 0
+  if replaced then one, its = room_of(replaced) end
+  local waiting = p.waiting + tally.messages - one
+  local bytes = p.bytes + tally.bytes + size - its
+  local reject = p.settings.reject_below
+  if reject and waiting >= reject.depth and priority < reject.priority then return 'below_priority' end
+  if not is_full_of(p, waiting + 1, bytes) or others_pay(p, level, waiting + 1, bytes, replaced) then return nil end
+  return 'queue_full'
+end
+
+-- When one expires: the least of its own time to live, the one that stands in for the queue's or the queue's, and the queue's longest.
+local function expiry(p, m)
+  local s = p.settings
+  local base = m.base_ms or s.ttl_ms
+  local least = base > 0 and base or nil
+  local function set(ms) if not least or ms < least then least = ms end end
+  if s.max_ttl_ms > 0 then set(s.max_ttl_ms) end
+  if m.ttl_ms then set(m.ttl_ms) end
+  if s.expire_at_once and not m.base_ms then set(0) end
+  return least and p.now + least or NEVER
+end
+
+-- Why one is not taken; false: it is there already.
+local function check(p, m, tally)
+  local key = pending(p, m.id)
+  if key then return false, key end
+  local s = p.settings
+  if s.last_value == 'key' and not m.key then return 'key_missing' end
+  if (s.max_message_bytes > 0 and m.size > s.max_message_bytes) or (s.max_bytes > 0 and m.size > s.max_bytes) then return 'message_too_large' end
+  local level = lane_of(p, m.priority)
+  if not has_lane(p, level, tally.opened) then return 'too_many_lanes' end
+  m.is_at_once = m.ttl_ms == 0 or (s.expire_at_once and not m.base_ms)
+  if m.is_at_once then return nil end
+  local _, replaced = replaced_by(p, m.key)
+  return no_room(p, level, m.priority, m.size, tally, replaced)
+end
+
+local function next_seq(p)
+  p.seq = p.seq + 1
+  -- With one order over places there is a clock in it.
+  if p.settings.by_clock and p.us > p.seq then p.seq = p.us end
+  return key_of(p.seq)
+end
+
+local function compose(p, m, state)
+  local due = NEVER
+  if state == DELAYED then due = p.now + m.delay_ms end
+  return {
+    m.priority, m.given, p.now, expiry(p, m), m.size, 0, state, due, 0,
+    m.id or false, m.key or false, false, false, false, m.record or false, false, false,
+  }
+end
+
+-- While the place is over its limits its least urgent message goes: the oldest of the last lane; the newcomer, when all that is ready is more urgent.
+local function evict(p, newcomer, m)
+  local level = lane_of(p, m[PRIORITY])
+  while is_full_of(p, p.waiting, p.bytes) do
+    sync(p)
+    local victim = newcomer
+    local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]
+    if last and level_of(last) <= level then
+      local rank = string.sub(last, 1, 8)
+      for _, member in ipairs(redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '+', 'BYLEX', 'LIMIT', 0, 2)) do
+        if key_in(member) ~= newcomer then
+          victim = key_in(member)
+          break
+        end
+      end
+    end
+    die(p, victim, message(p, victim), 'maxlen')
+    if victim == newcomer then return end
+  end
+end
+
+local function arrive(p, key, m, content)
+  local older, replaced = replaced_by(p, m[KEY])
+  insert(p, key, m, content)
+  if older then settle(p, older, replaced, 'replaced') end
+  if not is_at_once(m) then evict(p, key, m) end
+end
+
+local function publish(p, m)
+  local key = next_seq(p)
+  arrive(p, key, compose(p, m, m.delay_ms > 0 and DELAYED or READY), m.content)
+  return key
+end
+
+-- Ready messages of a lane before this one.
+local function before_in_lane(p, level, key)
+  local rank = rank_of(level)
+  return redis.call('ZLEXCOUNT', p.base .. ':o', '[' .. rank, '(' .. rank .. key)
+end
+
+-- The levels of lanes in which something is ready, the most urgent first.
+local function ready_levels(p)
+  local levels, from = {}, '-'
+  while true do
+    local member = redis.call('ZRANGE', p.base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if not member then return levels end
+    local level = level_of(member)
+    levels[#levels + 1] = level
+    from = '[' .. rank_of(level - 1)
+  end
+end
+
+local function weight_of(p, level) return p.settings.weights[text(level)] or 1 end
+
+-- How many messages other lanes give, each in its turn, before this one has given so many.
+local function ahead_in_turns(p, level, in_lane)
+  local served, left = nil, 0
+  if p.turn then served, left = p.turn[1], p.turn[2] end
+  local function in_ring(l)
+    if not served then return -l end
+    return l < served and served - l or served - l + 4294967296
+  end
+  local function left_to(l) return l == served and left or 0 end
+  if in_lane < left_to(level) then return 0 end
+  local rounds = math.floor((in_lane - left_to(level)) / weight_of(p, level))
+  local ahead = 0
+  for _, other in ipairs(ready_levels(p)) do
+    if other ~= level then
+      local turns = rounds + (in_ring(other) < in_ring(level) and 1 or 0)
+      ahead = ahead + math.min(gauge(p, other, 'ready'), left_to(other) + turns * weight_of(p, other))
+    end
+  end
+  return ahead
+end
+
+-- Under ageing a position is told up to this depth.
+local POSITION_MAX = 1000
+
+-- How many messages of other lanes are more urgent by now; nil where there are too many.
+local function older(p, level, m, in_lane)
+  local step, left, ahead = p.settings.aging_ms, POSITION_MAX - in_lane, 0
+  if left < 0 then return nil end
+  local mine = m[SINCE] - level * step
+  for _, other in ipairs(ready_levels(p)) do
+    if other ~= level then
+      local rank = rank_of(other)
+      local members = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. rank_of(other - 1), 'BYLEX', 'LIMIT', 0, left - ahead + 1)
+      for _, member in ipairs(members) do
+        local one = message(p, key_in(member))
+        local urgency = one[SINCE] - other * step
+        if urgency > mine or (urgency == mine and other < level) then break end
+        ahead = ahead + 1
+        if ahead > left then return nil end
+      end
+    end
+  end
+  return ahead
+end
+
+-- How many go before a ready message, in all and in its lane; -1 where that is not known.
+local function position(p, key, m)
+  if not m or m[STATE] ~= READY then return -1, -1 end
+  sync(p)
+  local level = lane_of(p, m[PRIORITY])
+  local in_lane = before_in_lane(p, level, key)
+  if p.settings.picker == 'strict' then return redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), in_lane end
+  local elsewhere
+  if p.settings.picker == 'weighted' then elsewhere = ahead_in_turns(p, level, in_lane) else elsewhere = older(p, level, m, in_lane) end
+  return elsewhere and elsewhere + in_lane or -1, in_lane
+end
+
+-- ---- the functions ----
+
+local function given_text(argument) return argument ~= '' and argument or nil end
+
+-- A message takes nine arguments: its priority inside, what was given, id, key, its own time to live, the one that stands in for the queue's, its delay,
+-- its size, its content. Empty: none.
+local PER_MESSAGE = 9
+
+local function read_message(args, at)
+  return {
+    priority = tonumber(args[at]), given = args[at + 1], id = given_text(args[at + 2]), key = args[at + 3] ~= '' and string.sub(args[at + 3], 2) or nil,
+    ttl_ms = tonumber(args[at + 4]), base_ms = tonumber(args[at + 5]), delay_ms = tonumber(args[at + 6]),
+    size = tonumber(args[at + 7]), content = args[at + 8],
+  }
+end
+
+local function new_tally() return { messages = 0, bytes = 0, opened = {} } end
+
+local function told(p, key, tells, is_duplicate)
+  local ahead, in_lane = -1, -1
+  if tells then ahead, in_lane = position(p, key, message(p, key)) end
+  return { seq_of(key), is_duplicate and 1 or 0, ahead, in_lane }
+end
+
+-- The message of a publish that a full place refuses is a dead letter, where it says so.
+local function refuse(p, m, why)
+  if why == 'queue_full' and p.settings.overflow == 'reject_dead_letter' and p.settings.dead_letter ~= 'drop' then
+    local key = next_seq(p)
+    local dead = compose(p, m, DEAD)
+    insert(p, key, dead, m.content)
+    die(p, key, dead, 'maxlen')
+  end
+  return { why }
+end
+
+-- What nobody took at once, and was to be taken at once, is over.
+local function end_at_once(p, keys)
+  for _, key in ipairs(keys) do
+    local m = message(p, key)
+    local why = m and (m[STATE] == READY or m[STATE] == DELAYED) and expire(p, key, m)
+    if why then finish(p, key, m, why) end
+  end
+end
+
+-- Admits messages, each for itself. Arguments: whether to tell positions (1 or 0), then the messages. Answers for each
+-- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`.
+local function admit(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done = before(p)
+  if done then return answer(p, done) end
+  local what, tells = {}, args[4] == '1'
+  for at = 5, #args, PER_MESSAGE do
+    local m = read_message(args, at)
+    local why, there = check(p, m, new_tally())
+    if why then
+      what[#what + 1] = refuse(p, m, why)
+    elseif there then
+      what[#what + 1] = told(p, there, tells, true)
+    else
+      local key = publish(p, m)
+      what[#what + 1] = told(p, key, tells, false)
+      if m.is_at_once then end_at_once(p, { key }) end
+    end
+  end
+  remember(p, what)
+  return answer(p, what)
+end

@@ -1,0 +1,222 @@
+-- Seeing a place, and what holds for it.
+
+-- Every gauge and counter of its lanes, name by name; of each lane with something ready, its level and when its oldest was published; the first sequence there and
+-- the last one given.
+local function view(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended = answer(p, false)
+  local oldest, first = {}, nil
+  local function see(key) if key and (not first or key < first) then first = key end end
+  for _, level in ipairs(ready_levels(p)) do
+    local member = redis.call('ZRANGE', p.base .. ':o', '[' .. rank_of(level), '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    oldest[#oldest + 1] = { level, message(p, key_in(member))[SINCE] }
+    see(key_in(member))
+  end
+  for _, set in ipairs({ 'delayed', 'leased', 'dead' }) do see(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0)[1]) end
+  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq }
+  return ended
+end
+
+local function shown(p, keys, with_content)
+  fetch(p, keys)
+  local what = {}
+  for _, key in ipairs(keys) do
+    local m = message(p, key)
+    if m then what[#what + 1] = { seq_of(key), m, with_content and redis.call('HGET', p.base .. ':b', key) or false } end
+  end
+  return what
+end
+
+-- So many sequences of a set after this one, or before it.
+local function page_of(p, set, after, limit, is_newest)
+  local key = p.base .. NAMES[set]
+  if is_newest then return redis.call('ZRANGE', key, after == '' and '+' or '(' .. after, '-', 'BYLEX', 'REV', 'LIMIT', 0, limit) end
+  return redis.call('ZRANGE', key, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, limit)
+end
+
+-- A page of the messages that stand so, by sequence. Arguments: `published` or `newest`, where the page before ended (a sequence, or empty), most messages, whether
+-- with what they say (1 or 0), then `ready`, `delayed`, `leased`, `dead`, one or several. Answers `[sequence, message, content]` of each.
+local function browse(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended = answer(p, false)
+  local is_newest, limit = args[4] == 'newest', tonumber(args[6])
+  local after = args[5] ~= '' and key_of(tonumber(args[5])) or ''
+  local all = {}
+  for at = 8, #args do
+    if args[at] == 'ready' then
+      for _, level in ipairs(ready_levels(p)) do
+        local rank, behind = rank_of(level), rank_of(level - 1)
+        local from, to = after == '' and '[' .. rank or '(' .. rank .. after, '(' .. behind
+        local members
+        if is_newest then
+          from = after == '' and '(' .. behind or '(' .. rank .. after
+          members = redis.call('ZRANGE', p.base .. ':o', from, '[' .. rank, 'BYLEX', 'REV', 'LIMIT', 0, limit)
+        else
+          members = redis.call('ZRANGE', p.base .. ':o', from, to, 'BYLEX', 'LIMIT', 0, limit)
+        end
+        for _, member in ipairs(members) do all[#all + 1] = key_in(member) end
+      end
+    else
+      for _, key in ipairs(page_of(p, args[at], after, limit, is_newest)) do all[#all + 1] = key end
+    end
+  end
+  table.sort(all, function(a, b) if is_newest then return a > b end return a < b end)
+  ended[5] = shown(p, { unpack(all, 1, math.min(limit, #all)) }, args[7] == '1')
+  return ended
+end
+
+-- The messages that are ready, from the `skip`-th in the order of lanes. Arguments: how many to skip, most messages, whether with what they say.
+local function ready(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended = answer(p, false)
+  local from = tonumber(args[4])
+  local all = redis.call('ZRANGE', p.base .. ':o', from, from + tonumber(args[5]) - 1)
+  for i, member in ipairs(all) do all[i] = key_in(member) end
+  ended[5] = shown(p, all, args[6] == '1')
+  return ended
+end
+
+-- One message by what it is called. Arguments: its name. Answers `[sequence, message, content, messages ahead, messages ahead in its lane]`, or nothing.
+local function see(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local key = find_by_name(p, args[4])
+  local what = {}
+  if key then
+    local m = message(p, key)
+    local ahead, in_lane = position(p, key, m)
+    what = { seq_of(key), m, redis.call('HGET', p.base .. ':b', key), ahead, in_lane }
+  end
+  return answer(p, what)
+end
+
+-- ---- what holds for the place ----
+
+local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 end
+
+local function equal(a, b)
+  if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
+  for key, is in pairs(a) do
+    if not equal(is, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
+-- Whether lanes are the same by both, of the same names.
+local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.lanes, b.lanes) end
+
+local function same_picker(a, b) return a.picker == b.picker and a.aging_ms == b.aging_ms and equal(a.weights, b.weights) end
+
+local GAUGES = { ready = true, ready_bytes = true, delayed = true, leased = true, dead = true, bytes = true }
+
+-- What lanes have counted so far, by their names.
+local function counted(p)
+  local all, fields = {}, redis.call('HGETALL', p.base .. ':g')
+  for i = 1, #fields, 2 do
+    local level, what = string.match(fields[i], '^(-?%d+):(.+)$')
+    if not GAUGES[what] then
+      local name = name_of(p, tonumber(level))
+      all[name] = all[name] or {}
+      all[name][what] = tonumber(fields[i + 1])
+    end
+  end
+  return all
+end
+
+-- Every message stands in the lane that takes it now. A lane has counted what one of its name had counted, and a message that comes into one of another name has
+-- moved there.
+local function change_lanes(p, now)
+  local all = redis.call('HKEYS', p.base .. ':m')
+  table.sort(all)
+  fetch(p, all)
+  local counters, left, levels = counted(p), {}, {}
+  for i, key in ipairs(all) do
+    local m = message(p, key)
+    left[i] = name_of(p, lane_of(p, m[PRIORITY]))
+    detach(p, key, m)
+  end
+  -- What is detached is counted nowhere.
+  redis.call('DEL', p.base .. ':g')
+  p.gauges = {}
+  p.settings = now
+  if now.order ~= 'priority' then
+    for _, band in ipairs(now.order) do levels[band.level] = true end
+  end
+  for _, key in ipairs(all) do
+    local m = message(p, key)
+    levels[lane_of(p, m[PRIORITY])] = true
+    attach(p, key, m)
+  end
+  local by_name = {}
+  for level in pairs(levels) do
+    local name = name_of(p, level)
+    by_name[name] = level
+    for what, so_far in pairs(counters[name] or {}) do count(p, level, what, so_far) end
+  end
+  for i, key in ipairs(all) do
+    local level = lane_of(p, message(p, key)[PRIORITY])
+    if name_of(p, level) ~= left[i] then
+      count(p, level, 'published', 1)
+      if by_name[left[i]] then count(p, by_name[left[i]], 'moved', 1) end
+    end
+  end
+end
+
+-- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON. An older version
+-- than what holds changes nothing. Answers 1 if the place is new.
+local function configure(keys, args)
+  local base, version = keys[1], tonumber(args[4])
+  local settings = cjson.decode(args[5])
+  local there = redis.call('HGET', base .. ':c', 'version')
+  if not there then
+    local c = { 'version', args[4], 'settings', cmsgpack.pack(settings), 'seq', '0', 'lease', '0', 'waiting', '0', 'bytes', '0', 'leased', '0', 'now', '0' }
+    if settings.rate then
+      for _, one in ipairs({ 'tokens', text(settings.rate.messages * settings.rate.per_ms), 'filled', '0' }) do c[#c + 1] = one end
+    end
+    redis.call('HSET', base .. ':c', unpack(c))
+  end
+  local header = { '', args[2], '' }
+  local p = begin(keys, header)
+  if not there then return answer(p, { 1 }) end
+  -- What time has brought about is written down: all that follows asks for everything there is.
+  answer(p, false)
+  local now = p.now
+  p = open(keys, header)
+  p.now = now
+  if tonumber(there) >= version then return answer(p, { 0 }) end
+  if settings.last_value ~= p.settings.last_value and not is_empty(p) then return answer(p, { 'last_value' }) end
+  local was = p.settings
+  if not (same_picker(was, settings) and same_lanes(was, settings)) then
+    p.turn = nil
+    redis.call('HDEL', base .. ':c', 'turn')
+  end
+  if settings.rate then
+    local most = settings.rate.messages * settings.rate.per_ms
+    p.tokens = was.rate and math.min(most, math.floor(p.tokens * settings.rate.per_ms / was.rate.per_ms)) or most
+    if not was.rate then p.filled = p.now end
+  end
+  if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
+  if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
+  redis.call('HSET', base .. ':c', 'version', args[4], 'settings', cmsgpack.pack(settings))
+  return answer(p, { 0 })
+end
+
+-- Nothing is left of a place.
+local function forget(keys)
+  local base = keys[1]
+  for _, name in ipairs({ ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt' }) do redis.call('UNLINK', base .. name) end
+  return { 'ok' }
+end
+
+-- Lets time pass, and nothing else.
+local function sweep(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  return answer(p, {})
+end

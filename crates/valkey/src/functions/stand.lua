@@ -1,0 +1,171 @@
+-- Where messages stand, by their states, ids and keys; and the end of a call.
+
+-- Counts a message where its state says, or no more, and links it there.
+local function stand(p, key, m, by)
+  local level, state, bytes = lane_of(p, m[PRIORITY]), m[STATE], m[BYTES]
+  p.counts[level] = (p.counts[level] or 0) + by
+  if state ~= DEAD then count(p, level, 'bytes', by * bytes) end
+  if state == READY or state == DELAYED then
+    if not is_at_once(m) then
+      p.waiting = p.waiting + by
+      p.bytes = p.bytes + by * bytes
+    end
+  end
+  local member = key
+  if state == READY then
+    count(p, level, 'ready', by)
+    count(p, level, 'ready_bytes', by * bytes)
+    member = rank_of(level) .. key
+    if p.keys then
+      if by > 0 then enter_group(p, m, level, key) else leave_group(p, m, level, key) end
+    end
+  elseif state == DELAYED then
+    count(p, level, 'delayed', by)
+  elseif state == LEASED then
+    count(p, level, 'leased', by)
+    p.leased = p.leased + by
+    if p.keys then lend_group(p, m, by) end
+    if m[HOLDER] then put(p, 'held', m[HOLDER] .. ZERO .. key, by > 0 and 0 or false) end
+  else
+    count(p, level, 'dead', by)
+  end
+  local alarm = alarm_of(m)
+  if by > 0 then
+    put(p, STANDS[state], member, 0)
+    if alarm ~= NEVER then put(p, 'alarms', key, alarm) end
+  else
+    drop(p, STANDS[state], member)
+    if alarm ~= NEVER then drop(p, 'alarms', key) end
+  end
+end
+
+local function attach(p, key, m)
+  stand(p, key, m, 1)
+  touch(p, key)
+end
+
+local function detach(p, key, m) stand(p, key, m, -1) end
+
+-- ---- ids and keys ----
+
+local function find(p, index, hash, name)
+  local key = index[name]
+  if key == nil then
+    key = redis.call('HGET', p.base .. hash, name)
+    index[name] = key
+  end
+  return key
+end
+
+local function id_key(p, id) return find(p, p.ids, ':i', id) end
+
+-- What an id means, if that is still pending.
+local function pending(p, id)
+  local key = id and id_key(p, id)
+  local m = key and message(p, key)
+  if m and m[STATE] ~= DEAD then return key, m end
+  return nil
+end
+
+-- The newest pending message of a key, where only that stays.
+local function value(p, key)
+  local kind = p.settings.last_value
+  if not kind then return nil end
+  return find(p, p.values, ':k', kind == 'one' and '' or key or '') or nil
+end
+
+local function value_name(p, m)
+  if p.settings.last_value == 'one' then return '' end
+  return m[KEY] or ''
+end
+
+local function index(p, key, m)
+  local is_dead = m[STATE] == DEAD
+  if m[ID] and not (is_dead and pending(p, m[ID])) then p.ids[m[ID]] = key end
+  if is_dead or not p.settings.last_value then return end
+  local name = value_name(p, m)
+  local other = value(p, m[KEY])
+  if other and other > key then
+    m[OUTDATED] = true
+    return
+  end
+  if other and other ~= key then
+    local older = message(p, other)
+    if older then
+      older[OUTDATED] = true
+      touch(p, other)
+    end
+  end
+  p.values[name] = key
+end
+
+local function forget_value(p, key, m)
+  if p.settings.last_value and value(p, m[KEY]) == key then p.values[value_name(p, m)] = false end
+end
+
+local function insert(p, key, m, content)
+  p.messages[key] = m
+  p.gone[key] = nil
+  if content then p.contents[key] = content end
+  count(p, lane_of(p, m[PRIORITY]), 'published', 1)
+  index(p, key, m)
+  attach(p, key, m)
+end
+
+local function take_out(p, key, m)
+  detach(p, key, m)
+  if m[ID] and id_key(p, m[ID]) == key then p.ids[m[ID]] = false end
+  forget_value(p, key, m)
+  p.messages[key] = false
+  p.changed[key] = nil
+  p.contents[key] = nil
+  p.gone[key] = true
+end
+
+-- ---- the end of a call ----
+
+-- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
+-- there have been, by which answers and pushes are put in order.
+local function answer(p, what)
+  sync(p)
+  local messages, gone = {}, {}
+  for key in pairs(p.changed) do
+    messages[#messages + 1] = key
+    messages[#messages + 1] = cmsgpack.pack(p.messages[key])
+  end
+  for key in pairs(p.gone) do gone[#gone + 1] = key end
+  in_pieces('HSET', p.base .. ':m', messages)
+  in_pieces('HDEL', p.base .. ':m', gone)
+  in_pieces('HDEL', p.base .. ':b', gone)
+  save_hash(p, ':b', p.contents)
+  save_hash(p, ':i', p.ids)
+  save_hash(p, ':k', p.values)
+  if p.keys then save_groups(p) end
+  for level, gauges in pairs(p.gauges) do
+    for what, by in pairs(gauges) do
+      if by ~= 0 then redis.call('HINCRBY', p.base .. ':g', text(level) .. ':' .. what, text(by)) end
+    end
+  end
+  for level, by in pairs(p.counts) do
+    if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
+  end
+  local c = { 'seq', text(p.seq), 'lease', text(p.lease), 'waiting', text(p.waiting), 'bytes', text(p.bytes), 'leased', text(p.leased), 'now', text(p.now), 'calls', text(p.calls) }
+  if p.turn then
+    c[#c + 1] = 'turn'
+    c[#c + 1] = cmsgpack.pack(p.turn)
+  end
+  if p.settings.rate then
+    c[#c + 1] = 'tokens'
+    c[#c + 1] = text(p.tokens)
+    c[#c + 1] = 'filled'
+    c[#c + 1] = text(p.filled)
+  end
+  redis.call('HSET', p.base .. ':c', unpack(c))
+  local head = head_of(p) or ''
+  local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
+  if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
+    redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
+  end
+  local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
+  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what, p.calls }
+end

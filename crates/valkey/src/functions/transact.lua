@@ -1,0 +1,203 @@
+-- Transactions over several places: each first says whether it can do its part, and keeps room for it; then all do theirs, or none.
+--
+-- What is prepared is kept under the transaction's name, with the time by which its end is overdue: then whoever notices asks the place that decided, and ends it.
+-- A lease that is to be settled belongs to the transaction until then: its receipt is over, and it does not end by itself.
+
+-- The parts of a transaction: messages, as many as are said, then how, a delay, the sequence and the number of each lease.
+local function read_parts(args, at)
+  local messages, settlements = {}, {}
+  local last = at + tonumber(args[at]) * PER_MESSAGE
+  for i = at + 1, last, PER_MESSAGE do messages[#messages + 1] = read_message(args, i) end
+  for i = last + 1, #args, 4 do
+    settlements[#settlements + 1] = { args[i], tonumber(args[i + 1]) or false, tonumber(args[i + 2]), tonumber(args[i + 3]) }
+  end
+  return messages, settlements
+end
+
+-- Why one of several messages is not taken, and which it is, from 0.
+local function refused(p, messages, tally)
+  for which, m in ipairs(messages) do
+    local why = check(p, m, tally)
+    if why then return { why, which - 1 } end
+    if why == nil then
+      if not m.is_at_once then
+        tally.messages = tally.messages + 1
+        tally.bytes = tally.bytes + m.size
+      end
+      tally.opened[lane_of(p, m.priority)] = true
+    end
+  end
+  return nil
+end
+
+-- The first lease that does not hold, or is there twice, as a refusal.
+local function stale(p, settlements)
+  local seen = {}
+  for which, one in ipairs(settlements) do
+    local key = leased(p, one[3], one[4])
+    if not key or seen[key] then return { 'stale_receipt', which - 1 } end
+    seen[key] = true
+  end
+  return nil
+end
+
+local ENDS = { nack = 'failed', release = 'released', lost = 'lost' }
+
+-- Ends a lease as whoever has it says.
+local function end_lease(p, key, m, how, delay_ms)
+  if how == 'ack' then return settle(p, key, m, 'acked') end
+  local why
+  if ENDS[how] then
+    why = put_back(p, key, m, ENDS[how], delay_ms)
+  else
+    why = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
+  end
+  if why then finish(p, key, m, why) end
+end
+
+-- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
+-- Answers for each 1, or 0 where it does not hold any more.
+local function settle_leases(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done = before(p)
+  if done then return answer(p, done) end
+  local how, delay_ms = args[4], tonumber(args[5])
+  local all = {}
+  for at = 6, #args, 2 do all[#all + 1] = key_of(tonumber(args[at])) end
+  fetch(p, all)
+  local what = {}
+  for at = 6, #args, 2 do
+    local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
+    what[#what + 1] = key and 1 or 0
+    if key then end_lease(p, key, m, how, delay_ms) end
+  end
+  remember(p, what)
+  return answer(p, what)
+end
+
+local function admit_all(p, messages, tells)
+  local what, at_once = {}, {}
+  for _, m in ipairs(messages) do
+    local there = pending(p, m.id)
+    local key = there or publish(p, m)
+    if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
+    what[#what + 1] = told(p, key, tells, there)
+  end
+  return what, at_once
+end
+
+-- Publishes and settles in this place, all or none. Arguments: whether to tell positions, the parts. Answers as `admit`, of all or none; of a settlement that cannot be done,
+-- `[refusal, which from 0]`.
+local function transact(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done = before(p)
+  if done then return answer(p, done) end
+  local messages, settlements = read_parts(args, 5)
+  local what = refused(p, messages, new_tally()) or stale(p, settlements)
+  if not what then
+    local at_once
+    what, at_once = admit_all(p, messages, args[4] == '1')
+    for _, one in ipairs(settlements) do
+      local key, m = leased(p, one[3], one[4])
+      end_lease(p, key, m, one[1], one[2] or nil)
+    end
+    end_at_once(p, at_once)
+  end
+  remember(p, what)
+  return answer(p, what)
+end
+
+-- Keeps a part of a transaction. Arguments: its name, for how long in ms, the parts. Answers nothing, or `[refusal, which from 0]`.
+local function prepare(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done = before(p)
+  if done then return answer(p, done) end
+  local messages, settlements = read_parts(args, 6)
+  local tally = new_tally()
+  local what = refused(p, messages, tally) or stale(p, settlements) or {}
+  if #what == 0 then
+    for _, one in ipairs(settlements) do
+      local key, m = leased(p, one[3], one[4])
+      detach(p, key, m)
+      p.lease = p.lease + 1
+      one[5] = p.lease
+      m[LEASE], m[PREPARED] = p.lease, args[4]
+      attach(p, key, m)
+    end
+    p.waiting, p.bytes = p.waiting + tally.messages, p.bytes + tally.bytes
+    local due = p.now + tonumber(args[5])
+    redis.call('HSET', p.base .. ':v', args[4], cmsgpack.pack({ messages, settlements, tally.messages, tally.bytes, due }))
+    put(p, 'prepared', args[4], due)
+  end
+  remember(p, what)
+  return answer(p, what)
+end
+
+-- What was prepared, without what was kept for it.
+local function take_prepared(p, name)
+  local packed = redis.call('HGET', p.base .. ':v', name)
+  if not packed then return nil end
+  local prepared = cmsgpack.unpack(packed)
+  redis.call('HDEL', p.base .. ':v', name)
+  put(p, 'prepared', name, false)
+  p.waiting, p.bytes = p.waiting - prepared[3], p.bytes - prepared[4]
+  return prepared[1], prepared[2]
+end
+
+-- Does what was prepared. Arguments: the name, whether to tell positions. Answers as `admit`, of all; nothing where it was done before, or never prepared.
+local function commit(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done = before(p)
+  if done then return answer(p, done) end
+  local messages, settlements = take_prepared(p, args[4])
+  local what = {}
+  if messages then
+    local at_once
+    what, at_once = admit_all(p, messages, args[5] == '1')
+    for _, one in ipairs(settlements) do
+      local key, m = leased(p, one[3], one[5])
+      if key then end_lease(p, key, m, one[1], one[2] or nil) end
+    end
+    end_at_once(p, at_once)
+  end
+  remember(p, what)
+  return answer(p, what)
+end
+
+-- Does nothing of what was prepared: leases are what they were. Arguments: the name.
+local function abort(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local messages, settlements = take_prepared(p, args[4])
+  if messages then
+    for _, one in ipairs(settlements) do
+      local key, m = leased(p, one[3], one[5])
+      if key then
+        detach(p, key, m)
+        m[LEASE], m[PREPARED] = one[4], false
+        attach(p, key, m)
+        if m[HOLDER] and not redis.call('ZSCORE', p.base .. ':q', m[HOLDER]) then
+          local why = put_back(p, key, m, 'lost')
+          if why then finish(p, key, m, why) end
+        end
+      end
+    end
+    -- What was over meanwhile is over.
+    sync(p)
+    tick(p)
+  end
+  return answer(p, {})
+end
+
+-- Transactions whose end is overdue. Answers their names.
+local function overdue(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended = answer(p, false)
+  ended[5] = redis.call('ZRANGE', p.base .. ':vt', '-inf', text(p.now), 'BYSCORE')
+  return ended
+end

@@ -1,0 +1,354 @@
+//! Random histories of one queue.
+
+use overtake_lane::{
+    Backoff, Band, DeadLetterTo, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome, Overflow,
+    PickerKind, Priority, Publish, RateLimit, RejectBelow, Scheme, Seq, Settings, Status, Which,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
+
+use crate::server::Server;
+use crate::twin::{Lease, QUEUE, Together, Twin, publish};
+
+/// Priorities are what three schemes have in common.
+const PRIORITIES: std::ops::Range<i64> = 0..10;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Publish(Vec<Publish>),
+    Transact(Vec<Publish>, Vec<Index>, Outcome, Together),
+    Lease {
+        max: u32,
+        max_bytes: u64,
+        term_ms: Option<u64>,
+        at_least: Option<i32>,
+        except: Vec<i64>,
+        one: bool,
+    },
+    Settle(Vec<Index>, Outcome),
+    EndSession,
+    Extend(Index, u64),
+    Reprioritise(Chosen, i64),
+    Remove(Chosen),
+    Cancel(Chosen),
+    Replay(Chosen, Option<i64>),
+    Purge(Option<Status>),
+    Configure(Box<Settings>),
+    Wait(u64),
+}
+
+/// Messages that are there, of those that are likely meant.
+#[derive(Clone, Debug)]
+enum Chosen {
+    Id(String),
+    One(Index),
+    Seqs(Vec<Index>),
+}
+
+fn ms() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => Just(0), 3 => 1..8_u64, 1 => 8..30_u64, 2 => Just(60_000)]
+}
+
+fn ttl() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![6 => Just(None), 1 => Just(Some(0)), 3 => ms().prop_map(|ms| Some(ms).filter(|ms| *ms > 0))]
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    prop_oneof![8 => PRIORITIES.prop_map(Given::Number), 1 => Just(Given::Missing)]
+}
+
+fn message() -> impl Strategy<Value = Publish> {
+    let id = prop::option::weighted(0.4, 0..6_u8);
+    let key = prop::option::weighted(0.6, 0..4_u8);
+    let times = (ttl(), prop::option::weighted(0.2, 1..20_u64), prop_oneof![4 => Just(0), 1 => ms()]);
+    (given(), id, key, times, 0..40_u32).prop_map(
+        |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), bytes)| Publish {
+            id: id.map(|id| format!("id{id}").into()),
+            key: key.map(|key| if key == 0 { "".into() } else { format!("k{key}").into() }),
+            ttl_ms,
+            base_ttl_ms,
+            delay_ms,
+            ..publish(given, bytes)
+        },
+    )
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        4 => Just(Outcome::Ack),
+        3 => Just(Outcome::Nack { delay_ms: None }),
+        1 => ms().prop_map(|ms| Outcome::Nack { delay_ms: Some(ms) }),
+        1 => Just(Outcome::Release),
+        2 => Just(Outcome::Reject),
+    ]
+}
+
+fn together() -> impl Strategy<Value = Together> {
+    prop::sample::select(vec![Together::AtOnce, Together::Prepared, Together::Aborted])
+}
+
+fn chosen() -> impl Strategy<Value = Chosen> {
+    prop_oneof![
+        2 => (0..6_u8).prop_map(|id| Chosen::Id(format!("id{id}"))),
+        3 => any::<Index>().prop_map(Chosen::One),
+        2 => prop::collection::vec(any::<Index>(), 0..4).prop_map(Chosen::Seqs),
+    ]
+}
+
+fn status() -> impl Strategy<Value = Option<Status>> {
+    prop::option::of(prop::sample::select(vec![Status::Ready, Status::Delayed, Status::Dead]))
+}
+
+fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strategy<Value = Op> {
+    let term = prop_oneof![3 => ms().prop_map(Some), 1 => Just(None)];
+    let lanes =
+        (prop::option::weighted(0.2, 0..11_i32), prop::collection::vec(PRIORITIES, 0..2), any::<bool>());
+    prop_oneof![
+        16 => prop::collection::vec(message(), 1..5).prop_map(Op::Publish),
+        6 => (prop::collection::vec(message(), 0..4), prop::collection::vec(any::<Index>(), 0..3), outcome(), together())
+            .prop_map(|(messages, which, outcome, how)| Op::Transact(messages, which, outcome, how)),
+        10 => (1..6_u32, prop_oneof![Just(1_u64 << 40), 0..60_u64], term, lanes).prop_map(
+            |(max, max_bytes, term_ms, (at_least, except, one))| Op::Lease {
+                max, max_bytes: max_bytes.max(1), term_ms, at_least, except, one,
+            },
+        ),
+        10 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, how)| Op::Settle(which, how)),
+        1 => Just(Op::EndSession),
+        2 => (any::<Index>(), ms()).prop_map(|(which, ms)| Op::Extend(which, ms)),
+        3 => (chosen(), PRIORITIES).prop_map(|(which, priority)| Op::Reprioritise(which, priority)),
+        2 => chosen().prop_map(Op::Remove),
+        2 => chosen().prop_map(Op::Cancel),
+        4 => (chosen(), prop::option::of(PRIORITIES)).prop_map(|(which, promote)| Op::Replay(which, promote)),
+        1 => status().prop_map(Op::Purge),
+        2 => settings_of(scheme, last_value, rates).prop_map(|settings| Op::Configure(Box::new(settings))),
+        4 => (1..12_u64).prop_map(Op::Wait),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let band = |name: &str, from: Option<i64>| Band { name: name.into(), from: from.map(Given::Number) };
+    prop_oneof![
+        3 => Just(Order::Priority),
+        1 => Just(Order::Fifo),
+        2 => Just(Order::Lanes(vec![band("hot", Some(7)), band("warm", Some(4)), band("cold", None)])),
+    ]
+}
+
+/// A lane that may be there, by name.
+fn lane() -> impl Strategy<Value = String> {
+    prop_oneof![3 => PRIORITIES.prop_map(|level| level.to_string()), 1 => Just("hot".to_owned()), 1 => Just("fifo".to_owned())]
+}
+
+fn picker() -> impl Strategy<Value = PickerKind> {
+    prop_oneof![
+        3 => Just(PickerKind::Strict),
+        1 => (1..10_u64).prop_map(PickerKind::AgingMs),
+        2 => prop::collection::btree_map(lane(), 1..4_u32, 0..4).prop_map(PickerKind::Weighted),
+    ]
+}
+
+/// Rates, of the queue and of each key: how much time counts at which of two is for neither side to say, so they change to none and back only.
+type Rates = (Option<RateLimit>, Option<RateLimit>);
+
+fn rate() -> impl Strategy<Value = Option<RateLimit>> {
+    let rate = (1..4_u32, 1..30_u64).prop_map(|(messages, per_ms)| RateLimit { messages, per_ms });
+    prop::option::weighted(0.25, rate)
+}
+
+fn settings_of(
+    scheme: Scheme,
+    last_value: Option<LastValue>,
+    rates: Rates,
+) -> impl Strategy<Value = Settings> {
+    let lanes = (order(), picker(), prop::collection::btree_map(lane(), 1..4_u32, 0..3));
+    let limits = (
+        prop_oneof![2 => Just(0_u32), 1 => 1..6_u32],
+        prop_oneof![2 => Just(0_u64), 1 => 1..12_u64],
+        prop_oneof![3 => Just(0_u64), 1 => 20..200_u64],
+        prop::bool::weighted(0.5),
+    );
+    let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject, Overflow::RejectDeadLetter]);
+    let reject = prop::option::weighted(0.2, (1..6_u64, PRIORITIES)).prop_map(|reject| {
+        reject.map(|(depth, priority)| RejectBelow { depth, priority: Given::Number(priority) })
+    });
+    let times = (
+        prop_oneof![2 => Just(0), 1 => ms()],
+        prop_oneof![3 => Just(0), 1 => ms()],
+        prop::bool::weighted(0.05),
+    );
+    let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), any::<bool>());
+    let keys =
+        (prop_oneof![3 => Just(0_u32), 1 => 1..3_u32], prop::bool::weighted(0.5), prop::bool::weighted(0.15));
+    let work = (
+        prop_oneof![2 => Just(0), 1 => 1..20_u64],
+        prop_oneof![3 => Just(0), 1 => 5..20_u64],
+        prop::bool::weighted(0.05),
+    );
+    (lanes, limits, overflow, reject, times, deaths, work, keys).prop_map(
+        move |(
+            (order, picker, caps),
+            (max_active, max_length, max_bytes, is_rated),
+            overflow,
+            reject_below,
+            (ttl_ms, max_ttl_ms, expire_at_once),
+            (delivery_limit, wait, drops, dead_letter_expired, dead_letter_evicted),
+            (run_timeout_ms, consumer_timeout_ms, paused),
+            (group_limit, is_key_rated, fair_keys),
+        )| {
+            let mut settings = Settings {
+                scheme,
+                order,
+                picker,
+                paused,
+                max_active,
+                rate_limit: rates.0.filter(|_| is_rated),
+                group_limit,
+                key_rate_limit: rates.1.filter(|_| is_key_rated),
+                fair_keys,
+                max_length,
+                max_bytes,
+                overflow,
+                reject_below,
+                ttl_ms,
+                max_ttl_ms,
+                expire_at_once,
+                delivery_limit,
+                backoff: Backoff { initial_ms: wait.min(10), multiplier: 3, max_ms: 50 },
+                dead_letter: if drops { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+                run_timeout_ms,
+                consumer_timeout_ms,
+                dead_letter_expired,
+                dead_letter_evicted,
+                last_value,
+                ..Settings::default()
+            };
+            settings.lanes =
+                caps.into_iter().map(|(lane, max_active)| (lane, LaneSettings { max_active })).collect();
+            // What names no lane of this order is left out.
+            let names = |settings: &Settings, lane: &str| match &settings.order {
+                Order::Fifo => lane == "fifo",
+                Order::Lanes(bands) => bands.iter().any(|band| band.name == lane),
+                Order::Priority => lane.parse::<i64>().is_ok(),
+            };
+            let kept: Vec<String> =
+                settings.lanes.keys().filter(|lane| names(&settings, lane)).cloned().collect();
+            settings.lanes.retain(|lane, _| kept.contains(lane));
+            if let PickerKind::Weighted(weights) = settings.picker.clone() {
+                let weights = weights.into_iter().filter(|(lane, _)| names(&settings, lane)).collect();
+                settings.picker = PickerKind::Weighted(weights);
+            }
+            settings
+        },
+    )
+}
+
+fn history() -> impl Strategy<Value = (Settings, Vec<Op>)> {
+    let scheme = prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)]);
+    let last_value =
+        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
+    (scheme, last_value, (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
+        let settings = settings_of(scheme, last_value, rates);
+        (settings, prop::collection::vec(op(scheme, last_value, rates), 1..50))
+    })
+}
+
+fn meant(twin: &Twin, which: &Chosen, likely: impl Fn(Status) -> bool) -> Option<Which> {
+    let (all, likely) = (twin.seqs(|_| true), twin.seqs(likely));
+    let pick = |index: &Index| {
+        let from = if likely.is_empty() || index.index(4) == 0 { &all } else { &likely };
+        (!from.is_empty()).then(|| from[index.index(from.len())])
+    };
+    match which {
+        Chosen::Id(id) => Some(Which::Id(id.as_str().into())),
+        Chosen::One(index) => pick(index).map(|seq| Which::Id(format!("seq-{}", seq.0).into())),
+        Chosen::Seqs(indices) => {
+            Some(Which::Seqs(indices.iter().filter_map(pick).chain([Seq(9_999)]).collect()))
+        }
+    }
+}
+
+/// Mostly those that were given last.
+fn some_leases(twin: &Twin, which: &[Index]) -> Vec<Lease> {
+    let len = twin.leases.len();
+    let one = |index: &Index| (len > 0).then(|| twin.leases[len - 1 - index.index(len.min(6))]);
+    which.iter().filter_map(one).collect()
+}
+
+fn act(twin: &mut Twin, op: &Op) {
+    match op {
+        Op::Publish(messages) => twin.publish(messages.clone()),
+        Op::Transact(messages, which, outcome, how) => {
+            let leases = some_leases(twin, which);
+            twin.transact(messages.clone(), &leases, *outcome, *how);
+        }
+        Op::Lease { max, max_bytes, term_ms, at_least, except, one } => {
+            let lanes = LaneChoice {
+                at_least: at_least.map_or(LaneChoice::default().at_least, Priority),
+                except: except.iter().map(|level| level.to_string().into()).collect(),
+                one: *one,
+            };
+            twin.lease(*max, *max_bytes, *term_ms, lanes);
+        }
+        Op::Settle(which, outcome) => {
+            let leases = some_leases(twin, which);
+            twin.settle(&leases, *outcome);
+        }
+        Op::EndSession => twin.end_session(),
+        Op::Extend(index, ms) => {
+            if !twin.leases.is_empty() {
+                let len = twin.leases.len();
+                twin.extend(twin.leases[len - 1 - index.index(len.min(6))], *ms);
+            }
+        }
+        Op::Reprioritise(which, priority) => {
+            let waits = |status| matches!(status, Status::Ready | Status::Delayed);
+            if let Some(which) = meant(twin, which, waits) {
+                twin.reprioritise(&which, &Given::Number(*priority));
+            }
+        }
+        Op::Remove(which) => {
+            if let Some(which) = meant(twin, which, |_| true) {
+                twin.remove(&which);
+            }
+        }
+        Op::Cancel(which) => {
+            if let Some(which) = meant(twin, which, |status| status == Status::Leased) {
+                twin.cancel(&which);
+            }
+        }
+        Op::Replay(which, promote) => {
+            if let Some(which) = meant(twin, which, |status| status == Status::Dead) {
+                twin.replay(&which, promote.map(Given::Number).as_ref());
+            }
+        }
+        Op::Purge(status) => twin.purge(*status),
+        Op::Configure(settings) => {
+            let _ = twin.configure((**settings).clone());
+        }
+        Op::Wait(ms) => twin.wait(*ms),
+    }
+}
+
+#[test]
+fn a_place_does_what_a_queue_of_the_broker_does() {
+    let Some(server) = Server::start() else { return };
+    let connection = std::cell::RefCell::new(Some(server.connect()));
+    let config =
+        ProptestConfig { max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new(config);
+    let result = runner.run(&history(), |(settings, ops)| {
+        let there = connection.borrow_mut().take().unwrap_or_else(|| server.connect());
+        let mut twin = Twin::new(there, settings);
+        for op in &ops {
+            act(&mut twin, op);
+            twin.compare();
+        }
+        *connection.borrow_mut() = Some(twin.into_connection());
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    assert_eq!(QUEUE, "q");
+}
