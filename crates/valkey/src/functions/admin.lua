@@ -1,7 +1,5 @@
 -- What administrators do to messages.
 
-local function status_of(m) return m[STATE] end
-
 -- What one is called by: its own id, else `seq-` and its sequence.
 local function find_by_name(p, name)
   local key = pending(p, name)

@@ -118,7 +118,7 @@ local function finish(p, key, m, ending)
   die(p, key, m, ending)
 end
 
--- Lets time pass. Answers the leases of callers that are over: whoever holds one takes nothing more.
+-- Lets time pass: leases end, what is delayed comes due, what expires is over.
 local function tick(p)
   local due = redis.call('ZRANGE', p.base .. ':t', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)
   if #due == 0 then return end

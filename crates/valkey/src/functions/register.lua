@@ -16,8 +16,6 @@ redis.register_function({ function_name = 'ot_replay', callback = replay, flags 
 redis.register_function({ function_name = 'ot_purge', callback = purge, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_view', callback = view, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_browse', callback = browse, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_ready', callback = ready, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_see', callback = see, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_alive', callback = alive, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_commit', callback = commit, flags = { 'allow-oom' } })
 redis.register_function({ function_name = 'ot_abort', callback = abort, flags = { 'allow-oom' } })

@@ -67,32 +67,6 @@ local function browse(keys, args)
   return ended
 end
 
--- The messages that are ready, from the `skip`-th in the order of lanes. Arguments: how many to skip, most messages, whether with what they say.
-local function ready(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local ended = answer(p, false)
-  local from = tonumber(args[4])
-  local all = redis.call('ZRANGE', p.base .. ':o', from, from + tonumber(args[5]) - 1)
-  for i, member in ipairs(all) do all[i] = key_in(member) end
-  ended[5] = shown(p, all, args[6] == '1')
-  return ended
-end
-
--- One message by what it is called. Arguments: its name. Answers `[sequence, message, content, messages ahead, messages ahead in its lane]`, or nothing.
-local function see(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local key = find_by_name(p, args[4])
-  local what = {}
-  if key then
-    local m = message(p, key)
-    local ahead, in_lane = position(p, key, m)
-    what = { seq_of(key), m, redis.call('HGET', p.base .. ':b', key), ahead, in_lane }
-  end
-  return answer(p, what)
-end
-
 -- ---- what holds for the place ----
 
 local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 end
