@@ -60,25 +60,22 @@ end
 
 -- A function of administrators: done once, answered with how many messages it touched, or with why the one that was named is refused.
 local function administer(keys, args, at, can, act)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local all, why = chosen(p, args, at, function(key, m) return can(p, key, m) end)
-  local what
-  if all then
-    local touched = 0
-    for _, key in ipairs(all) do
-      local m = message(p, key)
-      -- One before it may have changed what can be done.
-      if m and act(p, key, m) ~= false then touched = touched + 1 end
+  return once(keys, args, function(p)
+    local all, why = chosen(p, args, at, function(key, m) return can(p, key, m) end)
+    local what
+    if all then
+      local touched = 0
+      for _, key in ipairs(all) do
+        local m = message(p, key)
+        -- One before it may have changed what can be done.
+        if m and act(p, key, m) ~= false then touched = touched + 1 end
+      end
+      what = { touched }
+    else
+      what = { why }
     end
-    what = { touched }
-  else
-    what = { why }
-  end
-  remember(p, what)
-  return answer(p, what)
+    return what
+  end)
 end
 
 -- Another priority; each keeps its sequence. Arguments: the priority, what was given, then which.
@@ -143,21 +140,18 @@ end
 local PURGED = { ready = { 'order' }, delayed = { 'delayed' }, dead = { 'dead' }, waiting = { 'order', 'delayed' } }
 
 local function purge(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  sync(p)
-  local left, touched = tonumber(args[5]), 0
-  for _, set in ipairs(PURGED[args[4]]) do
-    local members = left > 0 and redis.call('ZRANGE', p.base .. NAMES[set], 0, left - 1) or {}
-    local all = {}
-    for i, member in ipairs(members) do all[i] = set == 'order' and key_in(member) or member end
-    fetch(p, all)
-    for _, key in ipairs(all) do settle(p, key, message(p, key), 'removed') end
-    left, touched = left - #all, touched + #all
-  end
-  local what = { touched, left == 0 and 1 or 0 }
-  remember(p, what)
-  return answer(p, what)
+  return once(keys, args, function(p)
+    sync(p)
+    local left, touched = tonumber(args[5]), 0
+    for _, set in ipairs(PURGED[args[4]]) do
+      local members = left > 0 and redis.call('ZRANGE', p.base .. NAMES[set], 0, left - 1) or {}
+      local all = {}
+      for i, member in ipairs(members) do all[i] = set == 'order' and key_in(member) or member end
+      fetch(p, all)
+      for _, key in ipairs(all) do settle(p, key, message(p, key), 'removed') end
+      left, touched = left - #all, touched + #all
+    end
+    local what = { touched, left == 0 and 1 or 0 }
+    return what
+  end)
 end

@@ -178,3 +178,15 @@ local function begin(keys, args)
   ring_groups(p)
   return p
 end
+
+-- Does something once, and answers what came of it; asked again, as it was answered then.
+local function once(keys, args, does)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local what = before(p)
+  if not what then
+    what = does(p)
+    remember(p, what)
+  end
+  return answer(p, what)
+end

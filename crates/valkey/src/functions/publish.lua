@@ -268,24 +268,21 @@ end
 -- Admits messages, each for itself. Arguments: whether to tell positions (1 or 0), then the messages. Answers for each
 -- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`.
 local function admit(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local what, tells = {}, args[4] == '1'
-  for at = 5, #args, PER_MESSAGE do
-    local m = read_message(args, at)
-    local why, there = check(p, m, new_tally())
-    if why then
-      what[#what + 1] = refuse(p, m, why)
-    elseif there then
-      what[#what + 1] = told(p, there, tells, true)
-    else
-      local key = publish(p, m)
-      what[#what + 1] = told(p, key, tells, false)
-      if m.is_at_once then end_at_once(p, { key }) end
+  return once(keys, args, function(p)
+    local what, tells = {}, args[4] == '1'
+    for at = 5, #args, PER_MESSAGE do
+      local m = read_message(args, at)
+      local why, there = check(p, m, new_tally())
+      if why then
+        what[#what + 1] = refuse(p, m, why)
+      elseif there then
+        what[#what + 1] = told(p, there, tells, true)
+      else
+        local key = publish(p, m)
+        what[#what + 1] = told(p, key, tells, false)
+        if m.is_at_once then end_at_once(p, { key }) end
+      end
     end
-  end
-  remember(p, what)
-  return answer(p, what)
+    return what
+  end)
 end

@@ -58,25 +58,23 @@ end
 -- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
 -- Answers for each 1, or 0 where it does not hold any more.
 local function settle_leases(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local how, delay_ms = args[4], tonumber(args[5])
-  local all = {}
-  for at = 6, #args, 2 do all[#all + 1] = key_of(tonumber(args[at])) end
-  fetch(p, all)
-  local what = {}
-  for at = 6, #args, 2 do
-    local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
-    what[#what + 1] = key and 1 or 0
-    if key then end_lease(p, key, m, how, delay_ms) end
-  end
-  remember(p, what)
-  return answer(p, what)
+  return once(keys, args, function(p)
+    local how, delay_ms = args[4], tonumber(args[5])
+    local all = {}
+    for at = 6, #args, 2 do all[#all + 1] = key_of(tonumber(args[at])) end
+    fetch(p, all)
+    local what = {}
+    for at = 6, #args, 2 do
+      local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
+      what[#what + 1] = key and 1 or 0
+      if key then end_lease(p, key, m, how, delay_ms) end
+    end
+    return what
+  end)
 end
 
-local function admit_all(p, messages, tells)
+-- Publishes all, then settles all: the number of a lease is where `number` says.
+local function do_parts(p, messages, settlements, number, tells)
   local what, at_once = {}, {}
   for _, m in ipairs(messages) do
     local there = pending(p, m.id)
@@ -84,56 +82,47 @@ local function admit_all(p, messages, tells)
     if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
     what[#what + 1] = told(p, key, tells, there)
   end
-  return what, at_once
+  for _, one in ipairs(settlements) do
+    local key, m = leased(p, one[3], one[number])
+    if key then end_lease(p, key, m, one[1], one[2] or nil) end
+  end
+  end_at_once(p, at_once)
+  return what
 end
 
 -- Publishes and settles in this place, all or none. Arguments: whether to tell positions, the parts. Answers as `admit`, of all or none; of a settlement that cannot be done,
 -- `[refusal, which from 0]`.
 local function transact(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local messages, settlements = read_parts(args, 5)
-  local what = refused(p, messages, new_tally()) or stale(p, settlements)
-  if not what then
-    local at_once
-    what, at_once = admit_all(p, messages, args[4] == '1')
-    for _, one in ipairs(settlements) do
-      local key, m = leased(p, one[3], one[4])
-      end_lease(p, key, m, one[1], one[2] or nil)
-    end
-    end_at_once(p, at_once)
-  end
-  remember(p, what)
-  return answer(p, what)
+  return once(keys, args, function(p)
+    local messages, settlements = read_parts(args, 5)
+    local what = refused(p, messages, new_tally()) or stale(p, settlements)
+    what = what or do_parts(p, messages, settlements, 4, args[4] == '1')
+    return what
+  end)
 end
 
 -- Keeps a part of a transaction. Arguments: its name, for how long in ms, the parts. Answers nothing, or `[refusal, which from 0]`.
 local function prepare(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local messages, settlements = read_parts(args, 6)
-  local tally = new_tally()
-  local what = refused(p, messages, tally) or stale(p, settlements) or {}
-  if #what == 0 then
-    for _, one in ipairs(settlements) do
-      local key, m = leased(p, one[3], one[4])
-      detach(p, key, m)
-      p.lease = p.lease + 1
-      one[5] = p.lease
-      m[LEASE], m[PREPARED] = p.lease, args[4]
-      attach(p, key, m)
+  return once(keys, args, function(p)
+    local messages, settlements = read_parts(args, 6)
+    local tally = new_tally()
+    local what = refused(p, messages, tally) or stale(p, settlements) or {}
+    if #what == 0 then
+      for _, one in ipairs(settlements) do
+        local key, m = leased(p, one[3], one[4])
+        detach(p, key, m)
+        p.lease = p.lease + 1
+        one[5] = p.lease
+        m[LEASE], m[PREPARED] = p.lease, args[4]
+        attach(p, key, m)
+      end
+      p.waiting, p.bytes = p.waiting + tally.messages, p.bytes + tally.bytes
+      local due = p.now + tonumber(args[5])
+      redis.call('HSET', p.base .. ':v', args[4], cmsgpack.pack({ messages, settlements, tally.messages, tally.bytes, due }))
+      put(p, 'prepared', args[4], due)
     end
-    p.waiting, p.bytes = p.waiting + tally.messages, p.bytes + tally.bytes
-    local due = p.now + tonumber(args[5])
-    redis.call('HSET', p.base .. ':v', args[4], cmsgpack.pack({ messages, settlements, tally.messages, tally.bytes, due }))
-    put(p, 'prepared', args[4], due)
-  end
-  remember(p, what)
-  return answer(p, what)
+    return what
+  end)
 end
 
 -- What was prepared, without what was kept for it.
@@ -149,23 +138,10 @@ end
 
 -- Does what was prepared. Arguments: the name, whether to tell positions. Answers as `admit`, of all; nothing where it was done before, or never prepared.
 local function commit(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local done = before(p)
-  if done then return answer(p, done) end
-  local messages, settlements = take_prepared(p, args[4])
-  local what = {}
-  if messages then
-    local at_once
-    what, at_once = admit_all(p, messages, args[5] == '1')
-    for _, one in ipairs(settlements) do
-      local key, m = leased(p, one[3], one[5])
-      if key then end_lease(p, key, m, one[1], one[2] or nil) end
-    end
-    end_at_once(p, at_once)
-  end
-  remember(p, what)
-  return answer(p, what)
+  return once(keys, args, function(p)
+    local messages, settlements = take_prepared(p, args[4])
+    return messages and do_parts(p, messages, settlements, 5, args[5] == '1') or {}
+  end)
 end
 
 -- Does nothing of what was prepared: leases are what they were. Arguments: the name.
