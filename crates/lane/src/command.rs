@@ -12,7 +12,7 @@ use crate::ids::{
 use crate::message::{Message, Status};
 use crate::metadata::MetadataEntry;
 use crate::policy::{Policy, PolicyKind};
-use crate::priority::{Given, Priority};
+use crate::priority::{Given, Original, Priority};
 use crate::producers::Origin;
 use crate::pulling::Pull;
 use crate::record::Report;
@@ -454,6 +454,21 @@ pub struct Published {
     pub position: Option<u64>,
     /// Messages ahead in its own lane; `None` if it is not ready, or there before in the midst of a deep lane.
     pub position_in_priority: Option<u64>,
+}
+
+/// What a publish would put into a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// The queue.
+    pub queue: QueueId,
+    /// The priority it has there.
+    pub priority: Priority,
+    /// The priority as it came.
+    pub original: Original,
+    /// Its time to live from now, ms; `None`: it does not expire; 0: it is over unless a consumer takes it at once.
+    pub ttl_ms: Option<u64>,
+    /// It is ready in so many ms; 0: at once.
+    pub delay_ms: u64,
 }
 
 /// What must happen outside because of a command or of time passing.

@@ -52,8 +52,8 @@ mod windows;
 
 pub use broker::{Broker, Options};
 pub use command::{
-    Address, Command, Consume, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish, Published,
-    Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
+    Address, Command, Consume, Copy, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish,
+    Published, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
 };
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Options};
 use crate::command::{
-    Address, Effect, Few, Outcome, Part, Publish, Published, Reply, RouteCopy, Step, Urgency,
+    Address, Copy, Effect, Few, Outcome, Part, Publish, Published, Reply, RouteCopy, Step, Urgency,
 };
-use crate::ids::{QueueId, Receipt};
+use crate::ids::{Asker, QueueId, Receipt, VhostId};
 use crate::priority::Priority;
 use crate::queue::{Admission, Admitted, Copied, Queue};
 use crate::record::Report;
@@ -70,12 +70,29 @@ impl Targets {
 }
 
 impl Broker {
+    /// What a publish would put where, in the order in which it is stored, without looking at messages: what a queue already
+    /// holds refuses nothing here and takes nothing for known, and neither does what is kept of producers. Nothing changes.
+    ///
+    /// # Errors
+    /// As [`Command::Publish`](crate::Command::Publish), but for those that depend on what is stored:
+    /// [`Refusal::QueueFull`], [`Refusal::BelowPriority`], [`Refusal::TooManyLanes`] and [`Refusal::MetadataFull`].
+    pub fn copies(&self, asker: Asker, publish: &Publish) -> Result<Few<Copy>, Refusal> {
+        let targets = self.targets(asker.vhost, &publish.to)?;
+        self.check_copies(targets.as_slice().len())?;
+        let Options { max_message_bytes, default_ttl_ms, .. } = self.options;
+        let copies = targets.as_slice().iter().enumerate().map(|(at, id)| {
+            let queue = self.queue_ref(*id);
+            queue.copy_of(&targets.copy(at, queue, publish), max_message_bytes, default_ttl_ms)
+        });
+        copies.collect()
+    }
+
     pub(crate) fn publish(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
         if self.was_taken(&publish, &mut BTreeSet::new())? {
             step.effects.push(Effect::Released(publish.place));
             return Ok(Reply::Published(Few::new()));
         }
-        let targets = self.targets(&publish.to)?;
+        let targets = self.targets(self.asking.vhost, &publish.to)?;
         if let Targets::One(id) = targets {
             return self.publish_to_one(id, &publish, step);
         }
@@ -107,7 +124,7 @@ impl Broker {
             step.effects.push(Effect::Released(publish.place));
             return Ok(Reply::Count(1));
         }
-        let targets = self.targets(&publish.to)?;
+        let targets = self.targets(self.asking.vhost, &publish.to)?;
         // One queue alone may be one that it waits in, too.
         let Targets::One(id) = targets else {
             return Ok(Reply::Count(self.publish_to_many(&targets, &publish, step)?.len() as u64));
@@ -157,7 +174,7 @@ impl Broker {
                 routed.push((publish, Targets::Many(Vec::new())));
                 continue;
             }
-            let targets = self.targets(&publish.to)?;
+            let targets = self.targets(self.asking.vhost, &publish.to)?;
             for (at, id) in targets.as_slice().iter().enumerate() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
@@ -210,8 +227,8 @@ impl Broker {
         Ok(())
     }
 
-    fn targets(&self, to: &Address) -> Result<Targets, Refusal> {
-        let here = self.vhosts.get(self.asking.vhost)?;
+    fn targets(&self, vhost: VhostId, to: &Address) -> Result<Targets, Refusal> {
+        let here = self.vhosts.get(vhost)?;
         match to {
             Address::Queue(name) => here.queue(name).map(Targets::One),
             Address::Exchange { name, routing_key, more_keys, marks, mandatory } => {

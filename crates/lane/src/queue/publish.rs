@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Queue, room_of};
-use crate::command::{Publish, Published, Step};
+use crate::command::{Copy, Publish, Published, Step};
 use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
@@ -34,18 +34,11 @@ impl Queue {
         max_message_bytes: u64,
         before: Admitted,
     ) -> Result<Admission, Refusal> {
-        let priority = self.map_priority(&publish.priority)?;
-        check_texts(publish)?;
+        let priority = self.understand(publish)?;
         if let Some(pending) = self.pending_of(publish.id.as_deref()) {
             return Ok(Admission { priority, pending: Some(pending), at_once: false });
         }
-        if self.settings.last_value == Some(LastValue::Key) && publish.key.is_none() {
-            return Err(Refusal::KeyMissing);
-        }
-        let most = [self.settings.max_message_bytes, self.settings.max_bytes, max_message_bytes];
-        if most.iter().any(|most| *most > 0 && u64::from(publish.bytes) > *most) {
-            return Err(Refusal::MessageTooLarge);
-        }
+        self.check_kind(publish, max_message_bytes)?;
         self.lanes.check(priority)?;
         let at_once = publish.ttl_ms == Some(0) || self.ends_at_once(publish.base_ttl_ms);
         if !at_once {
@@ -53,6 +46,46 @@ impl Queue {
             self.admit_depth(priority, u64::from(publish.bytes), before, replaced)?;
         }
         Ok(Admission { priority, pending: None, at_once })
+    }
+
+    /// What a publish would put in here, whatever is in here already.
+    ///
+    /// # Errors
+    /// Why it is not taken, where that does not depend on what is in here.
+    pub(crate) fn copy_of(
+        &self,
+        publish: &Publish,
+        max_message_bytes: u64,
+        default_ttl_ms: u64,
+    ) -> Result<Copy, Refusal> {
+        let priority = self.understand(publish)?;
+        self.check_kind(publish, max_message_bytes)?;
+        Ok(Copy {
+            queue: self.id,
+            priority,
+            original: publish.priority.original(),
+            ttl_ms: self.time_to_live(publish.ttl_ms, publish.base_ttl_ms, default_ttl_ms),
+            delay_ms: publish.delay_ms,
+        })
+    }
+
+    /// The priority of a publish here, if what it says makes sense.
+    fn understand(&self, publish: &Publish) -> Result<Priority, Refusal> {
+        let priority = self.map_priority(&publish.priority)?;
+        check_texts(publish)?;
+        Ok(priority)
+    }
+
+    /// Whether the queue takes messages like this.
+    fn check_kind(&self, publish: &Publish, max_message_bytes: u64) -> Result<(), Refusal> {
+        if self.settings.last_value == Some(LastValue::Key) && publish.key.is_none() {
+            return Err(Refusal::KeyMissing);
+        }
+        let most = [self.settings.max_message_bytes, self.settings.max_bytes, max_message_bytes];
+        if most.iter().any(|most| *most > 0 && u64::from(publish.bytes) > *most) {
+            return Err(Refusal::MessageTooLarge);
+        }
+        Ok(())
     }
 
     /// Whether one more fits, counted as if `replaced` had gone already.
@@ -216,8 +249,7 @@ impl Queue {
         }
     }
 
-    /// When a message that is published now expires: the least of its own time to live, the base (its route's, else the queue's,
-    /// else the global one) and the queue's longest.
+    /// When a message that is published now expires.
     pub(crate) fn expiry(
         &self,
         now: Time,
@@ -225,11 +257,16 @@ impl Queue {
         base_ms: Option<u64>,
         default_ms: u64,
     ) -> Time {
+        self.time_to_live(own_ms, base_ms, default_ms).map_or(Time::NEVER, |ms| now.after(ms))
+    }
+
+    /// How long a message that is published now may live, ms: the least of its own time to live, the base (its route's, else the
+    /// queue's, else the global one) and the queue's longest. `None`: for ever.
+    fn time_to_live(&self, own_ms: Option<u64>, base_ms: Option<u64>, default_ms: u64) -> Option<u64> {
         let Settings { ttl_ms, max_ttl_ms, .. } = *self.settings;
         let base = base_ms.unwrap_or(if ttl_ms > 0 { ttl_ms } else { default_ms });
         let set = [base, max_ttl_ms].into_iter().filter(|ms| *ms > 0);
-        let least = set.chain(own_ms).chain(self.ends_at_once(base_ms).then_some(0)).min();
-        least.map_or(Time::NEVER, |ms| now.after(ms))
+        set.chain(own_ms).chain(self.ends_at_once(base_ms).then_some(0)).min()
     }
 
     /// Whether the queue lets nothing wait that says no more: its time to live is 0, unless another stands in for it.

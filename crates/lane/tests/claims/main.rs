@@ -8,6 +8,7 @@ mod watch;
 mod at_once;
 mod consumers;
 mod copies;
+mod copies_told;
 mod dead_letters;
 mod deaths;
 mod exchanges;
