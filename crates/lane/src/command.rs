@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::ids::{
     Asker, ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, VhostId, WindowId,
 };
-use crate::message::{Message, Status};
+use crate::message::{Message, PutBack, Status};
 use crate::metadata::MetadataEntry;
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Given, Original, Priority};
@@ -495,6 +495,13 @@ pub enum Effect {
         session: Option<SessionId>,
         /// The lease that is over.
         receipt: Receipt,
+    },
+    /// Nobody here holds a message any more that is kept elsewhere: it is to be given back there.
+    Returned {
+        /// The lease that is over here.
+        receipt: Receipt,
+        /// Why.
+        why: PutBack,
     },
     /// One message fewer needs the content at this place.
     Released(Place),

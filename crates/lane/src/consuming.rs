@@ -63,7 +63,7 @@ impl Broker {
         Ok(Reply::Got(ready))
     }
 
-    fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
+    pub(crate) fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
         if self.seats.contains_key(&consumer) {
             return Err(Refusal::ConsumerKnown);
         }

@@ -40,6 +40,7 @@ mod queue;
 mod rate;
 mod record;
 mod refusal;
+mod remote;
 mod roster;
 mod run;
 mod sessions;
@@ -83,6 +84,8 @@ pub use pulling::{LaneChoice, LeaseTerm, Pull};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};
 pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;
+pub use remote::RemoteQueue;
+pub use roster::{Terms, Want};
 pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView};
 pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,

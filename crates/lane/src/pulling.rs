@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::bitmap::Bitmap;
 use crate::entries::List;
 use crate::ids::{ConsumerId, Time};
-use crate::lane::Lanes;
+use crate::lane::{Lane, Lanes};
 use crate::priority::Priority;
+use crate::roster::{Terms, Want};
 
 /// One request for messages.
 #[derive(Clone, Debug)]
@@ -104,13 +105,22 @@ impl Pulling {
         self.lanes.at_least != LaneChoice::default().at_least || !self.lanes.except.is_empty()
     }
 
+    /// Whether it takes from a lane.
+    pub(crate) fn takes(&self, lane: &Lane) -> bool {
+        lane.floor >= self.lanes.at_least.0 && !self.lanes.except.contains(&lane.name)
+    }
+
+    /// What it takes, on these terms.
+    pub(crate) fn want(&self, terms: Terms) -> Want {
+        let max_bytes = if self.left_bytes == u64::MAX { 0 } else { self.left_bytes };
+        Want { max: self.left, max_bytes, terms, choice: self.lanes.clone() }
+    }
+
     /// The lanes with ready messages that it takes from, by rank.
     pub(crate) fn choice(&self, lanes: &Lanes) -> Bitmap {
         let mut choice = lanes.ready().below(lanes.rank_below(self.lanes.at_least));
         for rank in choice.iter() {
-            if self.lanes.except.contains(&lanes.at_rank(rank).name) {
-                choice.set(rank, false);
-            }
+            choice.set(rank, self.takes(lanes.at_rank(rank)));
         }
         choice
     }

@@ -7,6 +7,8 @@
 //! Invariant: everybody stands in the order that its room says, and whoever waits for the place of a single active consumer
 //! in none.
 
+mod wants;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,10 +16,12 @@ use crate::bitmap::Bitmap;
 use crate::command::{Consume, Effect, UrgentCredit};
 use crate::entries::List;
 use crate::ids::{ConsumerId, Time, WindowId};
-use crate::lane::Lanes;
+use crate::lane::{Lane, Lanes};
 use crate::priority::Priority;
 use crate::pulling::{Pull, Pulling};
 use crate::windows::Share;
+
+pub use wants::{Terms, Want};
 
 /// Everybody who takes from one queue.
 #[derive(Clone, Debug, Default)]
@@ -164,6 +168,11 @@ impl Taker {
             Kind::Stays { urgent: Some(urgent), .. } => urgent.at.0,
             _ => i32::MAX,
         }
+    }
+
+    /// Whether it takes from a lane, if it takes from some only.
+    fn takes(&self, lane: &Lane) -> bool {
+        if let Kind::Pulls(pull) = &self.kind { pull.takes(lane) } else { false }
     }
 
     /// The lanes with ready messages that it takes from, by rank, if it takes from some only.
@@ -364,13 +373,18 @@ impl Roster {
 
     /// Who takes the next message of the lane of this rank, which has some.
     pub(crate) fn next(&self, lanes: &Lanes, rank: usize) -> Option<ConsumerId> {
-        let choosy = self.choosy.0.iter().find(|(_, id)| self.takers[id].choice(lanes).has(rank));
-        let open = match (self.open.0.front(), choosy) {
+        self.next_of(lanes.at_rank(rank), |_| true)
+    }
+
+    /// Who takes the next message of a lane, of those who `fit`.
+    pub(crate) fn next_of(&self, lane: &Lane, fits: impl Fn(ConsumerId) -> bool) -> Option<ConsumerId> {
+        let choosy = self.choosy.0.iter().find(|(_, id)| fits(*id) && self.takers[id].takes(lane));
+        let open = match (self.open.0.iter().find(|(_, id)| fits(*id)), choosy) {
             (Some(open), Some(choosy)) => Some(open.min(choosy)),
             (open, choosy) => open.or(choosy),
         };
-        let floor = lanes.at_rank(rank).floor;
-        let urgent = || self.urgent.0.iter().find(|(_, id)| self.takers[id].urgent_floor() <= floor);
+        let is_urgent = |id: &ConsumerId| self.takers[id].urgent_floor() <= lane.floor;
+        let urgent = || self.urgent.0.iter().find(|(_, id)| is_urgent(id) && fits(*id));
         open.or_else(urgent).map(|(_, consumer)| *consumer)
     }
 
@@ -385,6 +399,15 @@ impl Roster {
             });
         }
         pulls
+    }
+
+    /// Somebody was given a message for good, which a consumer has not read yet.
+    pub(crate) fn gave(&mut self, consumer: ConsumerId) {
+        self.change(consumer, true, |kind| {
+            if let Kind::Keeps { unread, .. } = kind {
+                *unread += 1;
+            }
+        });
     }
 
     /// Whether a message of so many bytes from this lane is no more for a taker that has some already. Then it takes nothing more.
@@ -497,6 +520,15 @@ impl Roster {
     }
 
     // ---- pulls ----
+
+    /// A pull has something, and gives up now.
+    pub(crate) fn wait_no_more(&mut self, consumer: ConsumerId, now: Time) {
+        if let Some(Taker { kind: Kind::Pulls(pull), .. }) = self.takers.get_mut(&consumer) {
+            self.waits.remove(&(pull.until, consumer));
+            pull.until = now;
+            self.waits.insert((now, consumer));
+        }
+    }
 
     /// When the first pull gives up.
     pub(crate) fn next_give_up(&self) -> Option<Time> {

@@ -397,6 +397,7 @@ impl<T> Core<T> {
                 Effect::TimedOut { consumer, session, receipt } => {
                     self.outs.push(Out::TimedOut { consumer, session, receipt });
                 }
+                Effect::Returned { .. } => unreachable!("all messages are kept here"),
                 Effect::Released(place) => self.release(place),
                 Effect::Shared(place) => self.share(place),
                 Effect::Forgotten { run, messages } => {

@@ -271,7 +271,8 @@ impl Folding {
                 Effect::Deliver(_)
                 | Effect::Served { .. }
                 | Effect::Cancelled { .. }
-                | Effect::TimedOut { .. } => {
+                | Effect::TimedOut { .. }
+                | Effect::Returned { .. } => {
                     unreachable!("nobody consumes during a recovery")
                 }
             }

@@ -13,11 +13,10 @@ use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
-use crate::pulling::LeaseTerm;
 use crate::rate::Bucket;
 use crate::record::Work;
 use crate::refusal::Refusal;
-use crate::roster::Kind;
+use crate::roster::{Kind, Terms};
 
 impl Queue {
     /// The message of a lane that goes first, of those in memory.
@@ -118,7 +117,7 @@ impl Queue {
                 continue;
             }
             *leases = leases.next();
-            let terms = self.terms(now, consumer);
+            let terms = self.terms(consumer);
             self.lease(now, slot, consumer, terms, *leases, step);
             // Charged after the lease: a pick may come to nothing.
             self.picker.charge(rank, weight);
@@ -151,7 +150,7 @@ impl Queue {
             Terms::Settled
         } else {
             self.roster.hold(get.consumer);
-            Terms::Held(deadline(now, self.settings.consumer_timeout_ms))
+            Terms::Held
         };
         self.lease(now, slot, get.consumer, terms, *leases, step);
         self.picker.charge(rank, weight);
@@ -159,18 +158,8 @@ impl Queue {
     }
 
     /// How somebody on the roster gets what it is given.
-    fn terms(&self, now: Time, consumer: ConsumerId) -> Terms {
-        match &self.roster.get(consumer).expect("the next taker is there").kind {
-            Kind::Stays { .. } | Kind::Holds { .. } => {
-                Terms::Held(deadline(now, self.settings.consumer_timeout_ms))
-            }
-            Kind::Keeps { .. } => Terms::Settled,
-            Kind::Pulls(pull) => match pull.term {
-                LeaseTerm::OfQueue => Terms::Pulled(deadline(now, self.settings.visibility_timeout_ms)),
-                LeaseTerm::Ms(ms) => Terms::Pulled(deadline(now, ms)),
-                LeaseTerm::Session => Terms::Held(deadline(now, self.settings.consumer_timeout_ms)),
-            },
-        }
+    pub(super) fn terms(&self, consumer: ConsumerId) -> Terms {
+        self.roster.get(consumer).expect("the next taker is there").kind.terms(&self.settings)
     }
 
     /// Gives one message to one taker.
@@ -185,10 +174,11 @@ impl Queue {
     ) {
         self.charge(now, slot);
         let until = match terms {
-            Terms::Pulled(until) | Terms::Held(until) => until,
+            Terms::Ms(ms) => deadline(now, ms),
+            Terms::Held => deadline(now, self.settings.consumer_timeout_ms),
             Terms::Settled => return self.give(now, slot, consumer, lease, step),
         };
-        let pulls = matches!(terms, Terms::Pulled(_));
+        let pulls = matches!(terms, Terms::Ms(_));
         let work = self.settings.notes_work().then(|| Work {
             started: now,
             ends: deadline(now, self.settings.run_timeout_ms),
@@ -231,11 +221,7 @@ impl Queue {
             settled: Some(Box::new(Gone { message, view })),
         }));
         self.settle(slot, Settled::Acked, step);
-        self.roster.change(consumer, true, |kind| {
-            if let Kind::Keeps { unread, .. } = kind {
-                *unread += 1;
-            }
-        });
+        self.roster.gave(consumer);
     }
 
     /// A consumer without acknowledgements has read some of what it was given.
@@ -306,7 +292,7 @@ impl Queue {
         true
     }
 
-    /// Ends a lease without settling. Answers how the message ends instead, if it does.
+    /// Ends a lease without settling; what is kept elsewhere goes back there. Answers how the message ends instead, if it does.
     pub(crate) fn put_back(
         &mut self,
         now: Time,
@@ -315,6 +301,10 @@ impl Queue {
         delay_ms: Option<u64>,
         step: &mut Step,
     ) -> Option<End> {
+        if self.is_remote() {
+            self.hand_back(slot, why, step);
+            return None;
+        }
         let Message { count, expires, seq, .. } = self.entries[slot].message;
         if self.is_asked_back(slot) {
             return Some(End::Cancelled);
@@ -431,17 +421,7 @@ impl Queue {
     }
 }
 
-/// How somebody gets a message.
-#[derive(Clone, Copy, Debug)]
-enum Terms {
-    /// Until it is over, restart or not.
-    Pulled(Time),
-    /// Until its holder is gone, or it is over.
-    Held(Time),
-    /// For good.
-    Settled,
-}
-
-fn deadline(now: Time, visibility_ms: u64) -> Time {
+/// When a lease ends that lasts so long, ms; 0: not by itself.
+pub(super) fn deadline(now: Time, visibility_ms: u64) -> Time {
     if visibility_ms == 0 { Time::NEVER } else { now.after(visibility_ms) }
 }

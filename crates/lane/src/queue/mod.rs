@@ -4,6 +4,7 @@
 //! does every gauge.
 
 mod end;
+mod handed;
 mod lease;
 mod publish;
 mod recover;
@@ -34,6 +35,7 @@ use crate::settings::{LastValue, Settings};
 
 use rewrite::Rewrite;
 
+pub(crate) use handed::Handed;
 pub(crate) use publish::{Admission, Admitted, Copied};
 
 /// What a record says of a queue.
@@ -100,6 +102,8 @@ pub(crate) struct Queue {
     pub(crate) payers: Vec<Seq>,
     /// Runs that are being written anew.
     rewriting: BTreeMap<RunId, Rewrite>,
+    /// What is held of it here, if its messages are kept elsewhere.
+    pub(crate) handed: Option<Handed>,
     /// Leased to pulls.
     pulled: List,
     delayed: List,
@@ -144,6 +148,7 @@ impl Queue {
             history_bytes: 0,
             payers: Vec::new(),
             rewriting: BTreeMap::new(),
+            handed: None,
             id,
             vhost,
             name,

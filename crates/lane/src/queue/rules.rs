@@ -176,7 +176,10 @@ impl Queue {
     }
 
     fn change_lanes(&mut self) {
-        let slots: Vec<Slot> = self.by_seq.from(Seq(0)).collect();
+        let slots = match &self.handed {
+            Some(handed) => handed.slots(),
+            None => self.by_seq.from(Seq(0)).collect::<Vec<Slot>>(),
+        };
         for slot in &slots {
             self.detach(*slot);
         }

@@ -1,5 +1,7 @@
 //! What the product says, sentence by sentence: each test is one claim, told as a story.
 
+#[path = "../elsewhere/mod.rs"]
+mod elsewhere;
 #[path = "../story/mod.rs"]
 mod story;
 #[path = "../watch/mod.rs"]
@@ -21,6 +23,7 @@ mod policies;
 mod priority;
 mod producers;
 mod queues;
+mod remote;
 mod routing;
 mod runs;
 mod seeing;

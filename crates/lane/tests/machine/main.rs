@@ -1,5 +1,7 @@
 //! Worlds too large to try all of: hundreds of commands, drawn and shrunk by proptest.
 
+#[path = "../elsewhere/mod.rs"]
+mod elsewhere;
 #[path = "../model/mod.rs"]
 mod model;
 #[path = "../model/twin.rs"]
@@ -9,4 +11,5 @@ mod watch;
 
 mod anything;
 mod one_queue;
+mod remote;
 mod routes;

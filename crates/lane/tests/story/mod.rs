@@ -578,6 +578,7 @@ impl Stage {
                     got.push(format!("{} timed out", who.map_or("a get", |(who, _)| who.as_str())));
                 }
                 Effect::Served { .. }
+                | Effect::Returned { .. }
                 | Effect::Released(_)
                 | Effect::Shared(_)
                 | Effect::Forgotten { .. } => {}

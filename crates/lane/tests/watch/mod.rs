@@ -310,6 +310,7 @@ impl Watch {
                     self.pulls.remove(consumer);
                 }
                 Effect::TimedOut { .. } => {}
+                Effect::Returned { .. } => unreachable!("all messages are kept here"),
             }
         }
     }
