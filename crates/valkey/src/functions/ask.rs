@@ -1,6 +1,6 @@
 //! What a place may be asked, as functions and their arguments.
 
-use overtake_lane::{LeaseId, Original, Outcome, Priority, Seq, Status};
+use overtake_lane::{LeaseId, Original, Outcome, Priority, Report, Seq, Status};
 
 use super::parts::Admission;
 use super::terms::Terms;
@@ -78,6 +78,21 @@ impl Asked for Configure<'_> {
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         what.or_declined(|first| Ok(first.number()? == 1))
+    }
+}
+
+/// Has nothing left of the place: whoever asks it from now on is answered that it is gone. Answers whether there was something.
+#[derive(Clone, Copy, Debug)]
+pub struct Forget;
+
+impl Asked for Forget {
+    const FUNCTION: &'static str = "ot_forget";
+    type Answer = bool;
+
+    fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
+
+    fn read(&self, what: Part<'_>) -> Result<bool, Malformed> {
+        Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
 }
 
@@ -205,6 +220,38 @@ impl Asked for Settle {
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         what.parts()?.iter().map(|part| Ok(Part(part).number()? == 1)).collect()
+    }
+}
+
+/// Ends one lease with a report, which is bounded ([`Report::check`]). Answers whether it held.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// As whoever has it says.
+    pub outcome: Outcome,
+    /// Which.
+    pub lease: (Seq, LeaseId),
+    /// How the work went.
+    pub report: Report,
+}
+
+impl Asked for Finish {
+    const FUNCTION: &'static str = "ot_finish";
+    type Answer = bool;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        let (how, delay_ms) = how_words(self.outcome);
+        arguments.extend([how.into(), maybe(delay_ms)]);
+        add_leases(arguments, &[self.lease]);
+        let said = |text: &Option<Box<str>>| text.as_ref().map(|text| format!("={text}")).unwrap_or_default();
+        arguments.extend([
+            maybe(self.report.exit_code),
+            said(&self.report.error).into(),
+            said(&self.report.output).into(),
+        ]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
 }
 

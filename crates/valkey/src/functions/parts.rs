@@ -3,6 +3,7 @@
 use overtake_lane::{LeaseId, Original, Outcome, Part as Fault, Priority, Seq};
 use redis::Value;
 
+use super::arrival::Arrival;
 use super::ask::{Asked, given, how_words, maybe, text};
 use super::told::{Admitted, Declined, Malformed, Part};
 
@@ -27,6 +28,8 @@ pub struct Admission {
     pub bytes: u32,
     /// What it says.
     pub content: Vec<u8>,
+    /// If it left another place, how: only for [`Admit`](super::Admit).
+    pub arrival: Option<Box<Arrival>>,
 }
 
 impl Admission {
@@ -42,6 +45,7 @@ impl Admission {
             text(self.delay_ms),
             text(self.bytes),
             self.content.clone(),
+            self.arrival.as_ref().map(|arrival| arrival.json()).unwrap_or_default().into_bytes(),
         ]);
     }
 }

@@ -69,7 +69,8 @@ end
 
 -- ---- what holds for the place ----
 
-local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 end
+-- What leaves may yet stay.
+local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 and p.leaving == 0 end
 
 local function equal(a, b)
   if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
@@ -181,11 +182,18 @@ local function configure(keys, args)
   return answer(p, { 0 })
 end
 
--- Nothing is left of a place.
+local ALL_KEYS = {
+  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt',
+}
+
+-- Nothing is left of a place. Answers 1 if there was something.
 local function forget(keys)
   local base = keys[1]
-  for _, name in ipairs({ ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt' }) do redis.call('UNLINK', base .. name) end
-  return { 'ok' }
+  local time, calls = redis.call('TIME'), redis.call('HGET', base .. ':c', 'calls')
+  local all = {}
+  for at, name in ipairs(ALL_KEYS) do all[at] = base .. name end
+  redis.call('UNLINK', unpack(all))
+  return { 'ok', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), NEVER, '', { calls and 1 or 0 }, tonumber(calls or 0) + 1, 0 }
 end
 
 -- Lets time pass, and nothing else.
@@ -194,3 +202,9 @@ local function sweep(keys, args)
   if not p then return instead end
   return answer(p, {})
 end
+
+register_always('ot_view', view)
+register_always('ot_browse', browse)
+register_always('ot_configure', configure)
+register_always('ot_forget', forget)
+register_always('ot_sweep', sweep)

@@ -40,6 +40,7 @@ pub struct Terms {
     delivery_limit: u32,
     backoff: Backoff,
     dead_letter: &'static str,
+    history: bool,
     dead_letter_expired: bool,
     dead_letter_evicted: bool,
     notes_work: bool,
@@ -104,6 +105,14 @@ impl Terms {
             rate: key_rate_limit,
             fair: fair_keys,
         });
+        let dead_letter = match &settings.dead_letter {
+            DeadLetterTo::Drop => "drop",
+            DeadLetterTo::Keep => "keep",
+            // A queue that is its own dead-letter queue keeps them.
+            DeadLetterTo::Queue(to) if **to == *name => "keep",
+            DeadLetterTo::Queue(_) | DeadLetterTo::Exchange { .. } => "leave",
+        };
+        let history = settings.history.as_deref().is_some_and(|history| *history != *name);
         let least = [settings.max_message_bytes, max_message_bytes].into_iter().filter(|most| *most > 0);
         Self {
             name,
@@ -131,7 +140,8 @@ impl Terms {
             expire_at_once: settings.expire_at_once,
             delivery_limit: settings.delivery_limit,
             backoff: settings.backoff,
-            dead_letter: if settings.dead_letter == DeadLetterTo::Drop { "drop" } else { "keep" },
+            dead_letter,
+            history,
             dead_letter_expired: settings.dead_letter_expired,
             dead_letter_evicted: settings.dead_letter_evicted,
             notes_work: settings.history.is_some() || settings.run_timeout_ms > 0,

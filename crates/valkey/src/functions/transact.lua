@@ -44,15 +44,27 @@ end
 local ENDS = { nack = 'failed', release = 'released', lost = 'lost' }
 
 -- Ends a lease as whoever has it says.
-local function end_lease(p, key, m, how, delay_ms)
-  if how == 'ack' then return settle(p, key, m, 'acked') end
+local function end_lease(p, key, m, how, delay_ms, report)
+  if how == 'ack' then return conclude(p, key, m, 'completed', 'acked', report) end
   local why
   if ENDS[how] then
     why = put_back(p, key, m, ENDS[how], delay_ms)
   else
     why = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
   end
-  if why then finish(p, key, m, why) end
+  if why then finish(p, key, m, why, report) end
+end
+
+-- Ends one lease, with a report. Arguments: how, a delay in ms (or empty), the sequence and the number of the lease, an exit code, an error, the end of the output: these as
+-- `=` and the text, or empty. Answers 1, or 0 where it does not hold any more.
+local function finish_lease(keys, args)
+  return once(keys, args, function(p)
+    local key, m = leased(p, tonumber(args[6]), tonumber(args[7]))
+    if not key then return { 0 } end
+    local function said(at) return args[at] ~= '' and string.sub(args[at], 2) end
+    end_lease(p, key, m, args[4], tonumber(args[5]), { tonumber(args[8]) or false, said(9), said(10) })
+    return { 1 }
+  end)
 end
 
 -- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
@@ -177,3 +189,11 @@ local function overdue(keys, args)
   ended[5] = redis.call('ZRANGE', p.base .. ':vt', '-inf', text(p.now), 'BYSCORE')
   return ended
 end
+
+redis.register_function('ot_transact', transact)
+redis.register_function('ot_prepare', prepare)
+register_always('ot_commit', commit)
+register_always('ot_abort', abort)
+register_always('ot_overdue', overdue)
+register_always('ot_settle', settle_leases)
+register_always('ot_finish', finish_lease)

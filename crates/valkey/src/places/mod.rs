@@ -195,7 +195,7 @@ impl Places {
         let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
-            Told::Done { now, wakes_at, head, what, calls } => {
+            Told::Done { now, wakes_at, head, what, calls, .. } => {
                 let at = wakes_at.map(|at| Instant::now() + Duration::from_millis(at.since(now)));
                 if there.wakes.lock().expect("nobody panics with it").say(calls, at) {
                     self.sooner.notify_one();

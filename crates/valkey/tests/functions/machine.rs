@@ -2,12 +2,13 @@
 
 use overtake_lane::{
     Backoff, Band, DeadLetterTo, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome, Overflow,
-    PickerKind, Priority, Publish, RateLimit, RejectBelow, Scheme, Seq, Settings, Status, Which,
+    PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings, Status, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
+use crate::beside::{DEAD, PAST};
 use crate::server::Server;
 use crate::twin::{Lease, QUEUE, Together, Twin, publish};
 
@@ -27,6 +28,8 @@ enum Op {
         one: bool,
     },
     Settle(Vec<Index>, Outcome),
+    Finish(Index, Outcome, Report),
+    PurgeBeside(&'static str, Option<Status>),
     EndSession,
     Extend(Index, u64),
     Reprioritise(Chosen, i64),
@@ -84,6 +87,15 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+fn report() -> impl Strategy<Value = Report> {
+    let said = || prop::option::of(prop::sample::select(vec!["", "it broke", "größer"]));
+    (prop::option::of(-1..3), said(), said()).prop_map(|(exit_code, error, output)| Report {
+        exit_code,
+        error: error.map(Into::into),
+        output: output.map(Into::into),
+    })
+}
+
 fn together() -> impl Strategy<Value = Together> {
     prop::sample::select(vec![Together::AtOnce, Together::Prepared, Together::Aborted])
 }
@@ -114,6 +126,8 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
             },
         ),
         10 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, how)| Op::Settle(which, how)),
+        3 => (any::<Index>(), outcome(), report()).prop_map(|(which, how, report)| Op::Finish(which, how, report)),
+        1 => (prop::sample::select(vec![DEAD, PAST]), status()).prop_map(|(queue, status)| Op::PurgeBeside(queue, status)),
         1 => Just(Op::EndSession),
         2 => (any::<Index>(), ms()).prop_map(|(which, ms)| Op::Extend(which, ms)),
         3 => (chosen(), PRIORITIES).prop_map(|(which, priority)| Op::Reprioritise(which, priority)),
@@ -156,6 +170,50 @@ fn rate() -> impl Strategy<Value = Option<RateLimit>> {
     prop::option::weighted(0.25, rate)
 }
 
+/// Where dead letters go, and what ends.
+fn ends() -> impl Strategy<Value = (DeadLetterTo, Option<String>)> {
+    let queue = |name: &str| DeadLetterTo::Queue(name.to_owned());
+    let exchange = DeadLetterTo::Exchange { name: String::new(), routing_key: Some(DEAD.to_owned()) };
+    let to = prop_oneof![
+        3 => Just(DeadLetterTo::Keep),
+        2 => Just(DeadLetterTo::Drop),
+        3 => prop::sample::select(vec![queue(DEAD), queue(DEAD), queue(PAST), queue(QUEUE), queue("nowhere"), exchange]),
+    ];
+    let history = prop::sample::select(vec![PAST, PAST, PAST, DEAD, "nowhere", QUEUE]);
+    (to, prop::option::weighted(0.25, history.prop_map(str::to_owned)))
+}
+
+/// A queue beside: nothing happens there by itself.
+fn beside(scheme: Scheme) -> impl Strategy<Value = Settings> {
+    let limits = (
+        prop_oneof![2 => Just(0_u64), 1 => 1..5_u64],
+        prop_oneof![3 => Just(0_u64), 1 => 20..100_u64],
+        prop_oneof![3 => Just(0_u64), 1 => 10..40_u64],
+    );
+    let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject, Overflow::RejectDeadLetter]);
+    let last_value =
+        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
+    (limits, overflow, last_value, any::<bool>(), any::<bool>()).prop_map(
+        move |(
+            (max_length, max_bytes, max_message_bytes),
+            overflow,
+            last_value,
+            drops,
+            dead_letter_evicted,
+        )| Settings {
+            scheme,
+            max_length,
+            max_bytes,
+            max_message_bytes,
+            overflow,
+            last_value,
+            dead_letter: if drops { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+            dead_letter_evicted,
+            ..Settings::default()
+        },
+    )
+}
+
 fn settings_of(
     scheme: Scheme,
     last_value: Option<LastValue>,
@@ -177,7 +235,7 @@ fn settings_of(
         prop_oneof![3 => Just(0), 1 => ms()],
         prop::bool::weighted(0.05),
     );
-    let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), any::<bool>());
+    let deaths = (0..4_u32, ms(), ends(), any::<bool>(), any::<bool>());
     let keys =
         (prop_oneof![3 => Just(0_u32), 1 => 1..3_u32], prop::bool::weighted(0.5), prop::bool::weighted(0.15));
     let work = (
@@ -192,7 +250,7 @@ fn settings_of(
             overflow,
             reject_below,
             (ttl_ms, max_ttl_ms, expire_at_once),
-            (delivery_limit, wait, drops, dead_letter_expired, dead_letter_evicted),
+            (delivery_limit, wait, (dead_letter, history), dead_letter_expired, dead_letter_evicted),
             (run_timeout_ms, consumer_timeout_ms, paused),
             (group_limit, is_key_rated, fair_keys),
         )| {
@@ -215,7 +273,8 @@ fn settings_of(
                 expire_at_once,
                 delivery_limit,
                 backoff: Backoff { initial_ms: wait.min(10), multiplier: 3, max_ms: 50 },
-                dead_letter: if drops { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+                dead_letter,
+                history,
                 run_timeout_ms,
                 consumer_timeout_ms,
                 dead_letter_expired,
@@ -243,13 +302,17 @@ fn settings_of(
     )
 }
 
-fn history() -> impl Strategy<Value = (Settings, Vec<Op>)> {
+fn history() -> impl Strategy<Value = (Settings, [Settings; 2], Vec<Op>)> {
     let scheme = prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)]);
     let last_value =
         prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
     (scheme, last_value, (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
         let settings = settings_of(scheme, last_value, rates);
-        (settings, prop::collection::vec(op(scheme, last_value, rates), 1..50))
+        (
+            settings,
+            [beside(scheme), beside(scheme)],
+            prop::collection::vec(op(scheme, last_value, rates), 1..50),
+        )
     })
 }
 
@@ -294,6 +357,12 @@ fn act(twin: &mut Twin, op: &Op) {
             let leases = some_leases(twin, which);
             twin.settle(&leases, *outcome);
         }
+        Op::Finish(which, outcome, report) => {
+            if let Some(lease) = some_leases(twin, std::slice::from_ref(which)).first() {
+                twin.finish(*lease, *outcome, report.clone());
+            }
+        }
+        Op::PurgeBeside(queue, status) => twin.purge_beside(queue, *status),
         Op::EndSession => twin.end_session(),
         Op::Extend(index, ms) => {
             if !twin.leases.is_empty() {
@@ -337,9 +406,9 @@ fn a_place_does_what_a_queue_of_the_broker_does() {
     let config =
         ProptestConfig { max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
-    let result = runner.run(&history(), |(settings, ops)| {
+    let result = runner.run(&history(), |(settings, beside, ops)| {
         let there = connection.borrow_mut().take().unwrap_or_else(|| server.connect());
-        let mut twin = Twin::new(there, settings);
+        let mut twin = Twin::new(there, settings, beside);
         for op in &ops {
             act(&mut twin, op);
             twin.compare();
