@@ -59,6 +59,15 @@ pub(super) fn given(original: Original) -> Vec<u8> {
     }
 }
 
+/// Who has other terms hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Whoever declares the queue. Refused where what is there would be misunderstood; nothing is dropped before the next message comes.
+    Declared,
+    /// A policy. Never refused; of what is over its limits the least urgent goes at once, a thousand in a call.
+    ByPolicy,
+}
+
 /// Makes the place, or has other terms hold for it. Answers whether it is new.
 #[derive(Clone, Debug)]
 pub struct Configure<'a> {
@@ -66,6 +75,8 @@ pub struct Configure<'a> {
     pub version: u64,
     /// What holds from now on.
     pub terms: &'a Terms,
+    /// Who says so.
+    pub said: Said,
 }
 
 impl Asked for Configure<'_> {
@@ -73,7 +84,11 @@ impl Asked for Configure<'_> {
     type Answer = Result<bool, Declined>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.extend([text(self.version), self.terms.json().into_bytes()]);
+        let said = match self.said {
+            Said::Declared => "declared",
+            Said::ByPolicy => "policy",
+        };
+        arguments.extend([text(self.version), self.terms.json().into_bytes(), said.into()]);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {

@@ -201,11 +201,39 @@ local function bury_holders(p)
   end
 end
 
+local function is_full_of(p, messages, bytes)
+  local s = p.settings
+  return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
+end
+
+-- Comes within the limits of a policy: the least urgent messages go, of them the oldest first; so many in one call, the rest in those that follow.
+local function come_within(p)
+  local left = DUE_MAX
+  while p.settings.overflow == 'evict' and is_full_of(p, p.waiting, p.bytes) do
+    sync(p)
+    local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]
+    if not last then break end
+    if left == 0 then return end
+    local oldest = redis.call('ZRANGE', p.base .. ':o', '[' .. string.sub(last, 1, 8), '+', 'BYLEX', 'LIMIT', 0, left)
+    local all = {}
+    for at, member in ipairs(oldest) do all[at] = key_in(member) end
+    fetch(p, all)
+    for _, key in ipairs(all) do
+      if not is_full_of(p, p.waiting, p.bytes) then break end
+      left = left - 1
+      die(p, key, message(p, key), 'maxlen', nil, p.payers)
+    end
+  end
+  p.over = false
+  redis.call('HDEL', p.base .. ':c', 'over')
+end
+
 -- The place of a call, at its time.
 local function begin(keys, args)
   local p, instead = open(keys, args)
   if not p then return nil, instead end
   tick(p)
+  if p.over then come_within(p) end
   bury_holders(p)
   ring_groups(p)
   return p

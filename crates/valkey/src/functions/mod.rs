@@ -27,7 +27,7 @@ use crate::cluster::Library;
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
     Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing,
-    Purge, Remove, Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
+    Purge, Remove, Replay, Reprioritise, Said, Settle, Standing, Sweep, View, Which,
 };
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};

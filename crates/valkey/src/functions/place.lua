@@ -87,7 +87,7 @@ end
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving')
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over')
   if not got[1] then return nil, { 'gone' } end
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
@@ -97,7 +97,7 @@ local function open(keys, args)
     waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
     turn = got[9] and cmsgpack.unpack(got[9]) or nil,
     tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
-    leaves = tonumber(got[13] or 0), leaving = tonumber(got[14] or 0),
+    leaves = tonumber(got[13] or 0), leaving = tonumber(got[14] or 0), over = got[15],
     messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
     ids = {}, values = {},
     sets = {}, gauges = {}, counts = {},

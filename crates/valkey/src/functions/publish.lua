@@ -1,10 +1,5 @@
 -- Admitting messages: whether one is taken, what it replaces, and who pays for it.
 
-local function is_full_of(p, messages, bytes)
-  local s = p.settings
-  return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
-end
-
 local function room_of(m)
   if is_at_once(m) then return 0, 0 end
   return 1, m[BYTES]

@@ -84,7 +84,7 @@ local function equal(a, b)
 end
 
 -- Whether lanes are the same by both, of the same names.
-local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.lanes, b.lanes) end
+local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.levels, b.levels) and equal(a.lanes, b.lanes) end
 
 local function same_picker(a, b) return a.picker == b.picker and a.aging_ms == b.aging_ms and equal(a.weights, b.weights) end
 
@@ -143,8 +143,24 @@ local function change_lanes(p, now)
   end
 end
 
--- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON. An older version
--- than what holds changes nothing. Answers 1 if the place is new.
+-- Why a declaration cannot have other settings hold while messages are there.
+local function fixed(p, settings)
+  if is_empty(p) then return nil end
+  if not equal(settings.scheme, p.settings.scheme) then return 'scheme' end
+  if settings.last_value ~= p.settings.last_value then return 'last_value' end
+  if settings.order ~= 'priority' or p.settings.order == 'priority' then return nil end
+  local all, priorities, different = redis.call('HKEYS', p.base .. ':m'), {}, 0
+  fetch(p, all)
+  for _, key in ipairs(all) do
+    local priority = message(p, key)[PRIORITY]
+    if not priorities[priority] then different = different + 1 end
+    priorities[priority] = true
+  end
+  return different > LANES_MAX and 'too_many_lanes' or nil
+end
+
+-- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON, who says so: `declared`
+-- or `policy`. An older version than what holds changes nothing. Answers 1 if the place is new, or why it cannot be.
 local function configure(keys, args)
   local base, version = keys[1], tonumber(args[4])
   local settings = cjson.decode(args[5])
@@ -165,7 +181,8 @@ local function configure(keys, args)
   p = open(keys, header)
   p.now = now
   if tonumber(there) >= version then return answer(p, { 0 }) end
-  if settings.last_value ~= p.settings.last_value and not is_empty(p) then return answer(p, { 'last_value' }) end
+  local why = args[6] == 'declared' and fixed(p, settings)
+  if why then return answer(p, { why }) end
   local was = p.settings
   if not (same_picker(was, settings) and same_lanes(was, settings)) then
     p.turn = nil
@@ -179,6 +196,11 @@ local function configure(keys, args)
   if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
   if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', cmsgpack.pack(settings))
+  if args[6] == 'policy' then
+    p.over = '1'
+    redis.call('HSET', base .. ':c', 'over', '1')
+    come_within(p)
+  end
   return answer(p, { 0 })
 end
 

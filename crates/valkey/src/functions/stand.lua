@@ -199,5 +199,6 @@ local function answer(p, what)
     redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
   end
   local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
-  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what, p.calls, p.leaving > 0 and 1 or 0 }
+  local wakes_at = p.over and p.now or earlier(first('alarms'), first('alive'))
+  return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0 }
 end

@@ -13,7 +13,12 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Terms {
     name: Arc<str>,
+    /// That the queue was declared with.
+    scheme: Scheme,
     order: Lanes,
+    /// By whose levels there are lanes, under `order = "priority"`; none: they are numbers up to any most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Scheme>,
     /// Names of lanes by level, where that is not its number.
     lanes: BTreeMap<i32, String>,
     picker: &'static str,
@@ -116,7 +121,10 @@ impl Terms {
         let least = [settings.max_message_bytes, max_message_bytes].into_iter().filter(|most| *most > 0);
         Self {
             name,
+            scheme: settings.scheme,
             order,
+            levels: Some(settings.scheme)
+                .filter(|scheme| settings.order == Order::Priority && !matches!(scheme, Scheme::Max(_))),
             lanes,
             picker,
             aging_ms,
@@ -152,6 +160,12 @@ impl Terms {
             }),
             by_clock: false,
         }
+    }
+
+    /// The same where policies say more than the settings that the queue was declared with: what of those is fixed while messages are there.
+    #[must_use]
+    pub fn of_declared(self, own: &Settings) -> Self {
+        Self { scheme: own.scheme, ..self }
     }
 
     /// The same for a place that is one of several: sequences and leases are counted by the server's clock, so that they can be compared.

@@ -211,6 +211,7 @@ impl Declined {
             "dead" => Refusal::Dead,
             "not_dead" => Refusal::NotDead,
             "id_pending" => Refusal::IdPending,
+            "scheme" => Refusal::SettingFixed("scheme"),
             "last_value" => Refusal::SettingFixed("last_value"),
             _ => return None,
         };

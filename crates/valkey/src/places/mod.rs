@@ -28,7 +28,7 @@ use self::heads::Heads;
 pub use self::heads::Order;
 use self::numbers::Numbers;
 use crate::cluster::{Call, CallError, Cluster, Heard};
-use crate::functions::{self, Asked, Configure, Leasing, Malformed, Shown, Sweep, Terms, Told, Where};
+use crate::functions::{self, Asked, Configure, Leasing, Malformed, Said, Shown, Sweep, Terms, Told, Where};
 
 /// Why nothing came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Places {
             sooner: Arc::default(),
             keepers,
         });
-        let configure = Configure { version, terms: &all.terms };
+        let configure = Configure { version, terms: &all.terms, said: Said::Declared };
         all.ask_all(&configure, deadline).await?;
         all.version.store(version, Ordering::Release);
         all.keep(sweep);

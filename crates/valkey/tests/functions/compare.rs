@@ -74,7 +74,7 @@ impl Twin {
 
     fn compare_messages(&self, queue: &str, stored: Vec<Message>, told: Option<Where>) {
         let views = self.messages_of(queue);
-        let scheme = self.settings.scheme;
+        let scheme = self.broker.settings(VhostId::DEFAULT, queue).expect("it is there").scheme;
         let mut head: Option<Where> = None;
         assert_eq!(
             stored.iter().map(|one| one.seq).collect::<Vec<_>>(),

@@ -1,8 +1,9 @@
 //! Random histories of one queue.
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome, Overflow,
-    PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings, Status, Which,
+    Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome,
+    Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings, Status,
+    Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -38,6 +39,7 @@ enum Op {
     Replay(Chosen, Option<i64>),
     Purge(Option<Status>),
     Configure(Box<Settings>),
+    Rule(Definition),
     Wait(u64),
 }
 
@@ -136,6 +138,9 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
         4 => (chosen(), prop::option::of(PRIORITIES)).prop_map(|(which, promote)| Op::Replay(which, promote)),
         1 => status().prop_map(Op::Purge),
         2 => settings_of(scheme, last_value, rates).prop_map(|settings| Op::Configure(Box::new(settings))),
+        1 => (schemes(), last_values()).prop_flat_map(move |(scheme, last_value)| settings_of(scheme, last_value, rates))
+            .prop_map(|settings| Op::Configure(Box::new(settings))),
+        2 => definition().prop_map(Op::Rule),
         4 => (1..12_u64).prop_map(Op::Wait),
     ]
 }
@@ -170,6 +175,38 @@ fn rate() -> impl Strategy<Value = Option<RateLimit>> {
     prop::option::weighted(0.25, rate)
 }
 
+fn schemes() -> impl Strategy<Value = Scheme> {
+    prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)])
+}
+
+fn last_values() -> impl Strategy<Value = Option<LastValue>> {
+    prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))]
+}
+
+/// What a policy says.
+fn definition() -> impl Strategy<Value = Definition> {
+    let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject]);
+    let parts = (
+        prop::option::weighted(0.6, 1..6_u64),
+        prop::option::weighted(0.3, 20..100_u64),
+        prop::option::weighted(0.2, overflow),
+        prop::option::weighted(0.1, 1..20_u64),
+        prop::option::weighted(0.2, 0..3_i64),
+        prop::option::weighted(0.2, 3..12_u8),
+    );
+    parts.prop_map(|(max_length, max_length_bytes, overflow, message_ttl, delivery_limit, max_priority)| {
+        Definition {
+            max_length,
+            max_length_bytes,
+            overflow,
+            message_ttl,
+            delivery_limit,
+            max_priority,
+            ..Definition::default()
+        }
+    })
+}
+
 /// Where dead letters go, and what ends.
 fn ends() -> impl Strategy<Value = (DeadLetterTo, Option<String>)> {
     let queue = |name: &str| DeadLetterTo::Queue(name.to_owned());
@@ -191,9 +228,7 @@ fn beside(scheme: Scheme) -> impl Strategy<Value = Settings> {
         prop_oneof![3 => Just(0_u64), 1 => 10..40_u64],
     );
     let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject, Overflow::RejectDeadLetter]);
-    let last_value =
-        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
-    (limits, overflow, last_value, any::<bool>(), any::<bool>()).prop_map(
+    (limits, overflow, last_values(), any::<bool>(), any::<bool>()).prop_map(
         move |(
             (max_length, max_bytes, max_message_bytes),
             overflow,
@@ -303,10 +338,7 @@ fn settings_of(
 }
 
 fn history() -> impl Strategy<Value = (Settings, [Settings; 2], Vec<Op>)> {
-    let scheme = prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)]);
-    let last_value =
-        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
-    (scheme, last_value, (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
+    (schemes(), last_values(), (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
         let settings = settings_of(scheme, last_value, rates);
         (
             settings,
@@ -395,6 +427,7 @@ fn act(twin: &mut Twin, op: &Op) {
         Op::Configure(settings) => {
             let _ = twin.configure((**settings).clone());
         }
+        Op::Rule(definition) => twin.rule(definition.clone()),
         Op::Wait(ms) => twin.wait(*ms),
     }
 }

@@ -1,14 +1,15 @@
 //! A place and a broker with one queue: each is asked the same, and both must do the same.
 
 use overtake_lane::{
-    Address, Asker, Broker, Command, ConsumerId, Effect, Given, LaneChoice, LeaseId, LeaseTerm, Message,
-    Options, Order, Outcome, Place, Priority, Publish, Pull, Receipt, Refusal, Reply, Report, SessionId,
-    Settings, State, Status, Step, Time, Which as Chosen,
+    Address, ApplyTo, Asker, Broker, Command, ConsumerId, Definition, Effect, Given, LaneChoice, LeaseId,
+    LeaseTerm, Message, Options, Order, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish, Pull,
+    Receipt, Refusal, Reply, Report, SessionId, Settings, State, Status, Step, Time, VhostId,
+    Which as Chosen,
 };
 use overtake_valkey::functions::{
     Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, Finish, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Settle,
-    Sweep, Terms, Told, Transact, Where, Which,
+    Extend, Extended, Finish, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Said,
+    Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -35,7 +36,10 @@ pub(crate) enum Together {
 pub(crate) struct Twin {
     pub(crate) connection: Connection,
     pub(crate) broker: Broker,
+    /// What holds for the queue: its own settings, and what a policy says.
     pub(crate) settings: Settings,
+    own: Settings,
+    policy: Option<Definition>,
     version: u64,
     calls: u64,
     consumers: u64,
@@ -60,6 +64,8 @@ impl Twin {
             connection,
             broker,
             settings: settings.clone(),
+            own: settings.clone(),
+            policy: None,
             version,
             calls,
             now,
@@ -148,17 +154,46 @@ impl Twin {
 
     // ---- what happens ----
 
-    pub(crate) fn configure(&mut self, settings: Settings) -> Result<(), Refusal> {
-        self.quieten();
-        let terms = Terms::new(QUEUE.into(), &settings, 0, 0);
-        let version = self.version + 1;
-        let told = self.call(&Configure { version, terms: &terms }, None);
-        let (reply, _) = self.broker(Command::declare(QUEUE.into(), Box::new(settings.clone())));
-        assert_eq!(told.map(drop).map_err(|Declined(why)| why), reply.clone().map(drop));
-        if reply.is_ok() {
-            (self.version, self.settings) = (version, settings);
+    /// What holds for a queue of these settings by the policy, where there is one.
+    fn ruled(&self, own: &Settings) -> Settings {
+        let mut other = Broker::new(Options::default());
+        let mut apply = |command| other.apply(Time(0), command, &mut Step::default()).expect("done");
+        apply(Command::declare(QUEUE.into(), Box::new(own.clone())));
+        if let Some(policy) = &self.policy {
+            apply(set_policy(policy.clone()));
         }
-        reply.map(drop)
+        other.settings(VhostId::DEFAULT, QUEUE).expect("it is there").clone()
+    }
+
+    /// The place has what holds now for a queue of these settings. Answers that, and whether it may.
+    fn configure_place(&mut self, own: &Settings, said: Said) -> (Settings, Result<(), Refusal>) {
+        let ruled = self.ruled(own);
+        let terms = Terms::new(QUEUE.into(), &ruled, 0, 0).of_declared(own);
+        let told = self.call(&Configure { version: self.version + 1, terms: &terms, said }, None);
+        (ruled, told.map(drop).map_err(|Declined(why)| why))
+    }
+
+    pub(crate) fn configure(&mut self, own: Settings) -> Result<(), Refusal> {
+        self.quieten();
+        let (ruled, told) = self.configure_place(&own, Said::Declared);
+        let (reply, _) = self.broker(Command::declare(QUEUE.into(), Box::new(own.clone())));
+        assert_eq!(told, reply.map(drop));
+        if told.is_ok() {
+            (self.version, self.own, self.settings) = (self.version + 1, own, ruled);
+        }
+        told
+    }
+
+    /// Another policy is for the queue.
+    pub(crate) fn rule(&mut self, policy: Definition) {
+        self.quieten();
+        // Something that changes: of a policy by which nothing else holds no place is told.
+        let policy = Definition { expires: Some(3_600_000 + self.version), ..policy };
+        self.policy = Some(policy.clone());
+        let (ruled, told) = self.configure_place(&self.own.clone(), Said::ByPolicy);
+        assert_eq!(told, Ok(()), "a policy is never refused");
+        self.broker(set_policy(policy)).0.expect("it is set");
+        (self.version, self.settings) = (self.version + 1, ruled);
     }
 
     pub(crate) fn admissions(&self, publishes: &[Publish]) -> Vec<Admission> {
@@ -417,6 +452,12 @@ fn asked(which: &Chosen) -> Which {
         Chosen::Seqs(seqs) => Which::Seqs(seqs.clone()),
         Chosen::All => panic!("all are asked for by page"),
     }
+}
+
+fn set_policy(definition: Definition) -> Command {
+    let pattern = Pattern::new("^q$").expect("a pattern");
+    let policy = Policy { pattern, definition, priority: 0, apply_to: ApplyTo::default() };
+    Command::SetPolicy { kind: PolicyKind::User, name: "policy".into(), policy: Box::new(policy) }
 }
 
 /// A message to publish.
