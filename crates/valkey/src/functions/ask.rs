@@ -122,8 +122,8 @@ pub struct Admit {
 
 impl Asked for Admit {
     const FUNCTION: &'static str = "ot_admit";
-    /// One for each.
-    type Answer = Vec<Result<Admitted, Declined>>;
+    /// One for each; `None`: it was taken before, by its number.
+    type Answer = Vec<Result<Option<Admitted>, Declined>>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.push(text(u8::from(self.tells)));
@@ -131,7 +131,7 @@ impl Asked for Admit {
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        let one = |part| Part(part).or_declined_all(Admitted::read);
+        let one = |part| Part(part).or_declined_all(Admitted::read_some);
         what.parts()?.iter().map(one).collect()
     }
 }

@@ -45,6 +45,7 @@ const SOURCE: &str = concat!(
     include_str!("register.lua"),
     include_str!("place.lua"),
     include_str!("groups.lua"),
+    include_str!("producers.lua"),
     include_str!("stand.lua"),
     include_str!("life.lua"),
     include_str!("publish.lua"),

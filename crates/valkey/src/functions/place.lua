@@ -17,6 +17,7 @@
 --   :el in which order                                    sorted set, equal scores, members are numbers
 --   :j  what came of messages of other places, by the leave  hash
 --   :jt when                                              sorted set, scores are milliseconds
+--   :r, :ru  what producers numbered: see there
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 
@@ -59,7 +60,7 @@ end
 
 local function is_over(moment, now) return moment ~= NEVER and moment <= now end
 
-local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt', left = ':el', arrivals = ':jt' }
+local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt', left = ':el', arrivals = ':jt', producers = ':ru' }
 local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
 
 -- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.
@@ -99,6 +100,7 @@ local function open(keys, args)
     tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
     leaves = tonumber(got[13] or 0), leaving = tonumber(got[14] or 0), over = got[15],
     messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
+    producers = {}, numbers = {}, has_numbered = {},
     ids = {}, values = {},
     sets = {}, gauges = {}, counts = {},
     groups = {}, passes = {},

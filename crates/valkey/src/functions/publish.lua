@@ -229,7 +229,7 @@ end
 local function given_text(argument) return argument ~= '' and argument or nil end
 
 -- A message takes ten arguments: its priority inside, what was given, id, key, its own time to live, the one that stands in for the queue's, its delay,
--- its size, its content, and, if it comes from another place, how, as JSON. Empty: none.
+-- its size, its content, and what few have, as JSON: how it left another place, or how its producer numbered it. Empty: none.
 local PER_MESSAGE = 10
 
 local function read_message(args, at)
@@ -314,8 +314,10 @@ end
 -- Admits one message.
 local function take(p, m, tells)
   if m.from then return receive(p, m, tells) end
+  if was_taken(p, m.origin) then return {} end
   local why, there = check(p, m, new_tally())
   if why then return refuse(p, m, why) end
+  note_taken(p, m.origin)
   if there then return told(p, there, tells, true) end
   local key = publish(p, m)
   local what = told(p, key, tells, false)
@@ -324,7 +326,7 @@ local function take(p, m, tells)
 end
 
 -- Admits messages, each for itself. Arguments: whether to tell positions (1 or 0), then the messages. Answers for each
--- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`.
+-- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`, or nothing if it was taken before by its number.
 local function admit(keys, args)
   return once(keys, args, function(p)
     local what, tells = {}, args[4] == '1'

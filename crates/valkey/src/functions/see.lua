@@ -205,7 +205,7 @@ local function configure(keys, args)
 end
 
 local ALL_KEYS = {
-  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt',
+  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru',
 }
 
 -- Nothing is left of a place. Answers 1 if there was something.

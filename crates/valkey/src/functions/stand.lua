@@ -153,6 +153,7 @@ local function answer(p, what)
     leavers[number] = cmsgpack.pack(one)
     put(p, 'left', number, 0)
   end
+  save_producers(p)
   sync(p)
   save_hash(p, ':e', leavers)
   save_hash(p, ':j', p.arrived)

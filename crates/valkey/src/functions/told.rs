@@ -231,7 +231,11 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    pub(super) fn read(parts: &[Value]) -> Result<Self, Malformed> {
+    pub(super) fn read_some(parts: &[Value]) -> Result<Option<Self>, Malformed> {
+        if parts.is_empty() { Ok(None) } else { Self::read(parts).map(Some) }
+    }
+
+    fn read(parts: &[Value]) -> Result<Self, Malformed> {
         let [seq, duplicate, ahead, in_lane] = parts else { return Err(Malformed) };
         let known = |part| Ok(u64::try_from(Part(part).number()?).ok());
         Ok(Self {

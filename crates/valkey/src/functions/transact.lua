@@ -14,10 +14,23 @@ local function read_parts(args, at)
   return messages, settlements
 end
 
+-- Of each whether it was taken before by its number: in another call, or by what comes before it in this one.
+local function taken_before(p, messages)
+  local are_taken, seen = {}, {}
+  for which, m in ipairs(messages) do
+    local origin = m.origin and m.origin[1] .. ZERO .. key_of(m.origin[2]) .. m.origin[3]
+    are_taken[which] = was_taken(p, m.origin) or (origin and seen[origin]) or false
+    if origin then seen[origin] = true end
+  end
+  return are_taken
+end
+
 -- Why one of several messages is not taken, and which it is, from 0.
 local function refused(p, messages, tally)
+  local are_taken = taken_before(p, messages)
   for which, m in ipairs(messages) do
-    local why = check(p, m, tally)
+    local why = false
+    if not are_taken[which] then why = check(p, m, tally) end
     if why then return { why, which - 1 } end
     if why == nil then
       if not m.is_at_once then
@@ -88,11 +101,17 @@ end
 -- Publishes all, then settles all: the number of a lease is where `number` says.
 local function do_parts(p, messages, settlements, number, tells)
   local what, at_once = {}, {}
-  for _, m in ipairs(messages) do
-    local there = pending(p, m.id)
-    local key = there or publish(p, m)
-    if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
-    what[#what + 1] = told(p, key, tells, there)
+  local are_taken = taken_before(p, messages)
+  for at, m in ipairs(messages) do
+    if are_taken[at] then
+      what[at] = {}
+    else
+      local there = pending(p, m.id)
+      local key = there or publish(p, m)
+      if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
+      note_taken(p, m.origin)
+      what[at] = told(p, key, tells, there)
+    end
   end
   for _, one in ipairs(settlements) do
     local key, m = leased(p, one[3], one[number])

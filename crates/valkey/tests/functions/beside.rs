@@ -148,6 +148,7 @@ impl Twin {
             delay_ms: 0,
             bytes: message.bytes,
             content: leaver.shown.content.clone().expect("it says something"),
+            origin: None,
             arrival: Some(Box::new(Arrival {
                 from: Provenance { queue: QueueId(1), place: 0, number: leaver.number },
                 since: leaver.at,
@@ -163,6 +164,7 @@ impl Twin {
         for _ in 0..2 {
             let [one] = <[_; 1]>::try_from(self.call_beside(base, &admit).1).expect("one answer");
             let again = one.map(|one| {
+                let one = one.expect("nobody numbered it");
                 assert_eq!(one.duplicate, first.is_some());
                 one.seq
             });

@@ -1,6 +1,8 @@
 //! What random histories do not come to.
 
-use overtake_lane::{DeadLetterTo, Given, LaneChoice, Outcome, QueueId, Seq, Settings, Time};
+use overtake_lane::{
+    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, Time,
+};
 use overtake_valkey::functions::{
     Admit, Arrival, Call, Fate, Forget, Leaving, Left, Provenance, Sweep, Told,
 };
@@ -49,8 +51,8 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let mut messages = twin.admissions(&[publish(Given::Number(4), 10)]);
     messages[0].arrival = Some(Box::new(arrival));
     let admit = Admit { messages, tells: true };
-    let first = done(twin.told(BASE, &admit, by(None))).1[0].expect("it is taken");
-    let again = done(twin.told(BASE, &admit, by(None))).1[0].expect("it was taken");
+    let first = done(twin.told(BASE, &admit, by(None))).1[0].expect("it is taken").expect("here");
+    let again = done(twin.told(BASE, &admit, by(None))).1[0].expect("it was taken").expect("here");
     assert_eq!((first.seq, first.duplicate, again.seq, again.duplicate), (Seq(2), false, Seq(2), true));
     let fates = vec![(leaver.number, Fate::Moved)];
     assert!(!done(twin.told(BASE, &Left { fates }, by(None))).0);
@@ -58,4 +60,24 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let [(message, _)] = &stored[..] else { panic!("it is there once: {stored:?}") };
     assert_eq!((message.since, message.count, message.expires), (leaver.at, 0, Time::NEVER));
     assert_eq!(message.deaths(), leaver.shown.stored.message.deaths());
+}
+
+#[test]
+fn of_a_block_of_numbers_that_are_all_taken_one_run_is_kept() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let numbered = |sequence: u64| {
+        let origin = Origin::new("p", sequence, 0).map(Box::new);
+        Publish { origin, ..publish(Given::Number(1), 1) }
+    };
+    // In no order: 2,731 and 4,096 have no divisor in common.
+    let all: Vec<u64> = (0..4_096).map(|at| 4_096 + at * 2_731 % 4_096).collect();
+    for some in all.chunks(512) {
+        twin.publish(some.iter().map(|sequence| numbered(*sequence)).collect());
+    }
+    let kept: Vec<Vec<u8>> = redis::cmd("HKEYS").arg("{1:0}:r").query(&mut twin.connection).expect("a hash");
+    assert_eq!(kept, [b"p"]);
+    twin.publish([4_095, 4_096, 8_191, 8_192].map(numbered).to_vec());
+    twin.compare();
 }

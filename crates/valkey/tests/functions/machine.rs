@@ -1,9 +1,9 @@
 //! Random histories of one queue.
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome,
-    Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings, Status,
-    Which,
+    Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Origin,
+    Outcome, Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings,
+    Status, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -67,8 +67,9 @@ fn message() -> impl Strategy<Value = Publish> {
     let id = prop::option::weighted(0.4, 0..6_u8);
     let key = prop::option::weighted(0.6, 0..4_u8);
     let times = (ttl(), prop::option::weighted(0.2, 1..20_u64), prop_oneof![4 => Just(0), 1 => ms()]);
-    (given(), id, key, times, 0..40_u32).prop_map(
-        |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), bytes)| Publish {
+    (given(), id, key, times, origin(), 0..40_u32).prop_map(
+        |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), origin, bytes)| Publish {
+            origin: origin.map(Box::new),
             id: id.map(|id| format!("id{id}").into()),
             key: key.map(|key| if key == 0 { "".into() } else { format!("k{key}").into() }),
             ttl_ms,
@@ -77,6 +78,15 @@ fn message() -> impl Strategy<Value = Publish> {
             ..publish(given, bytes)
         },
     )
+}
+
+/// Numbers of two producers, about where blocks of them meet.
+fn origin() -> impl Strategy<Value = Option<Origin>> {
+    let number = || prop_oneof![3 => 4_090..4_102_u64, 1 => 0..3_u64, 1 => 12_286..12_290_u64];
+    let floor = prop_oneof![3 => Just(0), 1 => number()];
+    let origin = (prop::sample::select(vec!["p", "other.1"]), number(), floor)
+        .prop_map(|(producer, number, floor)| Origin::new(producer, number, floor).expect("a name"));
+    prop::option::weighted(0.25, origin)
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
@@ -444,6 +454,9 @@ fn a_place_does_what_a_queue_of_the_broker_does() {
         let mut twin = Twin::new(there, settings, beside);
         for op in &ops {
             act(&mut twin, op);
+            if twin.is_over {
+                break;
+            }
             twin.compare();
         }
         *connection.borrow_mut() = Some(twin.into_connection());
