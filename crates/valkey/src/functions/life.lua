@@ -152,6 +152,8 @@ end
 
 -- Lets time pass: leases end, what is delayed comes due, what expires is over.
 local function tick(p)
+  p.alarm = first_of(p, 'alarms')
+  if not is_over(p.alarm, p.now) then return end
   local due = redis.call('ZRANGE', p.base .. ':t', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)
   if #due == 0 then return end
   fetch(p, due)
@@ -195,6 +197,8 @@ end
 
 -- Holders that have given no sign for too long are gone.
 local function bury_holders(p)
+  p.sign = first_of(p, 'alive')
+  if not is_over(p.sign, p.now) then return end
   for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
     give_back(p, holder)
     put(p, 'alive', holder, false)

@@ -84,6 +84,9 @@ local function head_of(p)
   return offer and string.sub(offer, 1, 8) .. string.sub(offer, -8)
 end
 
+-- The least score of a set.
+local function first_of(p, set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
+
 -- The place of a call, or what to answer instead. The first three arguments of every call are the version of the settings that the caller goes by, the
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
@@ -102,9 +105,9 @@ local function open(keys, args)
     messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
     producers = {}, numbers = {}, has_numbered = {},
     ids = {}, values = {},
-    sets = {}, gauges = {}, counts = {},
+    sets = {}, has_changed = {}, gauges = {}, counts = {},
     groups = {}, passes = {},
-    caller = args[2], number = args[3],
+    caller = args[2], number = args[3], was = got,
   }
   p.keys = p.settings.keys
   local time = redis.call('TIME')
@@ -139,6 +142,7 @@ end
 local function put(p, set, member, score)
   local changes = p.sets[set] or {}
   p.sets[set] = changes
+  p.has_changed[set] = true
   changes[member] = score
 end
 
@@ -238,6 +242,7 @@ local function alarm_of(m)
 end
 
 local function save_hash(p, hash, values)
+  if next(values) == nil then return end
   local set, remove = {}, {}
   for name, is in pairs(values) do
     if is then

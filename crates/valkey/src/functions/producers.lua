@@ -6,6 +6,11 @@
 --   :ru when producers were last used                     sorted set, scores are milliseconds
 -- What is forgotten too early, for want of room or unused for long, is taken once more; nothing is ever left out that was not taken.
 
+local was_taken, note_taken, save_producers
+
+-- Only these are used elsewhere: a chunk of Lua has no more than 200 local names.
+do
+
 -- Bytes of the bits of a block.
 local BITS_LEN = 512
 -- Most runs of whole blocks of a producer, and most other blocks; of more the lowest is forgotten.
@@ -58,7 +63,7 @@ local function is_whole(one, block)
 end
 
 -- Whether a message was taken: its producer, the block and where in it of its number, and of the floor.
-local function was_taken(p, origin)
+function was_taken(p, origin)
   local one = origin and producer(p, origin[1])
   if not one then return false end
   local block, at, floor = origin[2], origin[3], one.floor
@@ -127,7 +132,7 @@ local function forget_idle(p, own)
 end
 
 -- It is taken, and not taken again.
-local function note_taken(p, origin)
+function note_taken(p, origin)
   if not origin then return end
   local name, block, at = origin[1], origin[2], origin[3]
   local one = producer(p, name)
@@ -150,7 +155,7 @@ local function note_taken(p, origin)
   if count > BLOCKS_MAX then forget_block(p, name, one, least) end
 end
 
-local function save_producers(p)
+function save_producers(p)
   if not next(p.has_numbered) then return end
   for name in pairs(p.has_numbered) do
     local one, blocks = p.producers[name], {}
@@ -160,4 +165,6 @@ local function save_producers(p)
     if not used or tonumber(used) + USED_MS <= p.now then put(p, 'producers', name, p.now) end
   end
   save_hash(p, ':r', p.numbers)
+end
+
 end

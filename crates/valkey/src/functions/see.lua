@@ -193,6 +193,7 @@ local function configure(keys, args)
     p.tokens = was.rate and math.min(most, math.floor(p.tokens * settings.rate.per_ms / was.rate.per_ms)) or most
     if not was.rate then p.filled = p.now end
   end
+  p.has_changed.order, p.has_changed.offers = true, true
   if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
   if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', cmsgpack.pack(settings))

@@ -142,6 +142,9 @@ end
 
 -- ---- the end of a call ----
 
+-- Counters of `:c`, by where they are among what is read of it.
+local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
+
 -- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
 -- there have been, by which answers and pushes are put in order; and whether something is to go elsewhere.
 local function answer(p, what)
@@ -179,7 +182,13 @@ local function answer(p, what)
   for level, by in pairs(p.counts) do
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
   end
-  local c = { 'seq', text(p.seq), 'lease', text(p.lease), 'waiting', text(p.waiting), 'bytes', text(p.bytes), 'leased', text(p.leased), 'now', text(p.now), 'calls', text(p.calls) }
+  local c = { 'now', text(p.now), 'calls', text(p.calls) }
+  for at, name in pairs(COUNTERS) do
+    if p[name] ~= tonumber(p.was[at]) then
+      c[#c + 1] = name
+      c[#c + 1] = text(p[name])
+    end
+  end
   if p.turn then
     c[#c + 1] = 'turn'
     c[#c + 1] = cmsgpack.pack(p.turn)
@@ -194,12 +203,16 @@ local function answer(p, what)
     for _, one in ipairs({ 'leaves', text(p.leaves), 'leaving', text(p.leaving) }) do c[#c + 1] = one end
   end
   redis.call('HSET', p.base .. ':c', unpack(c))
-  local head = head_of(p) or ''
+  local head = p.head or ''
+  -- What nothing was put into is as it was found.
+  if p.has_changed.order or p.has_changed.offers then head = head_of(p) or '' end
   local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
   if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
     redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
   end
-  local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
-  local wakes_at = p.over and p.now or earlier(first('alarms'), first('alive'))
+  local alarm, sign = p.alarm, p.sign
+  if p.has_changed.alarms or not alarm then alarm = first_of(p, 'alarms') end
+  if p.has_changed.alive or not sign then sign = first_of(p, 'alive') end
+  local wakes_at = p.over and p.now or earlier(alarm, sign)
   return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0 }
 end
