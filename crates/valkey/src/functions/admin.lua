@@ -102,7 +102,7 @@ local function cancel(keys, args)
     return nil
   end
   return administer(keys, args, 4, can, function(p, key, m)
-    if m[STATE] ~= LEASED or m[HOLDER] then return settle(p, key, m, 'removed') end
+    if m[STATE] ~= LEASED or m[HOLDER] then return conclude(p, key, m, 'cancelled', 'removed') end
     m[WORK] = m[WORK] or { p.now, NEVER, false }
     m[WORK][3] = true
     touch(p, key)
@@ -155,3 +155,9 @@ local function purge(keys, args)
     return what
   end)
 end
+
+register_always('ot_reprioritise', reprioritise)
+register_always('ot_remove', remove)
+register_always('ot_cancel', cancel)
+register_always('ot_replay', replay)
+register_always('ot_purge', purge)

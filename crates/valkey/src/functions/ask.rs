@@ -1,6 +1,6 @@
 //! What a place may be asked, as functions and their arguments.
 
-use overtake_lane::{LeaseId, Original, Outcome, Priority, Seq, Status};
+use overtake_lane::{LeaseId, Original, Outcome, Priority, Report, Seq, Status};
 
 use super::parts::Admission;
 use super::terms::Terms;
@@ -59,6 +59,15 @@ pub(super) fn given(original: Original) -> Vec<u8> {
     }
 }
 
+/// Who has other terms hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Whoever declares the queue. Refused where what is there would be misunderstood; nothing is dropped before the next message comes.
+    Declared,
+    /// A policy. Never refused; of what is over its limits the least urgent goes at once, a thousand in a call.
+    ByPolicy,
+}
+
 /// Makes the place, or has other terms hold for it. Answers whether it is new.
 #[derive(Clone, Debug)]
 pub struct Configure<'a> {
@@ -66,6 +75,8 @@ pub struct Configure<'a> {
     pub version: u64,
     /// What holds from now on.
     pub terms: &'a Terms,
+    /// Who says so.
+    pub said: Said,
 }
 
 impl Asked for Configure<'_> {
@@ -73,11 +84,30 @@ impl Asked for Configure<'_> {
     type Answer = Result<bool, Declined>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.extend([text(self.version), self.terms.json().into_bytes()]);
+        let said = match self.said {
+            Said::Declared => "declared",
+            Said::ByPolicy => "policy",
+        };
+        arguments.extend([text(self.version), self.terms.json().into_bytes(), said.into()]);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         what.or_declined(|first| Ok(first.number()? == 1))
+    }
+}
+
+/// Has nothing left of the place: whoever asks it from now on is answered that it is gone. Answers whether there was something.
+#[derive(Clone, Copy, Debug)]
+pub struct Forget;
+
+impl Asked for Forget {
+    const FUNCTION: &'static str = "ot_forget";
+    type Answer = bool;
+
+    fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
+
+    fn read(&self, what: Part<'_>) -> Result<bool, Malformed> {
+        Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
 }
 
@@ -92,8 +122,8 @@ pub struct Admit {
 
 impl Asked for Admit {
     const FUNCTION: &'static str = "ot_admit";
-    /// One for each.
-    type Answer = Vec<Result<Admitted, Declined>>;
+    /// One for each; `None`: it was taken before, by its number.
+    type Answer = Vec<Result<Option<Admitted>, Declined>>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.push(text(u8::from(self.tells)));
@@ -101,7 +131,7 @@ impl Asked for Admit {
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        let one = |part| Part(part).or_declined_all(Admitted::read);
+        let one = |part| Part(part).or_declined_all(Admitted::read_some);
         what.parts()?.iter().map(one).collect()
     }
 }
@@ -205,6 +235,38 @@ impl Asked for Settle {
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         what.parts()?.iter().map(|part| Ok(Part(part).number()? == 1)).collect()
+    }
+}
+
+/// Ends one lease with a report, which is bounded ([`Report::check`]). Answers whether it held.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// As whoever has it says.
+    pub outcome: Outcome,
+    /// Which.
+    pub lease: (Seq, LeaseId),
+    /// How the work went.
+    pub report: Report,
+}
+
+impl Asked for Finish {
+    const FUNCTION: &'static str = "ot_finish";
+    type Answer = bool;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        let (how, delay_ms) = how_words(self.outcome);
+        arguments.extend([how.into(), maybe(delay_ms)]);
+        add_leases(arguments, &[self.lease]);
+        let said = |text: &Option<Box<str>>| text.as_ref().map(|text| format!("={text}")).unwrap_or_default();
+        arguments.extend([
+            maybe(self.report.exit_code),
+            said(&self.report.error).into(),
+            said(&self.report.output).into(),
+        ]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
 }
 

@@ -273,3 +273,7 @@ local function alive(keys, args)
   end
   return answer(p, { lost })
 end
+
+register_always('ot_lease', lease)
+register_always('ot_extend', extend)
+register_always('ot_alive', alive)

@@ -54,26 +54,58 @@ local function lay_out(p, key, m, deaths)
   attach(p, key, m)
 end
 
+-- How the work on a message went, from now on its record: how it ended, queue, lane, when it was published, begun (or false) and over, how often it was begun, and what was said of
+-- it: exit code, error, output, each or false.
+local function record_of(p, m, ending, report)
+  local exit_code, problem, output = false, false, false
+  if report then exit_code, problem, output = report[1], report[2], report[3] end
+  local lane = name_of(p, lane_of(p, m[PRIORITY]))
+  return { ending, p.settings.name, lane, m[SINCE], m[WORK] and m[WORK][1], p.now, m[COUNT], exit_code, problem, output }
+end
+
+-- The end of one that did not die: with a history it goes there, else it is gone.
+local function conclude(p, key, m, ending, how, report)
+  if not p.settings.history then return settle(p, key, m, how) end
+  count(p, lane_of(p, m[PRIORITY]), SETTLED[how], 1)
+  leave(p, key, m, false, record_of(p, m, ending, report), p.leavers)
+end
+
+local ENDINGS = { rejected = 'failed', delivery_limit = 'failed', expired = 'timeout', timeout = 'timeout', maxlen = 'cancelled' }
+-- What a report says that says nothing else.
+local ERRORS = {
+  rejected = 'rejected', delivery_limit = 'delivery limit', expired = 'expired before it was done', timeout = 'ran too long', maxlen = 'the queue was full',
+}
 local GONE_BY = { expired = 'expired', maxlen = 'evicted', rejected = 'dropped', delivery_limit = 'dropped', timeout = 'dropped' }
 
--- Whether a message that dies of this leaves more behind than a number.
-local function keeps(p, reason)
-  local s = p.settings
-  if reason == 'expired' and not s.dead_letter_expired then return false end
-  if reason == 'maxlen' and not s.dead_letter_evicted and s.overflow ~= 'reject_dead_letter' then return false end
-  return s.dead_letter ~= 'drop'
+-- Where a message goes that dies of this: `keep`, `drop`, or `leave`.
+local function fate(s, reason)
+  if reason == 'expired' and not s.dead_letter_expired then return 'drop' end
+  if reason == 'maxlen' and not s.dead_letter_evicted and s.overflow ~= 'reject_dead_letter' then return 'drop' end
+  return s.dead_letter
 end
 
 -- It may not go on.
-local function die(p, key, m, reason)
-  if not keeps(p, reason) then return settle(p, key, m, GONE_BY[reason]) end
+local function die(p, key, m, reason, report, list)
+  local s = p.settings
+  local to = fate(s, reason)
+  if s.history or to == 'leave' then
+    local record
+    if s.history then
+      record = record_of(p, m, ENDINGS[reason], report)
+      record[9] = record[9] or ERRORS[reason]
+    end
+    -- How it is counted is known when it is known what became of it.
+    m[DEATHS] = another(p, m, reason)
+    return leave(p, key, m, reason, record, list or p.leavers)
+  end
+  if to == 'drop' then return settle(p, key, m, GONE_BY[reason]) end
   count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
   lay_out(p, key, m, another(p, m, reason))
 end
 
 -- Answers why it dies, if it does.
 local function expire(p, key, m)
-  if keeps(p, 'expired') then return 'expired' end
+  if p.settings.history or fate(p.settings, 'expired') ~= 'drop' then return 'expired' end
   settle(p, key, m, 'expired')
   return nil
 end
@@ -113,13 +145,15 @@ local function put_back(p, key, m, why, delay_ms)
 end
 
 -- Does with a message what its end says.
-local function finish(p, key, m, ending)
-  if ending == 'cancelled' then return settle(p, key, m, 'removed') end
-  die(p, key, m, ending)
+local function finish(p, key, m, ending, report)
+  if ending == 'cancelled' then return conclude(p, key, m, 'cancelled', 'removed', report) end
+  die(p, key, m, ending, report)
 end
 
 -- Lets time pass: leases end, what is delayed comes due, what expires is over.
 local function tick(p)
+  p.alarm = first_of(p, 'alarms')
+  if not is_over(p.alarm, p.now) then return end
   local due = redis.call('ZRANGE', p.base .. ':t', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)
   if #due == 0 then return end
   fetch(p, due)
@@ -163,10 +197,39 @@ end
 
 -- Holders that have given no sign for too long are gone.
 local function bury_holders(p)
+  p.sign = first_of(p, 'alive')
+  if not is_over(p.sign, p.now) then return end
   for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
     give_back(p, holder)
     put(p, 'alive', holder, false)
   end
+end
+
+local function is_full_of(p, messages, bytes)
+  local s = p.settings
+  return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
+end
+
+-- Comes within the limits of a policy: the least urgent messages go, of them the oldest first; so many in one call, the rest in those that follow.
+local function come_within(p)
+  local left = DUE_MAX
+  while p.settings.overflow == 'evict' and is_full_of(p, p.waiting, p.bytes) do
+    sync(p)
+    local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]
+    if not last then break end
+    if left == 0 then return end
+    local oldest = redis.call('ZRANGE', p.base .. ':o', '[' .. string.sub(last, 1, 8), '+', 'BYLEX', 'LIMIT', 0, left)
+    local all = {}
+    for at, member in ipairs(oldest) do all[at] = key_in(member) end
+    fetch(p, all)
+    for _, key in ipairs(all) do
+      if not is_full_of(p, p.waiting, p.bytes) then break end
+      left = left - 1
+      die(p, key, message(p, key), 'maxlen', nil, p.payers)
+    end
+  end
+  p.over = false
+  redis.call('HDEL', p.base .. ':c', 'over')
 end
 
 -- The place of a call, at its time.
@@ -174,6 +237,7 @@ local function begin(keys, args)
   local p, instead = open(keys, args)
   if not p then return nil, instead end
   tick(p)
+  if p.over then come_within(p) end
   bury_holders(p)
   ring_groups(p)
   return p

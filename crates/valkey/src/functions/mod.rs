@@ -1,7 +1,11 @@
 //! What a place does: server-side functions, how they are asked, and what they answer.
 //!
 //! What the functions mean is what one queue of [`overtake_lane::Broker`] does; a test compares the two on random histories. Who waits, who shares what is leased,
-//! and where dead letters go that leave their queue is for whoever asks.
+//! and where dead letters and records go that leave their queue is for whoever asks.
+//!
+//! # What leaves
+//! its queue is kept apart until it is elsewhere. An answer says that there is something ([`Told::Done`]); whoever reads it asks for it ([`Leaving`]), has the places take it to which it goes
+//! ([`Admit`], with an [`Arrival`]), and says what became of it ([`Left`]). Several may do that at once: each place answers the same to the same message.
 //!
 //! # Asking
 //! A call names the version of the settings it goes by, who calls, and the number of the call. One that goes by other settings than hold for the place changes
@@ -11,17 +15,21 @@
 //! # Time
 //! is the server's, and never goes back in a place. Whatever is asked, what was to happen by itself until now has happened before.
 
+mod arrival;
 mod ask;
+mod leaving;
 mod parts;
 mod terms;
 mod told;
 
 use crate::cluster::Library;
 
+pub use arrival::{Arrival, Provenance};
 pub use ask::{
-    Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, How, Leasing, Purge, Remove,
-    Replay, Reprioritise, Settle, Standing, Sweep, View, Which,
+    Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing,
+    Purge, Remove, Replay, Reprioritise, Said, Settle, Standing, Sweep, View, Which,
 };
+pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
 pub use terms::Terms;
 pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};
@@ -32,16 +40,23 @@ pub const CALLS_MAX: u64 = 64;
 /// The library, as servers load it.
 pub const LIBRARY: Library = Library { name: "overtake", version: 1, source: SOURCE };
 
-/// What it consists of.
+/// What it consists of. The last files use what is before them, and nothing uses them: each is a block of its own, since a chunk of Lua has no more than 200 local names.
 const SOURCE: &str = concat!(
+    include_str!("register.lua"),
     include_str!("place.lua"),
     include_str!("groups.lua"),
+    include_str!("producers.lua"),
     include_str!("stand.lua"),
     include_str!("life.lua"),
     include_str!("publish.lua"),
     include_str!("lease.lua"),
+    "do\n",
     include_str!("transact.lua"),
+    "end\ndo\n",
+    include_str!("leaving.lua"),
+    "end\ndo\n",
     include_str!("admin.lua"),
+    "end\ndo\n",
     include_str!("see.lua"),
-    include_str!("register.lua"),
+    "end\n",
 );

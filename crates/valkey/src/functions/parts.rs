@@ -1,8 +1,10 @@
 //! Messages and settlements that are done together: in one place, or in several, where each first says that it can.
 
-use overtake_lane::{LeaseId, Original, Outcome, Part as Fault, Priority, Seq};
+use overtake_lane::{LeaseId, Origin, Original, Outcome, Part as Fault, Priority, Seq};
 use redis::Value;
+use serde_json::json;
 
+use super::arrival::Arrival;
 use super::ask::{Asked, given, how_words, maybe, text};
 use super::told::{Admitted, Declined, Malformed, Part};
 
@@ -27,6 +29,10 @@ pub struct Admission {
     pub bytes: u32,
     /// What it says.
     pub content: Vec<u8>,
+    /// If its producer numbers what it publishes, how: what was taken here by a number is not taken again.
+    pub origin: Option<Box<Origin>>,
+    /// If it left another place, how, and nobody numbered it: only for [`Admit`](super::Admit).
+    pub arrival: Option<Box<Arrival>>,
 }
 
 impl Admission {
@@ -42,7 +48,22 @@ impl Admission {
             text(self.delay_ms),
             text(self.bytes),
             self.content.clone(),
+            self.further().into_bytes(),
         ]);
+    }
+
+    fn further(&self) -> String {
+        /// Numbers by which a place keeps those that are taken together.
+        const BLOCK: u64 = 4_096;
+        match (&self.arrival, &self.origin) {
+            (Some(arrival), _) => arrival.json(),
+            (None, Some(origin)) => {
+                let (sequence, floor) = (origin.sequence(), origin.floor());
+                let [block, least] = [sequence, floor].map(|number| (number / BLOCK, number % BLOCK));
+                json!({ "origin": [origin.producer(), block.0, block.1, least.0, least.1] }).to_string()
+            }
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -85,8 +106,8 @@ pub struct AtFault {
     pub why: Declined,
 }
 
-fn read_admitted(what: Part<'_>) -> Result<Vec<Admitted>, Malformed> {
-    what.parts()?.iter().map(|part| Admitted::read(Part(part).parts()?)).collect()
+fn read_admitted(what: Part<'_>) -> Result<Vec<Option<Admitted>>, Malformed> {
+    what.parts()?.iter().map(|part| Admitted::read_some(Part(part).parts()?)).collect()
 }
 
 /// Does all of it in one place, or none.
@@ -100,7 +121,8 @@ pub struct Transact {
 
 impl Asked for Transact {
     const FUNCTION: &'static str = "ot_transact";
-    type Answer = Result<Vec<Admitted>, AtFault>;
+    /// One for each message; `None`: it was taken before, by its number.
+    type Answer = Result<Vec<Option<Admitted>>, AtFault>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.push(text(u8::from(self.tells)));
@@ -151,7 +173,8 @@ pub struct Commit {
 
 impl Asked for Commit {
     const FUNCTION: &'static str = "ot_commit";
-    type Answer = Vec<Admitted>;
+    /// One for each message; `None`: it was taken before, by its number.
+    type Answer = Vec<Option<Admitted>>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.extend([self.name.clone().into_bytes(), text(u8::from(self.tells))]);

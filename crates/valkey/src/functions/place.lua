@@ -13,6 +13,11 @@
 --   :q  until when holders are known to be there          sorted set, scores are milliseconds
 --   :v  what is prepared, by transaction                  hash
 --   :vt when its end is overdue                            sorted set, scores are milliseconds
+--   :e  what has left, by the number of its leave         hash, each an array packed as MessagePack
+--   :el in which order                                    sorted set, equal scores, members are numbers
+--   :j  what came of messages of other places, by the leave  hash
+--   :jt when                                              sorted set, scores are milliseconds
+--   :r, :ru  what producers numbered: see there
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 
@@ -55,7 +60,7 @@ end
 
 local function is_over(moment, now) return moment ~= NEVER and moment <= now end
 
-local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt' }
+local NAMES = { order = ':o', delayed = ':d', leased = ':l', dead = ':x', alarms = ':t', offers = ':f', waiting = ':w', wakes = ':z', held = ':h', alive = ':q', prepared = ':vt', left = ':el', arrivals = ':jt', producers = ':ru' }
 local STANDS = { [READY] = 'order', [DELAYED] = 'delayed', [LEASED] = 'leased', [DEAD] = 'dead' }
 
 -- Settings as they were last read, by their bytes: most calls find there what the call before them has read. Nothing changes them.
@@ -79,11 +84,14 @@ local function head_of(p)
   return offer and string.sub(offer, 1, 8) .. string.sub(offer, -8)
 end
 
+-- The least score of a set.
+local function first_of(p, set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
+
 -- The place of a call, or what to answer instead. The first three arguments of every call are the version of the settings that the caller goes by, the
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls')
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over')
   if not got[1] then return nil, { 'gone' } end
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
@@ -93,11 +101,13 @@ local function open(keys, args)
     waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
     turn = got[9] and cmsgpack.unpack(got[9]) or nil,
     tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
-    messages = {}, changed = {}, gone = {}, contents = {},
+    leaves = tonumber(got[13] or 0), leaving = tonumber(got[14] or 0), over = got[15],
+    messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
+    producers = {}, numbers = {}, has_numbered = {},
     ids = {}, values = {},
-    sets = {}, gauges = {}, counts = {},
+    sets = {}, has_changed = {}, gauges = {}, counts = {},
     groups = {}, passes = {},
-    caller = args[2], number = args[3],
+    caller = args[2], number = args[3], was = got,
   }
   p.keys = p.settings.keys
   local time = redis.call('TIME')
@@ -132,6 +142,7 @@ end
 local function put(p, set, member, score)
   local changes = p.sets[set] or {}
   p.sets[set] = changes
+  p.has_changed[set] = true
   changes[member] = score
 end
 
@@ -231,6 +242,7 @@ local function alarm_of(m)
 end
 
 local function save_hash(p, hash, values)
+  if next(values) == nil then return end
   local set, remove = {}, {}
   for name, is in pairs(values) do
     if is then

@@ -1,10 +1,5 @@
 -- Admitting messages: whether one is taken, what it replaces, and who pays for it.
 
-local function is_full_of(p, messages, bytes)
-  local s = p.settings
-  return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
-end
-
 local function room_of(m)
   if is_at_once(m) then return 0, 0 end
   return 1, m[BYTES]
@@ -67,8 +62,8 @@ local function no_room(p, level, priority, size, tally, replaced)
   return 'queue_full'
 end
 
--- When one expires: the least of its own time to live, the one that stands in for the queue's or the queue's, and the queue's longest.
-local function expiry(p, m)
+-- When one expires that came then: the least of its own time to live, the one that stands in for the queue's or the queue's, and the queue's longest.
+local function expiry(p, m, since)
   local s = p.settings
   local base = m.base_ms or s.ttl_ms
   local least = base > 0 and base or nil
@@ -76,18 +71,25 @@ local function expiry(p, m)
   if s.max_ttl_ms > 0 then set(s.max_ttl_ms) end
   if m.ttl_ms then set(m.ttl_ms) end
   if s.expire_at_once and not m.base_ms then set(0) end
-  return least and p.now + least or NEVER
+  return least and since + least or NEVER
 end
+
+-- Whether something is to be done with what is evicted.
+local function leaves_evicted(s) return s.history or (s.dead_letter_evicted and s.dead_letter ~= 'drop') end
 
 -- Why one is not taken; false: it is there already.
 local function check(p, m, tally)
   local key = pending(p, m.id)
-  if key then return false, key end
+  if key and not m.from then return false, key end
+  -- What a record is of has ended, so its id means the record now.
+  if key and not m.is_record then return 'id_pending' end
   local s = p.settings
   if s.last_value == 'key' and not m.key then return 'key_missing' end
   if (s.max_message_bytes > 0 and m.size > s.max_message_bytes) or (s.max_bytes > 0 and m.size > s.max_bytes) then return 'message_too_large' end
   local level = lane_of(p, m.priority)
   if not has_lane(p, level, tally.opened) then return 'too_many_lanes' end
+  -- Else what one eviction begins might go round through all places.
+  if m.is_evicted and leaves_evicted(s) and is_full_of(p, p.waiting + 1, p.bytes + m.size) then return 'queue_full' end
   m.is_at_once = m.ttl_ms == 0 or (s.expire_at_once and not m.base_ms)
   if m.is_at_once then return nil end
   local _, replaced = replaced_by(p, m.key)
@@ -104,9 +106,10 @@ end
 local function compose(p, m, state)
   local due = NEVER
   if state == DELAYED then due = p.now + m.delay_ms end
+  local since = m.since or p.now
   return {
-    m.priority, m.given, p.now, expiry(p, m), m.size, 0, state, due, 0,
-    m.id or false, m.key or false, false, false, false, m.record or false, false, false,
+    m.priority, m.given, since, expiry(p, m, since), m.size, 0, state, due, 0,
+    m.id or false, m.key or false, false, false, m.deaths or false, m.record or false, false, false,
   }
 end
 
@@ -126,7 +129,7 @@ local function evict(p, newcomer, m)
         end
       end
     end
-    die(p, victim, message(p, victim), 'maxlen')
+    die(p, victim, message(p, victim), 'maxlen', nil, p.payers)
     if victim == newcomer then return end
   end
 end
@@ -225,16 +228,20 @@ end
 
 local function given_text(argument) return argument ~= '' and argument or nil end
 
--- A message takes nine arguments: its priority inside, what was given, id, key, its own time to live, the one that stands in for the queue's, its delay,
--- its size, its content. Empty: none.
-local PER_MESSAGE = 9
+-- A message takes ten arguments: its priority inside, what was given, id, key, its own time to live, the one that stands in for the queue's, its delay,
+-- its size, its content, and what few have, as JSON: how it left another place, or how its producer numbered it. Empty: none.
+local PER_MESSAGE = 10
 
 local function read_message(args, at)
-  return {
+  local m = {
     priority = tonumber(args[at]), given = args[at + 1], id = given_text(args[at + 2]), key = args[at + 3] ~= '' and string.sub(args[at + 3], 2) or nil,
     ttl_ms = tonumber(args[at + 4]), base_ms = tonumber(args[at + 5]), delay_ms = tonumber(args[at + 6]),
     size = tonumber(args[at + 7]), content = args[at + 8],
   }
+  if args[at + 9] ~= '' then
+    for name, is in pairs(cjson.decode(args[at + 9])) do m[name] = is end
+  end
+  return m
 end
 
 local function new_tally() return { messages = 0, bytes = 0, opened = {} } end
@@ -258,6 +265,7 @@ end
 
 -- What nobody took at once, and was to be taken at once, is over.
 local function end_at_once(p, keys)
+  see_off(p)
   for _, key in ipairs(keys) do
     local m = message(p, key)
     local why = m and (m[STATE] == READY or m[STATE] == DELAYED) and expire(p, key, m)
@@ -265,24 +273,69 @@ local function end_at_once(p, keys)
   end
 end
 
+-- For how long it is known what came of a message of another place, ms.
+local ARRIVALS_MS = 86400000
+-- What is known for longer goes, so many with each that comes.
+local ARRIVALS_GO = 8
+
+-- A message that left another place, where it is known by `from`. What came of it once comes of it always.
+local function receive(p, m, tells)
+  local came = p.arrived[m.from] or redis.call('HGET', p.base .. ':j', m.from)
+  if came then
+    came = cmsgpack.unpack(came)
+    if came[1] then return { came[1] } end
+    return told(p, came[2], tells, true)
+  end
+  m.since = math.min(m.since, p.now)
+  local why, what = check(p, m, new_tally()), nil
+  if why then
+    came, what = { why }, { why }
+  else
+    local older, there = pending(p, m.id)
+    if older and there[STATE] == LEASED then
+      -- Somebody holds what has its id.
+      m.id = nil
+    elseif older then
+      settle(p, older, there, 'replaced')
+    end
+    local key = publish(p, m)
+    came, what = { false, key }, told(p, key, tells, false)
+    if m.is_at_once then end_at_once(p, { key }) end
+  end
+  p.arrived[m.from] = cmsgpack.pack(came)
+  put(p, 'arrivals', m.from, p.now)
+  for _, from in ipairs(redis.call('ZRANGE', p.base .. ':jt', '-inf', text(p.now - ARRIVALS_MS), 'BYSCORE', 'LIMIT', 0, ARRIVALS_GO)) do
+    p.arrived[from] = false
+    put(p, 'arrivals', from, false)
+  end
+  return what
+end
+
+-- Admits one message.
+local function take(p, m, tells)
+  if m.from then return receive(p, m, tells) end
+  if was_taken(p, m.origin) then return {} end
+  local why, there = check(p, m, new_tally())
+  if why then return refuse(p, m, why) end
+  note_taken(p, m.origin)
+  if there then return told(p, there, tells, true) end
+  local key = publish(p, m)
+  local what = told(p, key, tells, false)
+  if m.is_at_once then end_at_once(p, { key }) end
+  return what
+end
+
 -- Admits messages, each for itself. Arguments: whether to tell positions (1 or 0), then the messages. Answers for each
--- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`.
+-- `[sequence, is a duplicate, messages ahead, messages ahead in its lane]` or `[refusal]`, or nothing if it was taken before by its number.
 local function admit(keys, args)
   return once(keys, args, function(p)
     local what, tells = {}, args[4] == '1'
     for at = 5, #args, PER_MESSAGE do
-      local m = read_message(args, at)
-      local why, there = check(p, m, new_tally())
-      if why then
-        what[#what + 1] = refuse(p, m, why)
-      elseif there then
-        what[#what + 1] = told(p, there, tells, true)
-      else
-        local key = publish(p, m)
-        what[#what + 1] = told(p, key, tells, false)
-        if m.is_at_once then end_at_once(p, { key }) end
-      end
+      what[#what + 1] = take(p, read_message(args, at), tells)
+      see_off(p)
     end
     return what
   end)
 end
+
+redis.register_function('ot_admit', admit)

@@ -1,22 +1,2 @@
--- What takes memory is refused where there is none; what frees it, or must be seen, is not. While this is loaded there is nothing but the language itself.
-
-redis.register_function('ot_admit', admit)
-redis.register_function('ot_transact', transact)
-redis.register_function('ot_prepare', prepare)
-redis.register_function({ function_name = 'ot_configure', callback = configure, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_forget', callback = forget, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_lease', callback = lease, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_settle', callback = settle_leases, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_extend', callback = extend, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_sweep', callback = sweep, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_reprioritise', callback = reprioritise, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_remove', callback = remove, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_cancel', callback = cancel, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_replay', callback = replay, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_purge', callback = purge, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_view', callback = view, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_browse', callback = browse, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_alive', callback = alive, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_commit', callback = commit, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_abort', callback = abort, flags = { 'allow-oom' } })
-redis.register_function({ function_name = 'ot_overdue', callback = overdue, flags = { 'allow-oom' } })
+-- What takes memory is refused where there is none. What frees it, or must be seen, is done all the same. While this is loaded there is nothing but the language itself.
+local function register_always(name, callback) redis.register_function({ function_name = name, callback = callback, flags = { 'allow-oom' } }) end

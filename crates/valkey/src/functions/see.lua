@@ -69,7 +69,8 @@ end
 
 -- ---- what holds for the place ----
 
-local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 end
+-- What leaves may yet stay.
+local function is_empty(p) return redis.call('HLEN', p.base .. ':m') == 0 and p.leaving == 0 end
 
 local function equal(a, b)
   if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
@@ -83,7 +84,7 @@ local function equal(a, b)
 end
 
 -- Whether lanes are the same by both, of the same names.
-local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.lanes, b.lanes) end
+local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.levels, b.levels) and equal(a.lanes, b.lanes) end
 
 local function same_picker(a, b) return a.picker == b.picker and a.aging_ms == b.aging_ms and equal(a.weights, b.weights) end
 
@@ -142,8 +143,24 @@ local function change_lanes(p, now)
   end
 end
 
--- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON. An older version
--- than what holds changes nothing. Answers 1 if the place is new.
+-- Why a declaration cannot have other settings hold while messages are there.
+local function fixed(p, settings)
+  if is_empty(p) then return nil end
+  if not equal(settings.scheme, p.settings.scheme) then return 'scheme' end
+  if settings.last_value ~= p.settings.last_value then return 'last_value' end
+  if settings.order ~= 'priority' or p.settings.order == 'priority' then return nil end
+  local all, priorities, different = redis.call('HKEYS', p.base .. ':m'), {}, 0
+  fetch(p, all)
+  for _, key in ipairs(all) do
+    local priority = message(p, key)[PRIORITY]
+    if not priorities[priority] then different = different + 1 end
+    priorities[priority] = true
+  end
+  return different > LANES_MAX and 'too_many_lanes' or nil
+end
+
+-- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON, who says so: `declared`
+-- or `policy`. An older version than what holds changes nothing. Answers 1 if the place is new, or why it cannot be.
 local function configure(keys, args)
   local base, version = keys[1], tonumber(args[4])
   local settings = cjson.decode(args[5])
@@ -164,7 +181,8 @@ local function configure(keys, args)
   p = open(keys, header)
   p.now = now
   if tonumber(there) >= version then return answer(p, { 0 }) end
-  if settings.last_value ~= p.settings.last_value and not is_empty(p) then return answer(p, { 'last_value' }) end
+  local why = args[6] == 'declared' and fixed(p, settings)
+  if why then return answer(p, { why }) end
   local was = p.settings
   if not (same_picker(was, settings) and same_lanes(was, settings)) then
     p.turn = nil
@@ -175,17 +193,30 @@ local function configure(keys, args)
     p.tokens = was.rate and math.min(most, math.floor(p.tokens * settings.rate.per_ms / was.rate.per_ms)) or most
     if not was.rate then p.filled = p.now end
   end
+  p.has_changed.order, p.has_changed.offers = true, true
   if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
   if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', cmsgpack.pack(settings))
+  if args[6] == 'policy' then
+    p.over = '1'
+    redis.call('HSET', base .. ':c', 'over', '1')
+    come_within(p)
+  end
   return answer(p, { 0 })
 end
 
--- Nothing is left of a place.
+local ALL_KEYS = {
+  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru',
+}
+
+-- Nothing is left of a place. Answers 1 if there was something.
 local function forget(keys)
   local base = keys[1]
-  for _, name in ipairs({ ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt' }) do redis.call('UNLINK', base .. name) end
-  return { 'ok' }
+  local time, calls = redis.call('TIME'), redis.call('HGET', base .. ':c', 'calls')
+  local all = {}
+  for at, name in ipairs(ALL_KEYS) do all[at] = base .. name end
+  redis.call('UNLINK', unpack(all))
+  return { 'ok', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), NEVER, '', { calls and 1 or 0 }, tonumber(calls or 0) + 1, 0 }
 end
 
 -- Lets time pass, and nothing else.
@@ -194,3 +225,9 @@ local function sweep(keys, args)
   if not p then return instead end
   return answer(p, {})
 end
+
+register_always('ot_view', view)
+register_always('ot_browse', browse)
+register_always('ot_configure', configure)
+register_always('ot_forget', forget)
+register_always('ot_sweep', sweep)

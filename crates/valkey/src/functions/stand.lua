@@ -119,24 +119,57 @@ local function take_out(p, key, m)
   p.messages[key] = false
   p.changed[key] = nil
   p.contents[key] = nil
-  p.gone[key] = true
+  p.gone[key], p.emptied[key] = true, true
+end
+
+-- ---- what leaves ----
+
+-- Out of the place, to go elsewhere: from now on nothing here counts it, finds it or lets time pass for it. Kept with what it says, with why it died (or false) and a record
+-- for the history (or false), until it is said what became of it.
+local function leave(p, key, m, why, record, list)
+  local content = p.contents[key]
+  take_out(p, key, m)
+  p.contents[key], p.emptied[key] = content, nil
+  m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED], m[PREPARED] = DEAD, NEVER, 0, false, false, false, false
+  list[#list + 1] = { key, m, why, p.now, record or false }
+end
+
+-- Who was to pay leaves when all that comes in the same step has its room.
+local function see_off(p)
+  for _, one in ipairs(p.payers) do p.leavers[#p.leavers + 1] = one end
+  p.payers = {}
 end
 
 -- ---- the end of a call ----
 
+-- Counters of `:c`, by where they are among what is read of it.
+local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
+
 -- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
--- there have been, by which answers and pushes are put in order.
+-- there have been, by which answers and pushes are put in order; and whether something is to go elsewhere.
 local function answer(p, what)
+  see_off(p)
+  local leavers = {}
+  for _, one in ipairs(p.leavers) do
+    p.leaves, p.leaving = p.leaves + 1, p.leaving + 1
+    local number = key_of(p.leaves)
+    leavers[number] = cmsgpack.pack(one)
+    put(p, 'left', number, 0)
+  end
+  save_producers(p)
   sync(p)
-  local messages, gone = {}, {}
+  save_hash(p, ':e', leavers)
+  save_hash(p, ':j', p.arrived)
+  local messages, gone, emptied = {}, {}, {}
   for key in pairs(p.changed) do
     messages[#messages + 1] = key
     messages[#messages + 1] = cmsgpack.pack(p.messages[key])
   end
   for key in pairs(p.gone) do gone[#gone + 1] = key end
+  for key in pairs(p.emptied) do emptied[#emptied + 1] = key end
   in_pieces('HSET', p.base .. ':m', messages)
   in_pieces('HDEL', p.base .. ':m', gone)
-  in_pieces('HDEL', p.base .. ':b', gone)
+  in_pieces('HDEL', p.base .. ':b', emptied)
   save_hash(p, ':b', p.contents)
   save_hash(p, ':i', p.ids)
   save_hash(p, ':k', p.values)
@@ -149,7 +182,13 @@ local function answer(p, what)
   for level, by in pairs(p.counts) do
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
   end
-  local c = { 'seq', text(p.seq), 'lease', text(p.lease), 'waiting', text(p.waiting), 'bytes', text(p.bytes), 'leased', text(p.leased), 'now', text(p.now), 'calls', text(p.calls) }
+  local c = { 'now', text(p.now), 'calls', text(p.calls) }
+  for at, name in pairs(COUNTERS) do
+    if p[name] ~= tonumber(p.was[at]) then
+      c[#c + 1] = name
+      c[#c + 1] = text(p[name])
+    end
+  end
   if p.turn then
     c[#c + 1] = 'turn'
     c[#c + 1] = cmsgpack.pack(p.turn)
@@ -160,12 +199,20 @@ local function answer(p, what)
     c[#c + 1] = 'filled'
     c[#c + 1] = text(p.filled)
   end
+  if #p.leavers > 0 or p.has_heard then
+    for _, one in ipairs({ 'leaves', text(p.leaves), 'leaving', text(p.leaving) }) do c[#c + 1] = one end
+  end
   redis.call('HSET', p.base .. ':c', unpack(c))
-  local head = head_of(p) or ''
+  local head = p.head or ''
+  -- What nothing was put into is as it was found.
+  if p.has_changed.order or p.has_changed.offers then head = head_of(p) or '' end
   local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
   if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
     redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
   end
-  local function first(set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
-  return { 'ok', p.now, earlier(first('alarms'), first('alive')), head, what, p.calls }
+  local alarm, sign = p.alarm, p.sign
+  if p.has_changed.alarms or not alarm then alarm = first_of(p, 'alarms') end
+  if p.has_changed.alive or not sign then sign = first_of(p, 'alive') end
+  local wakes_at = p.over and p.now or earlier(alarm, sign)
+  return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0 }
 end

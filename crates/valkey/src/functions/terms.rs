@@ -13,7 +13,12 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Terms {
     name: Arc<str>,
+    /// That the queue was declared with.
+    scheme: Scheme,
     order: Lanes,
+    /// By whose levels there are lanes, under `order = "priority"`; none: they are numbers up to any most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Scheme>,
     /// Names of lanes by level, where that is not its number.
     lanes: BTreeMap<i32, String>,
     picker: &'static str,
@@ -40,6 +45,7 @@ pub struct Terms {
     delivery_limit: u32,
     backoff: Backoff,
     dead_letter: &'static str,
+    history: bool,
     dead_letter_expired: bool,
     dead_letter_evicted: bool,
     notes_work: bool,
@@ -104,10 +110,21 @@ impl Terms {
             rate: key_rate_limit,
             fair: fair_keys,
         });
+        let dead_letter = match &settings.dead_letter {
+            DeadLetterTo::Drop => "drop",
+            DeadLetterTo::Keep => "keep",
+            // A queue that is its own dead-letter queue keeps them.
+            DeadLetterTo::Queue(to) if **to == *name => "keep",
+            DeadLetterTo::Queue(_) | DeadLetterTo::Exchange { .. } => "leave",
+        };
+        let history = settings.history.as_deref().is_some_and(|history| *history != *name);
         let least = [settings.max_message_bytes, max_message_bytes].into_iter().filter(|most| *most > 0);
         Self {
             name,
+            scheme: settings.scheme,
             order,
+            levels: Some(settings.scheme)
+                .filter(|scheme| settings.order == Order::Priority && !matches!(scheme, Scheme::Max(_))),
             lanes,
             picker,
             aging_ms,
@@ -131,7 +148,8 @@ impl Terms {
             expire_at_once: settings.expire_at_once,
             delivery_limit: settings.delivery_limit,
             backoff: settings.backoff,
-            dead_letter: if settings.dead_letter == DeadLetterTo::Drop { "drop" } else { "keep" },
+            dead_letter,
+            history,
             dead_letter_expired: settings.dead_letter_expired,
             dead_letter_evicted: settings.dead_letter_evicted,
             notes_work: settings.history.is_some() || settings.run_timeout_ms > 0,
@@ -142,6 +160,12 @@ impl Terms {
             }),
             by_clock: false,
         }
+    }
+
+    /// The same where policies say more than the settings that the queue was declared with: what of those is fixed while messages are there.
+    #[must_use]
+    pub fn of_declared(self, own: &Settings) -> Self {
+        Self { scheme: own.scheme, ..self }
     }
 
     /// The same for a place that is one of several: sequences and leases are counted by the server's clock, so that they can be compared.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Death, DeathReason, Deaths, Extras, LeaseId, Message, Original, Place, Priority, Refusal, Route, Seq,
-    State, Time, Work,
+    Death, DeathReason, Deaths, Ending, Extras, LeaseId, Message, Original, Place, Priority, Record, Refusal,
+    Report, Route, Seq, State, Time, Work,
 };
 use redis::Value;
 
@@ -70,6 +70,8 @@ pub enum Told<T> {
         what: T,
         /// The number of the call there: what another one says is older or newer.
         calls: u64,
+        /// Something has left and is to go elsewhere ([`Leaving`](super::Leaving)).
+        leaving: bool,
     },
     /// Other settings hold there, of this version; nothing was done.
     Version(u64),
@@ -89,7 +91,7 @@ impl<T> Told<T> {
         match Part(value).parts()? {
             [word] if Part(word).bytes()? == b"gone" => Ok(Self::Gone),
             [word, version] if Part(word).bytes()? == b"version" => Ok(Self::Version(Part(version).count()?)),
-            [word, now, wakes_at, head, what, calls] if Part(word).bytes()? == b"ok" => {
+            [word, now, wakes_at, head, what, calls, leaving] if Part(word).bytes()? == b"ok" => {
                 let head = match Part(head).bytes()? {
                     [] => None,
                     head => Some(Where(head.try_into().map_err(|_| Malformed)?)),
@@ -101,6 +103,7 @@ impl<T> Told<T> {
                     head,
                     what: read(Part(what))?,
                     calls: Part(calls).count()?,
+                    leaving: Part(leaving).number()? == 1,
                 })
             }
             _ => Err(Malformed),
@@ -144,7 +147,7 @@ impl<'v> Part<'v> {
         T::try_from(self.number()?).map_err(|_| Malformed)
     }
 
-    fn time(self) -> Result<Time, Malformed> {
+    pub(super) fn time(self) -> Result<Time, Malformed> {
         Ok(u64::try_from(self.number()?).map_or(Time::NEVER, Time))
     }
 
@@ -153,7 +156,10 @@ impl<'v> Part<'v> {
     }
 
     /// What is there, unless it is nothing.
-    fn some<T>(self, read: impl FnOnce(Self) -> Result<T, Malformed>) -> Result<Option<T>, Malformed> {
+    pub(super) fn some<T>(
+        self,
+        read: impl FnOnce(Self) -> Result<T, Malformed>,
+    ) -> Result<Option<T>, Malformed> {
         if self.is() { read(self).map(Some) } else { Ok(None) }
     }
 
@@ -205,6 +211,7 @@ impl Declined {
             "dead" => Refusal::Dead,
             "not_dead" => Refusal::NotDead,
             "id_pending" => Refusal::IdPending,
+            "scheme" => Refusal::SettingFixed("scheme"),
             "last_value" => Refusal::SettingFixed("last_value"),
             _ => return None,
         };
@@ -224,7 +231,11 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    pub(super) fn read(parts: &[Value]) -> Result<Self, Malformed> {
+    pub(super) fn read_some(parts: &[Value]) -> Result<Option<Self>, Malformed> {
+        if parts.is_empty() { Ok(None) } else { Self::read(parts).map(Some) }
+    }
+
+    fn read(parts: &[Value]) -> Result<Self, Malformed> {
         let [seq, duplicate, ahead, in_lane] = parts else { return Err(Malformed) };
         let known = |part| Ok(u64::try_from(Part(part).number()?).ok());
         Ok(Self {
@@ -283,7 +294,7 @@ impl Stored {
             holder,
             work,
             deaths,
-            _record,
+            record,
             ..,
         ] = part.parts()?
         else {
@@ -303,7 +314,7 @@ impl Stored {
             key: boxed(key)?,
             deaths: Part(deaths).some(|deaths| read_deaths(&deaths))?.map(Arc::new),
             work: Part(work).some(|work| read_work(&work))?.map(Box::new),
-            record: None,
+            record: Part(record).some(|record| read_record(&record))?.map(Arc::new),
         };
         let message = Message {
             seq,
@@ -338,6 +349,31 @@ fn read_work(part: &Part<'_>) -> Result<Work, Malformed> {
     Ok(Work { started: Part(started).time()?, ends: Part(ends).time()?, is_cancelled })
 }
 
+pub(super) fn read_record(part: &Part<'_>) -> Result<Record, Malformed> {
+    let [ending, queue, lane, queued, started, finished, attempts, exit_code, error, output] =
+        part.parts()?
+    else {
+        return Err(Malformed);
+    };
+    let endings = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+    let word = Part(ending).text()?;
+    let said = |part| Part(part).some(|part| Ok(Box::<str>::from(part.text()?)));
+    Ok(Record {
+        ending: endings.into_iter().find(|ending| ending.word() == word).ok_or(Malformed)?,
+        queue: Part(queue).text()?.into(),
+        lane: Part(lane).text()?.into(),
+        queued: Part(queued).time()?,
+        started: Part(started).some(Part::time)?,
+        finished: Part(finished).time()?,
+        attempts: Part(attempts).small()?,
+        report: Report {
+            exit_code: Part(exit_code).some(Part::small)?,
+            error: said(error)?,
+            output: said(output)?,
+        },
+    })
+}
+
 fn read_deaths(part: &Part<'_>) -> Result<Deaths, Malformed> {
     let [first, list, from, route] = part.parts()? else { return Err(Malformed) };
     let list: Vec<Death> =
@@ -357,20 +393,26 @@ fn read_route(part: &Part<'_>) -> Result<Route, Malformed> {
     Ok(Route { exchange: Part(exchange).text()?.into(), keys })
 }
 
+/// Reasons as functions call them.
+pub(super) const REASONS: [(DeathReason, &str); 5] = [
+    (DeathReason::Rejected, "rejected"),
+    (DeathReason::DeliveryLimit, "delivery_limit"),
+    (DeathReason::Expired, "expired"),
+    (DeathReason::Maxlen, "maxlen"),
+    (DeathReason::Timeout, "timeout"),
+];
+
+pub(super) fn read_reason(part: Part<'_>) -> Result<DeathReason, Malformed> {
+    let word = part.text()?;
+    REASONS.iter().find(|(_, name)| *name == word).map(|(reason, _)| *reason).ok_or(Malformed)
+}
+
 fn read_death(part: &Part<'_>) -> Result<Death, Malformed> {
     let [reason, queue, lane, first_at, at, times, count, route, _lost] = part.parts()? else {
         return Err(Malformed);
     };
-    let reason = match Part(reason).text()? {
-        "rejected" => DeathReason::Rejected,
-        "delivery_limit" => DeathReason::DeliveryLimit,
-        "expired" => DeathReason::Expired,
-        "maxlen" => DeathReason::Maxlen,
-        "timeout" => DeathReason::Timeout,
-        _ => return Err(Malformed),
-    };
     Ok(Death {
-        reason,
+        reason: read_reason(Part(reason))?,
         queue: Part(queue).text()?.into(),
         lane: Part(lane).text()?.into(),
         first_at: Part(first_at).time()?,

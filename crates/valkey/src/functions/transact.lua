@@ -14,10 +14,23 @@ local function read_parts(args, at)
   return messages, settlements
 end
 
+-- Of each whether it was taken before by its number: in another call, or by what comes before it in this one.
+local function taken_before(p, messages)
+  local are_taken, seen = {}, {}
+  for which, m in ipairs(messages) do
+    local origin = m.origin and m.origin[1] .. ZERO .. key_of(m.origin[2]) .. m.origin[3]
+    are_taken[which] = was_taken(p, m.origin) or (origin and seen[origin]) or false
+    if origin then seen[origin] = true end
+  end
+  return are_taken
+end
+
 -- Why one of several messages is not taken, and which it is, from 0.
 local function refused(p, messages, tally)
+  local are_taken = taken_before(p, messages)
   for which, m in ipairs(messages) do
-    local why = check(p, m, tally)
+    local why = false
+    if not are_taken[which] then why = check(p, m, tally) end
     if why then return { why, which - 1 } end
     if why == nil then
       if not m.is_at_once then
@@ -44,15 +57,27 @@ end
 local ENDS = { nack = 'failed', release = 'released', lost = 'lost' }
 
 -- Ends a lease as whoever has it says.
-local function end_lease(p, key, m, how, delay_ms)
-  if how == 'ack' then return settle(p, key, m, 'acked') end
+local function end_lease(p, key, m, how, delay_ms, report)
+  if how == 'ack' then return conclude(p, key, m, 'completed', 'acked', report) end
   local why
   if ENDS[how] then
     why = put_back(p, key, m, ENDS[how], delay_ms)
   else
     why = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
   end
-  if why then finish(p, key, m, why) end
+  if why then finish(p, key, m, why, report) end
+end
+
+-- Ends one lease, with a report. Arguments: how, a delay in ms (or empty), the sequence and the number of the lease, an exit code, an error, the end of the output: these as
+-- `=` and the text, or empty. Answers 1, or 0 where it does not hold any more.
+local function finish_lease(keys, args)
+  return once(keys, args, function(p)
+    local key, m = leased(p, tonumber(args[6]), tonumber(args[7]))
+    if not key then return { 0 } end
+    local function said(at) return args[at] ~= '' and string.sub(args[at], 2) end
+    end_lease(p, key, m, args[4], tonumber(args[5]), { tonumber(args[8]) or false, said(9), said(10) })
+    return { 1 }
+  end)
 end
 
 -- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
@@ -76,11 +101,17 @@ end
 -- Publishes all, then settles all: the number of a lease is where `number` says.
 local function do_parts(p, messages, settlements, number, tells)
   local what, at_once = {}, {}
-  for _, m in ipairs(messages) do
-    local there = pending(p, m.id)
-    local key = there or publish(p, m)
-    if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
-    what[#what + 1] = told(p, key, tells, there)
+  local are_taken = taken_before(p, messages)
+  for at, m in ipairs(messages) do
+    if are_taken[at] then
+      what[at] = {}
+    else
+      local there = pending(p, m.id)
+      local key = there or publish(p, m)
+      if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
+      note_taken(p, m.origin)
+      what[at] = told(p, key, tells, there)
+    end
   end
   for _, one in ipairs(settlements) do
     local key, m = leased(p, one[3], one[number])
@@ -177,3 +208,11 @@ local function overdue(keys, args)
   ended[5] = redis.call('ZRANGE', p.base .. ':vt', '-inf', text(p.now), 'BYSCORE')
   return ended
 end
+
+redis.register_function('ot_transact', transact)
+redis.register_function('ot_prepare', prepare)
+register_always('ot_commit', commit)
+register_always('ot_abort', abort)
+register_always('ot_overdue', overdue)
+register_always('ot_settle', settle_leases)
+register_always('ot_finish', finish_lease)

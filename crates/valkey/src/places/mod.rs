@@ -28,7 +28,7 @@ use self::heads::Heads;
 pub use self::heads::Order;
 use self::numbers::Numbers;
 use crate::cluster::{Call, CallError, Cluster, Heard};
-use crate::functions::{self, Asked, Configure, Leasing, Malformed, Shown, Sweep, Terms, Told, Where};
+use crate::functions::{self, Asked, Configure, Leasing, Malformed, Said, Shown, Sweep, Terms, Told, Where};
 
 /// Why nothing came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Places {
             sooner: Arc::default(),
             keepers,
         });
-        let configure = Configure { version, terms: &all.terms };
+        let configure = Configure { version, terms: &all.terms, said: Said::Declared };
         all.ask_all(&configure, deadline).await?;
         all.version.store(version, Ordering::Release);
         all.keep(sweep);
@@ -195,7 +195,7 @@ impl Places {
         let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
-            Told::Done { now, wakes_at, head, what, calls } => {
+            Told::Done { now, wakes_at, head, what, calls, .. } => {
                 let at = wakes_at.map(|at| Instant::now() + Duration::from_millis(at.since(now)));
                 if there.wakes.lock().expect("nobody panics with it").say(calls, at) {
                     self.sooner.notify_one();

@@ -1,13 +1,15 @@
 //! Random histories of one queue.
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Given, LaneChoice, LaneSettings, LastValue, Order, Outcome, Overflow,
-    PickerKind, Priority, Publish, RateLimit, RejectBelow, Scheme, Seq, Settings, Status, Which,
+    Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Origin,
+    Outcome, Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings,
+    Status, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
+use crate::beside::{DEAD, PAST};
 use crate::server::Server;
 use crate::twin::{Lease, QUEUE, Together, Twin, publish};
 
@@ -27,6 +29,8 @@ enum Op {
         one: bool,
     },
     Settle(Vec<Index>, Outcome),
+    Finish(Index, Outcome, Report),
+    PurgeBeside(&'static str, Option<Status>),
     EndSession,
     Extend(Index, u64),
     Reprioritise(Chosen, i64),
@@ -35,6 +39,7 @@ enum Op {
     Replay(Chosen, Option<i64>),
     Purge(Option<Status>),
     Configure(Box<Settings>),
+    Rule(Definition),
     Wait(u64),
 }
 
@@ -62,8 +67,9 @@ fn message() -> impl Strategy<Value = Publish> {
     let id = prop::option::weighted(0.4, 0..6_u8);
     let key = prop::option::weighted(0.6, 0..4_u8);
     let times = (ttl(), prop::option::weighted(0.2, 1..20_u64), prop_oneof![4 => Just(0), 1 => ms()]);
-    (given(), id, key, times, 0..40_u32).prop_map(
-        |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), bytes)| Publish {
+    (given(), id, key, times, origin(), 0..40_u32).prop_map(
+        |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), origin, bytes)| Publish {
+            origin: origin.map(Box::new),
             id: id.map(|id| format!("id{id}").into()),
             key: key.map(|key| if key == 0 { "".into() } else { format!("k{key}").into() }),
             ttl_ms,
@@ -74,6 +80,15 @@ fn message() -> impl Strategy<Value = Publish> {
     )
 }
 
+/// Numbers of two producers, about where blocks of them meet.
+fn origin() -> impl Strategy<Value = Option<Origin>> {
+    let number = || prop_oneof![3 => 4_090..4_102_u64, 1 => 0..3_u64, 1 => 12_286..12_290_u64];
+    let floor = prop_oneof![3 => Just(0), 1 => number()];
+    let origin = (prop::sample::select(vec!["p", "other.1"]), number(), floor)
+        .prop_map(|(producer, number, floor)| Origin::new(producer, number, floor).expect("a name"));
+    prop::option::weighted(0.25, origin)
+}
+
 fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         4 => Just(Outcome::Ack),
@@ -82,6 +97,15 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => Just(Outcome::Release),
         2 => Just(Outcome::Reject),
     ]
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let said = || prop::option::of(prop::sample::select(vec!["", "it broke", "größer"]));
+    (prop::option::of(-1..3), said(), said()).prop_map(|(exit_code, error, output)| Report {
+        exit_code,
+        error: error.map(Into::into),
+        output: output.map(Into::into),
+    })
 }
 
 fn together() -> impl Strategy<Value = Together> {
@@ -114,6 +138,8 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
             },
         ),
         10 => (prop::collection::vec(any::<Index>(), 1..4), outcome()).prop_map(|(which, how)| Op::Settle(which, how)),
+        3 => (any::<Index>(), outcome(), report()).prop_map(|(which, how, report)| Op::Finish(which, how, report)),
+        1 => (prop::sample::select(vec![DEAD, PAST]), status()).prop_map(|(queue, status)| Op::PurgeBeside(queue, status)),
         1 => Just(Op::EndSession),
         2 => (any::<Index>(), ms()).prop_map(|(which, ms)| Op::Extend(which, ms)),
         3 => (chosen(), PRIORITIES).prop_map(|(which, priority)| Op::Reprioritise(which, priority)),
@@ -122,6 +148,9 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
         4 => (chosen(), prop::option::of(PRIORITIES)).prop_map(|(which, promote)| Op::Replay(which, promote)),
         1 => status().prop_map(Op::Purge),
         2 => settings_of(scheme, last_value, rates).prop_map(|settings| Op::Configure(Box::new(settings))),
+        1 => (schemes(), last_values()).prop_flat_map(move |(scheme, last_value)| settings_of(scheme, last_value, rates))
+            .prop_map(|settings| Op::Configure(Box::new(settings))),
+        2 => definition().prop_map(Op::Rule),
         4 => (1..12_u64).prop_map(Op::Wait),
     ]
 }
@@ -156,6 +185,80 @@ fn rate() -> impl Strategy<Value = Option<RateLimit>> {
     prop::option::weighted(0.25, rate)
 }
 
+fn schemes() -> impl Strategy<Value = Scheme> {
+    prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)])
+}
+
+fn last_values() -> impl Strategy<Value = Option<LastValue>> {
+    prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))]
+}
+
+/// What a policy says.
+fn definition() -> impl Strategy<Value = Definition> {
+    let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject]);
+    let parts = (
+        prop::option::weighted(0.6, 1..6_u64),
+        prop::option::weighted(0.3, 20..100_u64),
+        prop::option::weighted(0.2, overflow),
+        prop::option::weighted(0.1, 1..20_u64),
+        prop::option::weighted(0.2, 0..3_i64),
+        prop::option::weighted(0.2, 3..12_u8),
+    );
+    parts.prop_map(|(max_length, max_length_bytes, overflow, message_ttl, delivery_limit, max_priority)| {
+        Definition {
+            max_length,
+            max_length_bytes,
+            overflow,
+            message_ttl,
+            delivery_limit,
+            max_priority,
+            ..Definition::default()
+        }
+    })
+}
+
+/// Where dead letters go, and what ends.
+fn ends() -> impl Strategy<Value = (DeadLetterTo, Option<String>)> {
+    let queue = |name: &str| DeadLetterTo::Queue(name.to_owned());
+    let exchange = DeadLetterTo::Exchange { name: String::new(), routing_key: Some(DEAD.to_owned()) };
+    let to = prop_oneof![
+        3 => Just(DeadLetterTo::Keep),
+        2 => Just(DeadLetterTo::Drop),
+        3 => prop::sample::select(vec![queue(DEAD), queue(DEAD), queue(PAST), queue(QUEUE), queue("nowhere"), exchange]),
+    ];
+    let history = prop::sample::select(vec![PAST, PAST, PAST, DEAD, "nowhere", QUEUE]);
+    (to, prop::option::weighted(0.25, history.prop_map(str::to_owned)))
+}
+
+/// A queue beside: nothing happens there by itself.
+fn beside(scheme: Scheme) -> impl Strategy<Value = Settings> {
+    let limits = (
+        prop_oneof![2 => Just(0_u64), 1 => 1..5_u64],
+        prop_oneof![3 => Just(0_u64), 1 => 20..100_u64],
+        prop_oneof![3 => Just(0_u64), 1 => 10..40_u64],
+    );
+    let overflow = prop::sample::select(vec![Overflow::Evict, Overflow::Reject, Overflow::RejectDeadLetter]);
+    (limits, overflow, last_values(), any::<bool>(), any::<bool>()).prop_map(
+        move |(
+            (max_length, max_bytes, max_message_bytes),
+            overflow,
+            last_value,
+            drops,
+            dead_letter_evicted,
+        )| Settings {
+            scheme,
+            max_length,
+            max_bytes,
+            max_message_bytes,
+            overflow,
+            last_value,
+            dead_letter: if drops { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+            dead_letter_evicted,
+            ..Settings::default()
+        },
+    )
+}
+
 fn settings_of(
     scheme: Scheme,
     last_value: Option<LastValue>,
@@ -177,7 +280,7 @@ fn settings_of(
         prop_oneof![3 => Just(0), 1 => ms()],
         prop::bool::weighted(0.05),
     );
-    let deaths = (0..4_u32, ms(), any::<bool>(), any::<bool>(), any::<bool>());
+    let deaths = (0..4_u32, ms(), ends(), any::<bool>(), any::<bool>());
     let keys =
         (prop_oneof![3 => Just(0_u32), 1 => 1..3_u32], prop::bool::weighted(0.5), prop::bool::weighted(0.15));
     let work = (
@@ -192,7 +295,7 @@ fn settings_of(
             overflow,
             reject_below,
             (ttl_ms, max_ttl_ms, expire_at_once),
-            (delivery_limit, wait, drops, dead_letter_expired, dead_letter_evicted),
+            (delivery_limit, wait, (dead_letter, history), dead_letter_expired, dead_letter_evicted),
             (run_timeout_ms, consumer_timeout_ms, paused),
             (group_limit, is_key_rated, fair_keys),
         )| {
@@ -215,7 +318,8 @@ fn settings_of(
                 expire_at_once,
                 delivery_limit,
                 backoff: Backoff { initial_ms: wait.min(10), multiplier: 3, max_ms: 50 },
-                dead_letter: if drops { DeadLetterTo::Drop } else { DeadLetterTo::Keep },
+                dead_letter,
+                history,
                 run_timeout_ms,
                 consumer_timeout_ms,
                 dead_letter_expired,
@@ -243,13 +347,14 @@ fn settings_of(
     )
 }
 
-fn history() -> impl Strategy<Value = (Settings, Vec<Op>)> {
-    let scheme = prop::sample::select(vec![Scheme::TenLevel, Scheme::Max(9)]);
-    let last_value =
-        prop_oneof![4 => Just(None), 1 => Just(Some(LastValue::Key)), 1 => Just(Some(LastValue::One))];
-    (scheme, last_value, (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
+fn history() -> impl Strategy<Value = (Settings, [Settings; 2], Vec<Op>)> {
+    (schemes(), last_values(), (rate(), rate())).prop_flat_map(|(scheme, last_value, rates)| {
         let settings = settings_of(scheme, last_value, rates);
-        (settings, prop::collection::vec(op(scheme, last_value, rates), 1..50))
+        (
+            settings,
+            [beside(scheme), beside(scheme)],
+            prop::collection::vec(op(scheme, last_value, rates), 1..50),
+        )
     })
 }
 
@@ -294,6 +399,12 @@ fn act(twin: &mut Twin, op: &Op) {
             let leases = some_leases(twin, which);
             twin.settle(&leases, *outcome);
         }
+        Op::Finish(which, outcome, report) => {
+            if let Some(lease) = some_leases(twin, std::slice::from_ref(which)).first() {
+                twin.finish(*lease, *outcome, report.clone());
+            }
+        }
+        Op::PurgeBeside(queue, status) => twin.purge_beside(queue, *status),
         Op::EndSession => twin.end_session(),
         Op::Extend(index, ms) => {
             if !twin.leases.is_empty() {
@@ -326,6 +437,7 @@ fn act(twin: &mut Twin, op: &Op) {
         Op::Configure(settings) => {
             let _ = twin.configure((**settings).clone());
         }
+        Op::Rule(definition) => twin.rule(definition.clone()),
         Op::Wait(ms) => twin.wait(*ms),
     }
 }
@@ -337,11 +449,14 @@ fn a_place_does_what_a_queue_of_the_broker_does() {
     let config =
         ProptestConfig { max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
-    let result = runner.run(&history(), |(settings, ops)| {
+    let result = runner.run(&history(), |(settings, beside, ops)| {
         let there = connection.borrow_mut().take().unwrap_or_else(|| server.connect());
-        let mut twin = Twin::new(there, settings);
+        let mut twin = Twin::new(there, settings, beside);
         for op in &ops {
             act(&mut twin, op);
+            if twin.is_over {
+                break;
+            }
             twin.compare();
         }
         *connection.borrow_mut() = Some(twin.into_connection());

@@ -1,23 +1,20 @@
 //! A place and a broker with one queue: each is asked the same, and both must do the same.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use overtake_lane::{
-    Address, Asker, Broker, BrowseOrder, Command, ConsumerId, Death, Deaths, Effect, Given, LaneChoice,
-    LaneView, LeaseId, LeaseTerm, Message, Options, Order, Outcome, Place, Priority, Publish, Pull, Query,
-    Receipt, Refusal, Reply, Route, Seq, SessionId, Settings, State, Status, Step, Time, VhostId,
-    Which as Chosen,
+    Address, ApplyTo, Asker, Broker, Command, ConsumerId, Definition, Effect, Given, LaneChoice, LeaseId,
+    LeaseTerm, Message, Options, Order, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish,
+    Published, Pull, Receipt, Refusal, Reply, Report, SessionId, Settings, State, Status, Step, Time,
+    VhostId, Which as Chosen,
 };
 use overtake_valkey::functions::{
     Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Settle, Standing,
-    Sweep, Terms, Told, Transact, View, Where, Which,
+    Extend, Extended, Finish, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Said,
+    Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
 pub(crate) const QUEUE: &str = "q";
-const BASE: &str = "{1:0}";
+pub(crate) const BASE: &str = "{1:0}";
 /// Whoever holds what is not leased for a time.
 const SESSION: SessionId = SessionId(1);
 
@@ -37,26 +34,32 @@ pub(crate) enum Together {
 }
 
 pub(crate) struct Twin {
-    connection: Connection,
-    broker: Broker,
-    settings: Settings,
+    pub(crate) connection: Connection,
+    pub(crate) broker: Broker,
+    /// What holds for the queue: its own settings, and what a policy says.
+    pub(crate) settings: Settings,
+    own: Settings,
+    policy: Option<Definition>,
     version: u64,
     calls: u64,
     consumers: u64,
-    now: Time,
+    pub(crate) now: Time,
     later: Time,
-    head: Option<Where>,
+    pub(crate) head: Option<Where>,
+    /// When something happens by itself next.
+    wakes_at: Option<Time>,
+    /// Something is to go elsewhere.
+    pub(crate) leaving: bool,
+    quiet_until: Time,
+    /// Nothing more can be said of this history.
+    pub(crate) is_over: bool,
     /// Those given, the last of each message last.
     pub(crate) leases: Vec<Lease>,
 }
 
-fn done<T>(told: Told<T>) -> (Time, Option<Where>, T) {
-    let Told::Done { now, head, what, .. } = told else { panic!("the place is there") };
-    (now, head, what)
-}
-
 impl Twin {
-    pub(crate) fn new(mut connection: Connection, settings: Settings) -> Self {
+    /// With queues beside it, for its dead letters and for its history.
+    pub(crate) fn new(mut connection: Connection, settings: Settings, beside: [Settings; 2]) -> Self {
         let () = cmd("FLUSHALL").query(&mut connection).expect("emptied");
         let broker = Broker::new(Options::default());
         let (now, version, calls) = (Time(0), 0, 0);
@@ -64,15 +67,22 @@ impl Twin {
             connection,
             broker,
             settings: settings.clone(),
+            own: settings.clone(),
+            policy: None,
             version,
             calls,
             now,
             later: Time(0),
             consumers: 0,
             head: None,
+            wakes_at: None,
+            leaving: false,
+            quiet_until: Time::NEVER,
+            is_over: false,
             leases: Vec::new(),
         };
         assert!(twin.configure(settings).is_ok());
+        twin.add_beside(beside);
         twin
     }
 
@@ -82,20 +92,22 @@ impl Twin {
 
     // ---- asking ----
 
-    fn call<A: Asked>(&mut self, ask: &A, number: Option<u64>) -> A::Answer {
-        let version = (self.version > 0 && A::FUNCTION != "ot_configure").then_some(self.version);
-        let call = Call { version, caller: "test", number };
+    pub(crate) fn told<A: Asked>(&mut self, base: &str, ask: &A, call: Call<'_>) -> Told<A::Answer> {
         let mut command = cmd("FCALL");
-        command.arg(A::FUNCTION).arg(1).arg(BASE);
+        command.arg(A::FUNCTION).arg(1).arg(base);
         for argument in ask.all_arguments(call) {
             command.arg(argument);
         }
         let value: Value = command.query(&mut self.connection).expect("it is answered");
-        let told =
-            Told::read(&value, |what| ask.read(what)).unwrap_or_else(|_| panic!("malformed: {value:?}"));
-        let (now, head, what) = done(told);
+        Told::read(&value, |what| ask.read(what)).unwrap_or_else(|_| panic!("malformed: {value:?}"))
+    }
+
+    pub(crate) fn call<A: Asked>(&mut self, ask: &A, number: Option<u64>) -> A::Answer {
+        let version = (self.version > 0 && A::FUNCTION != "ot_configure").then_some(self.version);
+        let told = self.told(BASE, ask, Call { version, caller: "test", number });
+        let Told::Done { now, head, what, wakes_at, leaving, .. } = told else { panic!("it is there") };
         assert!(now >= self.now, "time never goes back");
-        (self.now, self.head) = (now, head);
+        (self.now, self.head, self.wakes_at, self.leaving) = (now, head, wakes_at, leaving);
         what
     }
 
@@ -116,12 +128,12 @@ impl Twin {
         (first, again)
     }
 
-    fn catch_up(&mut self) {
+    pub(crate) fn catch_up(&mut self) {
         self.now = self.now.max(self.later);
         self.broker.tick(self.now, &mut Step::default());
     }
 
-    fn broker(&mut self, command: Command) -> (Result<Reply, Refusal>, Step) {
+    pub(crate) fn broker(&mut self, command: Command) -> (Result<Reply, Refusal>, Step) {
         self.broker_by(Asker::default(), command)
     }
 
@@ -131,21 +143,75 @@ impl Twin {
         (reply, step)
     }
 
-    // ---- what happens ----
-
-    pub(crate) fn configure(&mut self, settings: Settings) -> Result<(), Refusal> {
-        let terms = Terms::new(QUEUE.into(), &settings, 0, 0);
-        let version = self.version + 1;
-        let told = self.call(&Configure { version, terms: &terms }, None);
-        let (reply, _) = self.broker(Command::declare(QUEUE.into(), Box::new(settings.clone())));
-        assert_eq!(told.map(drop).map_err(|Declined(why)| why), reply.clone().map(drop));
-        if reply.is_ok() {
-            (self.version, self.settings) = (version, settings);
+    /// Nothing happens by itself so soon that it might happen while the place is asked, and leave it: a broker knows at once what comes of it.
+    fn quieten(&mut self) {
+        const SOON_MS: u64 = 8;
+        self.catch_up();
+        self.move_all();
+        while self.leaves()
+            && let Some(wakes_at) = self.wakes_at
+            && wakes_at <= self.now.after(SOON_MS)
+        {
+            self.wait(wakes_at.since(self.now) + 1);
+            self.move_all();
         }
-        reply.map(drop)
+        self.quiet_until = self.wakes_at.filter(|_| self.leaves()).unwrap_or(Time::NEVER);
     }
 
-    fn admissions(&self, publishes: &[Publish]) -> Vec<Admission> {
+    /// Whether it has happened all the same, on a machine that was busy: then nothing can be said of this history from here on.
+    fn was_late(&mut self) -> bool {
+        self.is_over = self.is_over || self.now >= self.quiet_until;
+        self.is_over
+    }
+
+    // ---- what happens ----
+
+    /// What holds for a queue of these settings by the policy, where there is one.
+    fn ruled(&self, own: &Settings) -> Settings {
+        let mut other = Broker::new(Options::default());
+        let mut apply = |command| other.apply(Time(0), command, &mut Step::default()).expect("done");
+        apply(Command::declare(QUEUE.into(), Box::new(own.clone())));
+        if let Some(policy) = &self.policy {
+            apply(set_policy(policy.clone()));
+        }
+        other.settings(VhostId::DEFAULT, QUEUE).expect("it is there").clone()
+    }
+
+    /// The place has what holds now for a queue of these settings. Answers that, and whether it may.
+    fn configure_place(&mut self, own: &Settings, said: Said) -> (Settings, Result<(), Refusal>) {
+        let ruled = self.ruled(own);
+        let terms = Terms::new(QUEUE.into(), &ruled, 0, 0).of_declared(own);
+        let told = self.call(&Configure { version: self.version + 1, terms: &terms, said }, None);
+        (ruled, told.map(drop).map_err(|Declined(why)| why))
+    }
+
+    pub(crate) fn configure(&mut self, own: Settings) -> Result<(), Refusal> {
+        self.quieten();
+        let (ruled, told) = self.configure_place(&own, Said::Declared);
+        let (reply, _) = self.broker(Command::declare(QUEUE.into(), Box::new(own.clone())));
+        if self.was_late() {
+            return told;
+        }
+        assert_eq!(told, reply.map(drop));
+        if told.is_ok() {
+            (self.version, self.own, self.settings) = (self.version + 1, own, ruled);
+        }
+        told
+    }
+
+    /// Another policy is for the queue.
+    pub(crate) fn rule(&mut self, policy: Definition) {
+        self.quieten();
+        // Something that changes: of a policy by which nothing else holds no place is told.
+        let policy = Definition { expires: Some(3_600_000 + self.version), ..policy };
+        self.policy = Some(policy.clone());
+        let (ruled, told) = self.configure_place(&self.own.clone(), Said::ByPolicy);
+        assert_eq!(told, Ok(()), "a policy is never refused");
+        self.broker(set_policy(policy)).0.expect("it is set");
+        (self.version, self.settings) = (self.version + 1, ruled);
+    }
+
+    pub(crate) fn admissions(&self, publishes: &[Publish]) -> Vec<Admission> {
         let admission = |publish: &Publish| Admission {
             priority: self.settings.scheme.map(&publish.priority).expect("a priority of the scheme"),
             original: publish.priority.original(),
@@ -156,6 +222,8 @@ impl Twin {
             delay_ms: publish.delay_ms,
             bytes: publish.bytes,
             content: b"content".to_vec(),
+            origin: publish.origin.clone(),
+            arrival: None,
         };
         publishes.iter().map(admission).collect()
     }
@@ -166,10 +234,12 @@ impl Twin {
             let (reply, _) = self.broker(Command::Publish(publish));
             let published = reply.map(|reply| {
                 let Reply::Published(published) = reply else { panic!("published: {reply:?}") };
-                let one = &published[0];
-                (one.seq, one.duplicate, (one.position, one.position_in_priority))
+                let seen =
+                    |one: &Published| (one.seq, one.duplicate, (one.position, one.position_in_priority));
+                published.first().map(seen)
             });
-            let told = told.map(|one| (one.seq, one.duplicate, one.position)).map_err(|Declined(why)| why);
+            let told = told.map(|one| one.map(|one| (one.seq, one.duplicate, one.position)));
+            let told = told.map_err(|Declined(why)| why);
             assert_eq!(told, published);
         }
     }
@@ -214,7 +284,7 @@ impl Twin {
         let (reply, step) = self.broker(Command::Transact { publishes, settlements });
         match (told, reply) {
             (Ok(told), Ok(Reply::Published(published))) => {
-                let told: Vec<_> = told.into_iter().map(|one| (one.seq, one.duplicate)).collect();
+                let told: Vec<_> = told.into_iter().flatten().map(|one| (one.seq, one.duplicate)).collect();
                 let published: Vec<_> = published.iter().map(|one| (one.seq, one.duplicate)).collect();
                 assert_eq!(told, published);
             }
@@ -302,6 +372,15 @@ impl Twin {
         assert_eq!(told, results.iter().map(Result::is_ok).collect::<Vec<_>>());
     }
 
+    /// Settles one, and says how it went.
+    pub(crate) fn finish(&mut self, lease: Lease, outcome: Outcome, report: Report) {
+        let asked = (lease.receipt.seq, lease.number);
+        let told = self.ask(&Finish { outcome, lease: asked, report: report.clone() });
+        let finish = Command::Finish { receipt: lease.receipt, outcome, report: Box::new(report) };
+        let (Ok(Reply::Each(results)), _) = self.broker(finish) else { panic!("it is finished") };
+        assert_eq!(told, results[0].is_ok());
+    }
+
     /// Whoever was connected is gone.
     pub(crate) fn end_session(&mut self) {
         let held = self.stored(Status::Leased).into_iter().filter(|(_, holder)| holder.is_some()).count();
@@ -324,6 +403,9 @@ impl Twin {
     }
 
     fn count(&mut self, told: Result<u64, Declined>, command: Command) {
+        if self.was_late() {
+            return;
+        }
         let (reply, _) = self.broker(command);
         let counted = reply.map(|reply| {
             let Reply::Count(count) = reply else { panic!("counted: {reply:?}") };
@@ -333,6 +415,7 @@ impl Twin {
     }
 
     pub(crate) fn reprioritise(&mut self, which: &Chosen, given: &Given) {
+        self.quieten();
         let priority = self.settings.scheme.map(given).expect("a priority of the scheme");
         let told = self.ask(&Reprioritise { priority, original: given.original(), which: asked(which) });
         let (which, priority) = (which.clone(), given.clone());
@@ -346,16 +429,19 @@ impl Twin {
     }
 
     pub(crate) fn remove(&mut self, which: &Chosen) {
+        self.quieten();
         let told = self.ask(&Remove(asked(which)));
         self.count(told, Command::Remove { queue: QUEUE.into(), which: which.clone() });
     }
 
     pub(crate) fn cancel(&mut self, which: &Chosen) {
+        self.quieten();
         let told = self.ask(&Cancel(asked(which)));
         self.count(told, Command::CancelMessages { queue: QUEUE.into(), which: which.clone() });
     }
 
     pub(crate) fn replay(&mut self, which: &Chosen, promote: Option<&Given>) {
+        self.quieten();
         let promoted =
             promote.map(|given| (self.settings.scheme.map(given).expect("a priority"), given.original()));
         let told = self.ask(&Replay { promote: promoted, which: asked(which) });
@@ -364,6 +450,7 @@ impl Twin {
     }
 
     pub(crate) fn purge(&mut self, status: Option<Status>) {
+        self.quieten();
         let (touched, more) = self.ask(&Purge { status, limit: 10_000 });
         assert!(!more);
         self.count(Ok(touched), Command::Purge { queue: QUEUE.into(), status });
@@ -378,153 +465,6 @@ impl Twin {
             self.broker.tick(self.now, &mut step);
         }
     }
-
-    // ---- comparing ----
-
-    /// The messages that stand so, with whoever holds them, by sequence. Time passes.
-    fn stored(&mut self, status: Status) -> Vec<(Message, Option<String>)> {
-        let standing = Standing {
-            newest: false,
-            after: None,
-            limit: 10_000,
-            with_content: false,
-            statuses: vec![status],
-        };
-        let shown = self.call(&standing, None);
-        self.broker.tick(self.now, &mut Step::default());
-        shown.into_iter().map(|one| (one.stored.message, one.stored.holder)).collect()
-    }
-
-    pub(crate) fn seqs(&self, wanted: impl Fn(Status) -> bool) -> Vec<Seq> {
-        let query = Query { order: BrowseOrder::Published, limit: 10_000, ..Query::default() };
-        let (views, _) =
-            self.broker.browse(VhostId::DEFAULT, QUEUE, &query, &mut |_| true).expect("it is there");
-        views.into_iter().filter(|view| wanted(view.status)).map(|view| view.seq).collect()
-    }
-
-    fn views(&self) -> Vec<LaneView> {
-        self.broker.view(self.now, VhostId::DEFAULT, QUEUE).expect("it is there").lanes
-    }
-
-    /// Everything that can be seen of both is the same.
-    pub(crate) fn compare(&mut self) {
-        self.catch_up();
-        let statuses = vec![Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
-        let shown = self.call(
-            &Standing {
-                newest: false,
-                after: None,
-                limit: 10_000,
-                with_content: true,
-                statuses: statuses.clone(),
-            },
-            None,
-        );
-        self.broker.tick(self.now, &mut Step::default());
-        self.compare_messages(shown.into_iter().map(|one| one.stored.message).collect());
-        let seen = self.call(&View, None);
-        self.broker.tick(self.now, &mut Step::default());
-        self.compare_lanes(&seen.lanes, &seen.oldest);
-        let view = self.broker.view(self.now, VhostId::DEFAULT, QUEUE).expect("it is there");
-        assert_eq!((seen.first_seq, Seq(seen.last_seq.0 + 1)), (view.first_seq, view.next_seq));
-    }
-
-    fn compare_messages(&mut self, stored: Vec<Message>) {
-        let query = Query { order: BrowseOrder::Published, limit: 10_000, ..Query::default() };
-        let (views, _) =
-            self.broker.browse(VhostId::DEFAULT, QUEUE, &query, &mut |_| true).expect("it is there");
-        let scheme = self.settings.scheme;
-        let mut head: Option<Where> = None;
-        assert_eq!(
-            stored.iter().map(|one| one.seq).collect::<Vec<_>>(),
-            views.iter().map(|one| one.seq).collect::<Vec<_>>()
-        );
-        let lanes: BTreeMap<Arc<str>, i32> =
-            self.views().into_iter().map(|lane| (lane.lane, lane.level)).collect();
-        for (message, view) in stored.iter().zip(&views) {
-            let (due, deadline) = match message.state {
-                State::Delayed { due } => (Some(due), None),
-                State::Leased { deadline, .. } => (None, deadline.some()),
-                _ => (None, None),
-            };
-            let id = overtake_lane::public_id(message.id(), message.seq);
-            assert_eq!(
-                (&id, message.priority, scheme.show(message.original, message.priority)),
-                (&view.id, view.level, view.priority.clone())
-            );
-            assert_eq!(
-                (message.state.status(), message.since, message.expires.some(), due, deadline),
-                (view.status, view.since, view.expires, view.due, view.deadline),
-                "{id}"
-            );
-            assert_eq!(
-                (message.count, message.bytes, message.key(), message.work()),
-                (view.count, view.bytes, view.key.as_deref(), view.work.as_ref()),
-                "{id}"
-            );
-            assert_eq!(message.deaths().map(shape), view.deaths.as_deref().map(shape), "{id}");
-            if view.status == Status::Ready {
-                let here = Where::new(lanes[&view.lane], view.seq);
-                head = Some(head.map_or(here, |head| head.min(here)));
-            }
-        }
-        let Settings { group_limit, key_rate_limit, fair_keys, .. } = self.settings;
-        // Of what a key holds back nothing goes next.
-        if group_limit == 0 && key_rate_limit.is_none() && !fair_keys {
-            assert_eq!(self.head, head, "what goes next");
-        }
-    }
-
-    fn compare_lanes(&self, told: &BTreeMap<i32, BTreeMap<String, u64>>, oldest: &BTreeMap<i32, Time>) {
-        for lane in self.views() {
-            let none = BTreeMap::new();
-            let told = told.get(&lane.level).unwrap_or(&none);
-            let of = |name: &str| told.get(name).copied().unwrap_or(0);
-            let gauges = ["ready", "delayed", "leased", "dead", "bytes"].map(of);
-            assert_eq!(
-                gauges,
-                [lane.ready, lane.delayed, lane.leased, lane.dead, lane.bytes],
-                "{}",
-                lane.lane
-            );
-            let counters = [
-                "published",
-                "delivered",
-                "settled",
-                "redelivered",
-                "inversions",
-                "expired",
-                "evicted",
-                "removed",
-                "moved",
-                "dead_lettered",
-            ];
-            let expected = [
-                lane.published,
-                lane.delivered,
-                lane.settled,
-                lane.redelivered,
-                lane.inversions,
-                lane.expired,
-                lane.evicted,
-                lane.removed,
-                lane.moved,
-                lane.dead_lettered,
-            ];
-            assert_eq!(counters.map(of), expected, "{}: {counters:?}", lane.lane);
-            let mut below = 0;
-            let waits: Vec<u64> = (1..=lane.wait.buckets.len())
-                .map(|at| {
-                    below += of(&format!("wait_{at}"));
-                    below
-                })
-                .collect();
-            assert_eq!(waits, lane.wait.buckets.iter().map(|(_, count)| *count).collect::<Vec<_>>());
-            assert_eq!([of("waits"), of("waited_ms")], [lane.wait.count, lane.wait.sum_ms]);
-            let age = oldest.get(&lane.level).map_or(0, |since| self.now.since(*since));
-            assert_eq!(age, lane.oldest_age_ms, "{}", lane.lane);
-        }
-    }
 }
 
 fn asked(which: &Chosen) -> Which {
@@ -535,13 +475,10 @@ fn asked(which: &Chosen) -> Which {
     }
 }
 
-/// Deaths, and which was the first, but for what the content of the message says.
-fn shape(deaths: &Deaths) -> (Vec<Death>, usize) {
-    let bare = |death: &Death| Death { route: Route::default(), ttl_ms: None, ..death.clone() };
-    (
-        deaths.iter().map(bare).collect(),
-        deaths.iter().position(|death| std::ptr::eq(death, deaths.first())).expect("it is one"),
-    )
+fn set_policy(definition: Definition) -> Command {
+    let pattern = Pattern::new("^q$").expect("a pattern");
+    let policy = Policy { pattern, definition, priority: 0, apply_to: ApplyTo::default() };
+    Command::SetPolicy { kind: PolicyKind::User, name: "policy".into(), policy: Box::new(policy) }
 }
 
 /// A message to publish.

@@ -34,6 +34,8 @@ fn message(priority: i32, name: &str) -> Admission {
         delay_ms: 0,
         bytes: name.len() as u32,
         content: name.as_bytes().to_vec(),
+        origin: None,
+        arrival: None,
     }
 }
 

@@ -1,0 +1,87 @@
+//! A message that left one place and comes to another: what it brings along.
+
+use overtake_lane::{Death, Deaths, PlaceNumber, QueueId, Record, Route, Time};
+use serde_json::{Value, json};
+
+use super::told::REASONS;
+
+/// Which leave of which place a message comes by: that is once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Provenance {
+    /// The queue it left.
+    pub queue: QueueId,
+    /// Which of its places.
+    pub place: PlaceNumber,
+    /// The number of the leave there ([`Leaver::number`](super::Leaver)).
+    pub number: u64,
+}
+
+/// What a message is that comes from another place. A place remembers for a day what it answered to one, and answers the same again: a refusal, too, so that all who bring it see
+/// it end in the same way. It is new where it comes but for this: it keeps no time to live of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where from.
+    pub from: Provenance,
+    /// When it left there: it counts as published here then.
+    pub since: Time,
+    /// It was evicted: where what is evicted goes on, nobody pays for it.
+    pub is_evicted: bool,
+    /// It comes into a history: what waits with its id gives way to it, where else it would be refused ([`Refusal::IdPending`](overtake_lane::Refusal)).
+    pub is_record: bool,
+    /// Its deaths, with the way by which it comes. A way that is empty is the one that its content says.
+    pub deaths: Option<Deaths>,
+    /// How the work on it went.
+    pub record: Option<Record>,
+}
+
+impl Arrival {
+    pub(super) fn json(&self) -> String {
+        let Provenance { queue, place, number } = self.from;
+        json!({
+            "from": format!("{}:{place}:{number}", queue.0),
+            "since": self.since.0,
+            "is_evicted": self.is_evicted,
+            "is_record": self.is_record,
+            "deaths": self.deaths.as_ref().map_or(Value::Bool(false), deaths),
+            "record": self.record.as_ref().map_or(Value::Bool(false), record),
+        })
+        .to_string()
+    }
+}
+
+/// As a place keeps them.
+fn deaths(deaths: &Deaths) -> Value {
+    let list: Vec<Value> =
+        deaths.iter().enumerate().map(|(at, one)| death(one, at == deaths.first_at())).collect();
+    json!([deaths.first_at() + 1, list, route(deaths.from()), route(deaths.route())])
+}
+
+fn death(death: &Death, is_first: bool) -> Value {
+    let Death { reason, queue, lane, first_at, at, times, count, route: way, .. } = death;
+    let reason = REASONS.iter().find(|(known, _)| known == reason).map(|(_, word)| *word);
+    json!([reason, queue, lane, first_at.0, at.0, times, count, route(way), is_first])
+}
+
+fn route(route: &Route) -> Value {
+    if *route == Route::default() {
+        return Value::Bool(false);
+    }
+    std::iter::once(&route.exchange).chain(&route.keys).map(|name| Value::from(&**name)).collect()
+}
+
+fn record(record: &Record) -> Value {
+    let Record { ending, queue, lane, queued, started, finished, attempts, report } = record;
+    let said = |text: &Option<Box<str>>| text.as_deref().map_or(Value::Bool(false), Value::from);
+    json!([
+        ending.word(),
+        queue,
+        lane,
+        queued.0,
+        started.map_or(Value::Bool(false), |started| started.0.into()),
+        finished.0,
+        attempts,
+        report.exit_code.map_or(Value::Bool(false), Value::from),
+        said(&report.error),
+        said(&report.output),
+    ])
+}

@@ -1,0 +1,83 @@
+//! What random histories do not come to.
+
+use overtake_lane::{
+    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, Time,
+};
+use overtake_valkey::functions::{
+    Admit, Arrival, Call, Fate, Forget, Leaving, Left, Provenance, Sweep, Told,
+};
+
+use crate::server::Server;
+use crate::twin::{BASE, Twin, publish};
+
+fn by(number: Option<u64>) -> Call<'static> {
+    Call { version: None, caller: "test", number }
+}
+
+fn done<T>(told: Told<T>) -> (bool, T) {
+    let Told::Done { leaving, what, .. } = told else { panic!("it is there") };
+    (leaving, what)
+}
+
+#[test]
+fn a_place_that_was_forgotten_is_gone() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    twin.publish(vec![publish(Given::Number(1), 10)]);
+    assert!(done(twin.told(BASE, &Forget, by(None))).1);
+    assert_eq!(twin.told(BASE, &Sweep, by(None)), Told::Gone);
+    assert!(!done(twin.told(BASE, &Forget, by(None))).1);
+    let left: Vec<String> = redis::cmd("KEYS").arg("{1:0}*").query(&mut twin.connection).expect("keys");
+    assert!(left.iter().all(|key| key.contains(":u:")), "but for what callers were answered: {left:?}");
+}
+
+#[test]
+fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
+    let Some(server) = Server::start() else { return };
+    let dead_letter = DeadLetterTo::Exchange { name: String::new(), routing_key: Some("q".to_owned()) };
+    let settings = Settings { dead_letter, ..Settings::default() };
+    let mut twin = Twin::new(server.connect(), settings, [Settings::default(), Settings::default()]);
+    twin.publish(vec![publish(Given::Number(4), 10)]);
+    twin.lease(1, 100, Some(60_000), LaneChoice::default());
+    twin.settle(&[twin.leases[0]], Outcome::Reject);
+    let (leaving, leavers) = done(twin.told(BASE, &Leaving { limit: 10 }, by(None)));
+    assert!(leaving);
+    let [leaver] = &leavers[..] else { panic!("one has left: {leavers:?}") };
+    let deaths = leaver.shown.stored.message.deaths().cloned();
+    let from = Provenance { queue: QueueId(1), place: 0, number: leaver.number };
+    let arrival =
+        Arrival { from, since: leaver.at, is_evicted: false, is_record: false, deaths, record: None };
+    let mut messages = twin.admissions(&[publish(Given::Number(4), 10)]);
+    messages[0].arrival = Some(Box::new(arrival));
+    let admit = Admit { messages, tells: true };
+    let first = done(twin.told(BASE, &admit, by(None))).1[0].expect("it is taken").expect("here");
+    let again = done(twin.told(BASE, &admit, by(None))).1[0].expect("it was taken").expect("here");
+    assert_eq!((first.seq, first.duplicate, again.seq, again.duplicate), (Seq(2), false, Seq(2), true));
+    let fates = vec![(leaver.number, Fate::Moved)];
+    assert!(!done(twin.told(BASE, &Left { fates }, by(None))).0);
+    let stored = twin.stored(overtake_lane::Status::Ready);
+    let [(message, _)] = &stored[..] else { panic!("it is there once: {stored:?}") };
+    assert_eq!((message.since, message.count, message.expires), (leaver.at, 0, Time::NEVER));
+    assert_eq!(message.deaths(), leaver.shown.stored.message.deaths());
+}
+
+#[test]
+fn of_a_block_of_numbers_that_are_all_taken_one_run_is_kept() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let numbered = |sequence: u64| {
+        let origin = Origin::new("p", sequence, 0).map(Box::new);
+        Publish { origin, ..publish(Given::Number(1), 1) }
+    };
+    // In no order: 2,731 and 4,096 have no divisor in common.
+    let all: Vec<u64> = (0..4_096).map(|at| 4_096 + at * 2_731 % 4_096).collect();
+    for some in all.chunks(512) {
+        twin.publish(some.iter().map(|sequence| numbered(*sequence)).collect());
+    }
+    let kept: Vec<Vec<u8>> = redis::cmd("HKEYS").arg("{1:0}:r").query(&mut twin.connection).expect("a hash");
+    assert_eq!(kept, [b"p"]);
+    twin.publish([4_095, 4_096, 8_191, 8_192].map(numbered).to_vec());
+    twin.compare();
+}
