@@ -12,7 +12,7 @@ from tools import Tool
 
 def live(objects: dict, overtake: Tool, dir: Path) -> None:
     """Lives through it."""
-    container = of.container(of.stateful(objects))
+    container = of.container(of.workload(objects))
     (dir / "overtake.toml").write_text(of.config_text(objects))
     (dir / "password").write_text("correct horse\n")
     environment = {entry["name"]: entry["value"] for entry in container["env"]}

@@ -89,17 +89,19 @@ def mounted(pod: dict, objects: dict) -> None:
 
 def selected(objects: dict) -> None:
     """Whatever selects, selects the broker; and where it speaks of ports, those of the broker, or of its services."""
-    broker = stateful(objects)
+    broker = workload(objects)
     labels = broker["spec"]["template"]["metadata"]["labels"]
     ports = {port["name"] for port in container(broker)["ports"]}
-    assert ("Service", broker["spec"]["serviceName"]) in objects
+    if broker["kind"] == "StatefulSet":
+        assert ("Service", broker["spec"]["serviceName"]) in objects
+    scaled(objects)
     for (kind, name), item in objects.items():
         spec = item.get("spec", {})
         match kind:
             case "Service":
                 wanted, its = spec["selector"], {port["targetPort"] for port in spec["ports"]}
                 assert its == ports, f"Service {name} leads to {its}"
-            case "StatefulSet" | "PodDisruptionBudget":
+            case "StatefulSet" | "Deployment" | "PodDisruptionBudget":
                 wanted = spec["selector"]["matchLabels"]
             case "NetworkPolicy":
                 wanted = spec["podSelector"]["matchLabels"]
@@ -122,18 +124,34 @@ def selected(objects: dict) -> None:
         assert wanted.items() <= labels.items(), f"{kind} {name} does not select the broker"
 
 
+def scaled(objects: dict) -> None:
+    """Who counts the brokers counts those there are, and alone."""
+    scalers = [item["spec"] for (kind, _), item in objects.items() if kind == "HorizontalPodAutoscaler"]
+    broker = workload(objects)
+    for scaler in scalers:
+        target = scaler["scaleTargetRef"]
+        assert (target["kind"], target["name"]) == (broker["kind"], broker["metadata"]["name"])
+        assert 1 <= scaler["minReplicas"] <= scaler["maxReplicas"]
+    if broker["kind"] == "StatefulSet":
+        assert broker["spec"]["replicas"] == 1 and not scalers
+    else:
+        assert ("replicas" in broker["spec"]) != bool(scalers), "two count the brokers"
+
+
 def graceful(objects: dict) -> None:
     """The pod may live for as long as it drains and the broker stops, and for half a minute more."""
-    pod = stateful(objects)["spec"]["template"]["spec"]
-    stop = container(stateful(objects))["lifecycle"]["preStop"]["exec"]["command"]
+    pod = workload(objects)["spec"]["template"]["spec"]
+    stop = container(workload(objects))["lifecycle"]["preStop"]["exec"]["command"]
     within = int(stop[stop.index("--within") + 1].removesuffix("s"))
     timeout = config(objects)["server"]["drain_timeout_ms"] / 1000
     assert pod["terminationGracePeriodSeconds"] >= within + timeout + 30
 
 
-def stateful(objects: dict) -> dict:
-    """The StatefulSet, of which there is one."""
-    (found,) = [item for (kind, _), item in objects.items() if kind == "StatefulSet"]
+def workload(objects: dict) -> dict:
+    """What runs brokers, of which there is one: a StatefulSet on the embedded store, a Deployment on a cluster."""
+    (found,) = [item for (kind, _), item in objects.items() if kind in ("StatefulSet", "Deployment")]
+    kind = config(objects)["engine"]["kind"]
+    assert found["kind"] == {"embedded": "StatefulSet", "cluster": "Deployment"}[kind]
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import objects as of
-from test_manifests import COMPONENTS, check, plain
+from test_manifests import COMPONENTS, ON_CLUSTER, check, plain
 from tools import Refused, Tool
 
 CHART = "deploy/helm/overtake"
@@ -21,6 +21,12 @@ LIKE_PLAIN = {
     "admin": {"existingSecret": "overtake-admin"},
     "networkPolicy": {"enabled": True},
     "serviceMonitor": {"enabled": True},
+}
+
+# With these, what those are for a cluster.
+LIKE_PLAIN_ON_CLUSTER = LIKE_PLAIN | {
+    "engine": {"kind": "cluster", "nodes": ["redis://valkey:6379"], "existingSecret": "overtake-engine"},
+    "autoscaling": {"enabled": True},
 }
 
 # Everything that can be said, said.
@@ -67,6 +73,23 @@ ALL = LIKE_PLAIN | {
 }
 
 
+# The same, and of a cluster.
+ALL_ON_CLUSTER = {key: value for key, value in ALL.items() if key != "persistence"} | {
+    "engine": {
+        "kind": "cluster",
+        "nodes": ["rediss://a:6379", "rediss://b:6379"],
+        "username": "broker",
+        "existingSecret": "valkey",
+        "passwordKey": "broker.password",
+        "caSecret": "authorities",
+        "replicasAcked": 2,
+        "fsyncAcked": True,
+    },
+    "config": ALL["config"] | {"engine": {"sweep_ms": 500}},
+    "replicas": 5,
+}
+
+
 def render(tree: Path, helm: Tool, values: dict, *words: str) -> dict:
     """What Helm makes of these values, for a release called overtake."""
     given = yaml.safe_dump(values)
@@ -101,7 +124,8 @@ def whole(tree: Path, helm: Tool, kubectl: Tool, overtake: Tool, dir: Path) -> N
     """Everything that must hold of the chart."""
     helm("lint", "--strict", tree / CHART)
     alike(render(tree, helm, LIKE_PLAIN), plain(tree, kubectl, *COMPONENTS))
-    for values in ({}, ALL):
+    alike(render(tree, helm, LIKE_PLAIN_ON_CLUSTER), plain(tree, kubectl, *ON_CLUSTER, engine="cluster"))
+    for values in ({}, ALL, ALL_ON_CLUSTER, LIKE_PLAIN_ON_CLUSTER):
         check(render(tree, helm, values), overtake, dir)
     versions(tree)
     values_are_read(tree / CHART)
@@ -151,9 +175,9 @@ def test_the_chart_is_right(broken, helm, kubectl, overtake, tmp_path):
 
 def test_what_is_said_arrives(tree, helm):
     objects = render(tree, helm, ALL)
-    pod = of.stateful(objects)["spec"]["template"]["spec"]
+    pod = of.workload(objects)["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] == 300 + 3 + 35
-    assert of.container(of.stateful(objects))["startupProbe"]["failureThreshold"] == 13
+    assert of.container(of.workload(objects))["startupProbe"]["failureThreshold"] == 13
     config = of.config(objects)
     assert config["queues"] == ALL["config"]["queues"]
     assert config["server"] == ALL["config"]["server"]
@@ -163,6 +187,23 @@ def test_what_is_said_arrives(tree, helm):
     assert config["tls"]["cert_file"] == "/run/secrets/overtake-tls/tls.crt"
 
 
+def test_what_is_said_of_a_cluster_arrives(tree, helm):
+    objects = render(tree, helm, ALL_ON_CLUSTER)
+    assert of.workload(objects)["spec"]["replicas"] == 5
+    assert of.config(objects)["engine"] == {
+        "kind": "cluster",
+        "nodes": ["rediss://a:6379", "rediss://b:6379"],
+        "username": "broker",
+        "password": {"file": "/run/secrets/overtake-engine/password"},
+        "replicas_acked": 2,
+        "fsync_acked": True,
+        "sweep_ms": 500,
+        "tls": {"ca_file": "/run/secrets/overtake-engine-tls/ca.crt"},
+    }
+    assert not of.workload(objects)["spec"].get("volumeClaimTemplates")
+    assert ("Service", "overtake-broker-headless") not in objects
+
+
 def test_a_password_that_nobody_chose_is_another_each_time(tree, helm):
     made = [render(tree, helm, {})[("Secret", "overtake-admin")]["data"]["password"] for _ in range(2)]
     assert made[0] != made[1] and all(len(password) > 40 for password in made)
@@ -170,7 +211,7 @@ def test_a_password_that_nobody_chose_is_another_each_time(tree, helm):
 
 def test_other_settings_restart_the_pod_and_nothing_else_does(tree, helm):
     def checksum(values):
-        return of.stateful(render(tree, helm, values))["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+        return of.workload(render(tree, helm, values))["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
 
     assert checksum({}) == checksum({"service": {"amqpPort": 1}})
     assert checksum({}) != checksum({"config": {"log": {"level": "debug"}}})
@@ -189,11 +230,23 @@ def test_the_notes_name_what_is_there(tree, helm):
         assert text in said
 
 
+def test_the_notes_of_a_cluster_name_the_deployment(tree, helm):
+    words = ["--set", "engine.kind=cluster,engine.nodes={a:1,b:2}"]
+    said = helm("install", "fast", tree / CHART, "--dry-run=client", *words)
+    for text in ("cluster at a:1, b:2.", "exec deployment/fast-overtake -- overtake doctor", "overtake queue list"):
+        assert text in said
+    assert "fast-overtake-0" not in said
+
+
 @pytest.mark.parametrize(
     "values",
     [
         {"typo": 1},
         {"engine": {"kind": "cluster"}},
+        {"engine": {"nodes": ["valkey:6379"]}},
+        {"config": {"engine": {"kind": "cluster"}}},
+        {"engine": {"kind": "cluster", "nodes": ["a:1"]}, "config": {"engine": {"nodes": ["b:1"]}}},
+        {"autoscaling": {"enabled": True, "minReplicas": 0}},
         {"image": {"repositry": "x"}},
         {"image": {"pullPolicy": "Sometimes"}},
         {"admin": {"password": "secret"}},
@@ -226,9 +279,13 @@ def test_a_setting_that_the_broker_does_not_know_is_found(tree, helm, overtake, 
         ("values.schema.json", '"nameOverride"', '"nameoverride"'),
         ("templates/_helpers.tpl", "$timeout 35", "$timeout 5"),
         ("templates/_config.tpl", "data_dir: /var", "data_directory: /var"),
+        ("templates/_config.tpl", "replicas_acked:", "replica_acked:"),
         ("templates/_pod.tpl", "name: data", "name: dta"),
+        ("templates/_pod.tpl", "- name: engine-tls\n        mountPath", "- name: engin-tls\n        mountPath"),
         ("templates/_pod.tpl", "{{- end }}", ""),
         ("templates/configmap.yaml", "overtake.toml", "overtke.toml"),
+        ("templates/autoscaling.yaml", "kind: Deployment", "kind: StatefulSet"),
+        ("templates/deployment.yaml", "maxSurge: 1", "maxSurge: one"),
         ("templates/disruption.yaml", ".maxUnavailable", ".maxUnavail"),
         ("templates/networkpolicy.yaml", "port: amqps", "port: amqp"),
         ("templates/secret.yaml", "type: Opaque", "typ: Opaque"),

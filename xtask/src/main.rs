@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people prints")]
 
+mod backports;
 mod bench;
 mod clients;
 mod counts;

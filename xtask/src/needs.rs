@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{run, works};
+use crate::backports;
+use crate::shell::{read, run, works};
 
 /// A part of the toolchain, such as `clippy` for `cargo clippy`.
 pub(crate) fn component(name: &str, subcommand: &str) -> Result<()> {
@@ -79,6 +80,25 @@ pub(crate) fn peers() -> Result<Option<String>> {
             && Path::new("/usr/lib/postgresql").exists()
             && Path::new("/usr/sbin/mariadbd").exists()
     })
+}
+
+/// The other server on which queues are kept, beside Redis. Debian 12 has it in its backports.
+pub(crate) fn valkey() -> Result<Option<String>> {
+    let (missing, package) = ("no Valkey", "valkey-server");
+    let is_there = || works("valkey-server", &["--version"]);
+    if !is_there() && is_root() && works("apt-get", &["--version"]) && !is_known(package) {
+        apt(&["update"])?;
+        if !is_known(package) && !backports::add()? {
+            return Ok(Some(format!("{missing}: apt knows no {package}, and no source with bookworm")));
+        }
+    }
+    debian(missing, &[package], is_there)
+}
+
+/// Whether apt could install it.
+fn is_known(package: &str) -> bool {
+    let policy = read(Command::new("apt-cache").args(["policy", package])).unwrap_or_default();
+    policy.lines().any(|line| line.trim().starts_with("Candidate:") && !line.contains("(none)"))
 }
 
 /// The servers that our own library for Python writes to and reads from in its tests.

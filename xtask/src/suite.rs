@@ -15,7 +15,7 @@ const LONG_CASES: &str = "4096";
 /// Every test of every crate.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
     // A test that wants one says that it is skipped; in CI it fails.
-    for why in [needs::prometheus()?, needs::peers()?].into_iter().flatten() {
+    for why in [needs::prometheus()?, needs::peers()?, needs::valkey()?].into_iter().flatten() {
         println!("some tests are skipped: {why}");
     }
     let everything = ["--workspace", "--all-features"];

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, cancel, category, completions, config, connector, consume, definitions, dlq, drain, exchange,
-    exec, health, man, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise, routes,
-    schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
+    audit, cancel, category, completions, config, connector, consume, definitions, dlq, doctor, drain,
+    exchange, exec, health, man, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise,
+    routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -130,6 +130,7 @@ pub(crate) enum Command {
     Whoami(audit::WhoamiArgs),
     Audit(audit::AuditArgs),
     Health(health::HealthArgs),
+    Doctor(doctor::DoctorArgs),
     Drain(drain::DrainArgs),
     /// Print the completions of a shell.
     Completions(completions::CompletionsArgs),

@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Done = 0,
     /// The broker declines, or something went wrong.
     Error = 1,
-    /// The command line makes no sense. The same as clap's.
+    /// The command line makes no sense. The same as clap's. Of `doctor`: it cannot tell.
     Usage = 2,
     /// There is no broker, or it is not available.
     Unreachable = 69,

@@ -18,7 +18,13 @@ pub(crate) struct ConfigArgs {
 impl ConfigArgs {
     /// The configuration of all sources.
     pub(crate) fn load(&self) -> Result<Config, ConfigError> {
-        load(&Around::here(), self.config.as_deref(), &self.flags.0)
+        self.load_after(Vec::new())
+    }
+
+    /// The same, with flags before those that were given, which go before them.
+    pub(crate) fn load_after(&self, mut flags: Vec<Flag>) -> Result<Config, ConfigError> {
+        flags.extend(self.flags.0.iter().cloned());
+        load(&Around::here(), self.config.as_deref(), &flags)
     }
 }
 

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod confirm;
 mod dlq;
+mod doctor;
 mod failure;
 mod flags;
 mod gauges;

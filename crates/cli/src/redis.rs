@@ -9,7 +9,7 @@ use crate::commands::Session;
 use crate::failure::Failure;
 
 /// The variable with the password.
-const PASSWORD: &str = "OVERTAKE_REDIS_PASSWORD";
+pub(crate) const PASSWORD: &str = "OVERTAKE_REDIS_PASSWORD";
 
 /// How streams of Redis or Valkey are reached and read.
 #[derive(Clone, Debug, Args)]

@@ -23,7 +23,7 @@ use bytes::BytesMut;
 use overtake_amqp::connection::{self as amqp, Farewell};
 use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
-use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, LocalEngine, Session, SystemClock};
+use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, Session, SystemClock};
 use overtake_lane::Time;
 use overtake_management::{Connections, Question};
 use tokio::net::TcpStream;
@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::accept::{Ended, Protocol};
 use crate::config::Config;
 pub(crate) use crate::door::{Door, Doors};
+use crate::running::Running;
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
@@ -46,7 +47,8 @@ const UNWRITTEN_MAX: usize = 256 << 10;
 
 /// How AMQP is served.
 pub(crate) struct Amqp {
-    engine: Arc<LocalEngine>,
+    engine: Arc<dyn Engine>,
+    full: watch::Receiver<Option<Full>>,
     tls: Option<Presented>,
     options: amqp::Options,
     connections: Connections,
@@ -60,7 +62,7 @@ impl Amqp {
     pub(crate) fn new(
         config: &Config,
         tls: Option<Presented>,
-        engine: &Arc<LocalEngine>,
+        engine: &Arc<dyn Running>,
         connections: Connections,
         doors: Doors,
         draining: CancellationToken,
@@ -73,8 +75,9 @@ impl Amqp {
             body_max: config.max_message_bytes(),
             ..amqp::Options::default()
         };
-        let (engine, accepted) = (Arc::clone(engine), AtomicU64::new(0));
-        Self { engine, tls, options, doors, connections, draining, accepted }
+        let (full, accepted) = (engine.full(), AtomicU64::new(0));
+        let engine = Arc::clone(engine) as Arc<dyn Engine>;
+        Self { engine, full, tls, options, doors, connections, draining, accepted }
     }
 }
 
@@ -94,7 +97,8 @@ impl Protocol for Amqp {
             name: None,
         };
         let draining = self.draining.clone();
-        let (engine, tls) = (Arc::clone(&self.engine), self.tls.as_ref().map(Presented::now));
+        let (engine, full) = (Arc::clone(&self.engine), self.full.clone());
+        let tls = self.tls.as_ref().map(Presented::now);
         let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         let door = Door::new(self.doors.clone(), peer.ip());
         async move {
@@ -110,7 +114,8 @@ impl Protocol for Amqp {
             };
             let certificate = socket.certificate().and_then(common_name);
             let options = Options { name: Some(seen.name()), ..options.with_certificate(certificate) };
-            Wire::new(socket, said, &engine, options, door, seen).run(draining, stop).await
+            let session = engine.session();
+            Wire::new(socket, said, session, full, options, door, seen).run(draining, stop).await
         }
     }
 }
@@ -175,12 +180,13 @@ impl Wire {
     fn new(
         socket: Socket,
         input: BytesMut,
-        engine: &LocalEngine,
+        session: Session,
+        full: watch::Receiver<Option<Full>>,
         options: Options,
         door: Door,
         seen: Seen,
     ) -> Self {
-        let Session { asks, events } = engine.session();
+        let Session { asks, events } = session;
         Self {
             socket,
             conversation: Conversation::new(now(), options),
@@ -188,7 +194,7 @@ impl Wire {
             door,
             asks,
             events,
-            full: engine.full(),
+            full,
             input,
             requests: Vec::new(),
             output: Vec::new(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_access::Gate;
 use overtake_connectors::{Connector, Endpoints, Registry, Sources};
-use overtake_engine::{Engine, LocalEngine, SystemClock};
+use overtake_engine::{Engine, SystemClock};
 use overtake_telemetry as telemetry;
 
 use crate::ServeError;
@@ -16,7 +16,7 @@ use crate::config::{Config, Configured};
 /// One that stands in the configuration cannot be.
 pub(crate) async fn open(
     config: &Config,
-    engine: &Arc<LocalEngine>,
+    engine: &Arc<dyn Engine>,
     gate: &Arc<Gate>,
     counted: &telemetry::Registry,
 ) -> Result<(Arc<Endpoints>, Arc<Sources>), ServeError> {
@@ -30,12 +30,11 @@ pub(crate) async fn open(
 async fn open_all<C: Connector>(
     section: &str,
     configured: &[Configured<C>],
-    engine: &Arc<LocalEngine>,
+    engine: &Arc<dyn Engine>,
     gate: &Arc<Gate>,
 ) -> Result<Arc<Registry<C>>, ServeError> {
-    let engine = Arc::clone(engine) as Arc<dyn Engine>;
     let all = configured.iter().map(|one| (one.name.clone(), one.definition.clone())).collect();
-    let opened = Registry::open(engine, Arc::clone(gate), Arc::new(SystemClock), all).await;
+    let opened = Registry::open(Arc::clone(engine), Arc::clone(gate), Arc::new(SystemClock), all).await;
     opened.map_err(|(name, not)| match configured.iter().find(|one| one.name == name) {
         Some(one) => ServeError::Connector {
             place: one.origin.clone(),

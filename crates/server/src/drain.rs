@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overtake_engine::{LocalEngine, every_queue_everywhere};
+use overtake_engine::{Engine, every_queue_everywhere};
 use overtake_http::{Drain, Drained};
 use overtake_lane::QueueView;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) async fn carry_out(
     drain: Drain,
     amqp: Term,
-    engine: Arc<LocalEngine>,
+    engine: Arc<dyn Engine>,
     shutdown: CancellationToken,
 ) {
     let work = async {
@@ -28,12 +28,12 @@ pub(crate) async fn carry_out(
         let bound = drain.bound();
         let empty = async {
             amqp.open.wait().await;
-            while leased(&engine).await > 0 {
+            while leased(&*engine).await > 0 {
                 tokio::time::sleep(LOOK).await;
             }
         };
         let drained = tokio::time::timeout(bound, empty).await.is_ok();
-        let unacknowledged = leased(&engine).await;
+        let unacknowledged = leased(&*engine).await;
         if drained {
             tracing::info!("drained: nothing is leased, and no AMQP connection is open");
         } else {
@@ -48,7 +48,7 @@ pub(crate) async fn carry_out(
 }
 
 /// Messages that are leased; none where nobody can say.
-async fn leased(engine: &LocalEngine) -> u64 {
+async fn leased(engine: &dyn Engine) -> u64 {
     let mut leased = 0;
     let of = |queue: &QueueView| queue.lanes.iter().map(|lane| lane.leased).sum::<u64>();
     let all = every_queue_everywhere(engine, |_, queue| leased += of(&queue)).await;

@@ -42,6 +42,11 @@ pub enum ServeError {
         /// What and where.
         why: String,
     },
+    /// Messages cannot be kept on the servers that the configuration names.
+    Servers {
+        /// Why not, with what to do.
+        why: String,
+    },
     /// The address cannot be listened on.
     Listen {
         /// The address.
@@ -153,6 +158,7 @@ impl ServeError {
             }
             Self::Store { dir, error } => return store_hint(dir, error),
             Self::Segment { dir, .. } => damaged_hint(&dir.display()),
+            Self::Servers { .. } => "see what they are like with `overtake doctor`, and correct [engine]".to_owned(),
             Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
             Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::AddrInUse => {
                 let other =
@@ -233,6 +239,7 @@ impl fmt::Display for ServeError {
             Self::Record { dir, why } | Self::Segment { dir, why } => {
                 write!(f, "cannot open the store in {}: {why}", dir.display())
             }
+            Self::Servers { why } => write!(f, "cannot keep messages on the servers of [engine]: {why}"),
             Self::Listen { address, place, error, .. } => {
                 write!(f, "cannot listen on {address} ({place}): {error}")
             }

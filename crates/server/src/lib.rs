@@ -4,13 +4,14 @@
 //! until a signal ends it.
 //!
 //! ```text
-//!  bind ─▶ open the store ─▶ declare queues ─▶ ports file, banner ─▶ accept ─── SIGTERM ──▶ finish ─▶ close the store
+//!  bind ─▶ open the engine ─▶ declare queues ─▶ ports file, banner ─▶ accept ─── SIGTERM ──▶ finish ─▶ close the engine
 //!                                                                                  └── second signal: give up
 //! ```
 
 mod accept;
 mod access;
 mod amqp;
+mod cluster;
 pub mod config;
 mod connectors;
 mod crowd;
@@ -25,6 +26,7 @@ mod ports;
 mod queues;
 mod room;
 mod routes;
+mod running;
 mod seen;
 mod serve;
 mod signals;
@@ -35,4 +37,5 @@ mod tls;
 
 pub use error::ServeError;
 pub use logs::start_logs;
+pub use running::{Found, FoundStore};
 pub use serve::{Addresses, Ready, Stopped, serve};

@@ -1,4 +1,4 @@
-//! Opening the store as the configuration says, and closing it again.
+//! Opening the engine that the configuration names.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -12,10 +12,20 @@ use overtake_store::Damage;
 use rustix::fs::Access;
 
 use crate::ServeError;
+use crate::cluster::open_cluster_engine;
 use crate::config::{Config, OnDamage, Origin};
+use crate::running::{Found, FoundStore, Opened};
 
-/// Opens the store, which takes as long as recovering it does. Messages are traced so.
-pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Arc<LocalEngine>, ServeError> {
+/// Opens the engine. Messages are traced so.
+pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Opened, ServeError> {
+    match config.engine.servers() {
+        None => open_store(config, traces).await,
+        Some(servers) => open_cluster_engine(servers).await,
+    }
+}
+
+/// Opens the store, which takes as long as recovering it does.
+async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, ServeError> {
     let dir = &config.store.data_dir;
     prepare(&dir.value, &dir.origin)?;
     let options = Options {
@@ -36,16 +46,20 @@ pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Arc<
     };
     let dir = dir.value.clone();
     let opened = blocking(move || LocalEngine::open_with(&dir, options, Arc::new(SystemClock))).await?;
-    opened.map(Arc::new).map_err(|error| refused(&config.store.data_dir.value, error))
-}
-
-/// Does what was asked before, makes it durable and closes the store.
-pub(crate) async fn close(engine: Arc<LocalEngine>) -> Result<(), ServeError> {
-    blocking(move || engine.close()).await
+    let engine = opened.map_err(|error| refused(&config.store.data_dir.value, error))?;
+    let recovered = engine.recovered();
+    let found = Found::Store(FoundStore {
+        dir: config.store.data_dir.value.clone(),
+        queues: recovered.queues as u64,
+        messages: recovered.messages,
+        life: recovered.life,
+        skipped: skipped(&engine),
+    });
+    Ok(Opened { running: Arc::new(engine), found })
 }
 
 /// What was skipped while opening, one sentence each.
-pub(crate) fn skipped(engine: &LocalEngine) -> Vec<String> {
+fn skipped(engine: &LocalEngine) -> Vec<String> {
     let sentence = |damage: &Damage| {
         format!("{} at byte {}, {} bytes: {}", damage.file, damage.at, damage.bytes, damage.what)
     };
@@ -62,7 +76,9 @@ pub(crate) fn skipped(engine: &LocalEngine) -> Vec<String> {
 }
 
 /// Runs what blocks where it holds up nothing else.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServeError> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServeError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| ServeError::Stopped { why: error.to_string() })
 }
 

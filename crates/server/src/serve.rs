@@ -1,13 +1,12 @@
 //! Running the broker, from its first line to its last.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
 use overtake_categories::Categories;
-use overtake_engine::{Engine, LocalEngine, SystemClock};
+use overtake_engine::{Engine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
 use overtake_management::Connections;
@@ -26,6 +25,7 @@ use crate::crowd::Crowd;
 use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::routes::RoutesFile;
+use crate::running::{Found, Opened, Running};
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::tls::Presented;
@@ -60,24 +60,16 @@ impl Addresses {
 pub struct Ready {
     /// Where it is.
     pub addresses: Addresses,
-    /// Where the data is.
-    pub data_dir: PathBuf,
-    /// Queues that were found in the store.
-    pub recovered_queues: u64,
-    /// Messages that were found in them.
-    pub recovered_messages: u64,
-    /// How often the store was opened, this time included.
-    pub life: u32,
-    /// How long opening the store took.
+    /// Where the messages are, and what was found there.
+    pub found: Found,
+    /// How long opening the engine took.
     pub opened_in: Duration,
-    /// Damage that was skipped while opening the store, one sentence each.
-    pub skipped: Vec<String>,
 }
 
 /// How a server that was told to stop did so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// What was under way was finished, and the store is closed.
+    /// What was under way was finished, and the engine is closed.
     Finished,
     /// A second signal came before that.
     Forced,
@@ -104,7 +96,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     let tls = listening.is_secure().then(|| Presented::load(&config.tls)).transpose()?;
     let spans = Spans::of(config);
     let started = Instant::now();
-    let engine = tokio::select! {
+    let Opened { running, found } = tokio::select! {
         signal = signals.next_stop() => {
             tracing::info!("{signal}: stopped before it was ready");
             return Ok(Stopped::Finished);
@@ -112,33 +104,33 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
         opened = open::open(config, spans.traces()) => opened?,
     };
     let opened_in = started.elapsed();
-    let telemetry = telemetry::registry(Arc::clone(&engine) as Arc<dyn Engine>);
-    let watching = tokio::spawn(room::watch(engine.full()));
+    let engine = Arc::clone(&running) as Arc<dyn Engine>;
+    let telemetry = telemetry::registry(Arc::clone(&engine));
+    let watching = tokio::spawn(room::watch(running.full()));
     queues::declare(&*engine, &config.queues).await?;
-    let gate = Arc::new(access::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?);
-    let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
+    let gate = Arc::new(access::open(config, Arc::clone(&engine)).await?);
+    let desks = Desks::new(Arc::clone(&engine), Arc::clone(&gate));
     // They may bring the administrator.
     access::load_definitions(config, &desks).await?;
     access::check_reach(&addresses, &gate)?;
-    let schedules =
-        Schedules::open(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate), Arc::new(SystemClock));
+    let schedules = Schedules::open(Arc::clone(&engine), Arc::clone(&gate), Arc::new(SystemClock));
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let (endpoints, sources) = connectors::open(config, &engine, &gate, &telemetry).await?;
     let connections = Connections::default();
     telemetry.add(Arc::new(connections.clone()));
-    let routes = RoutesFile::open(config, Arc::clone(&engine) as Arc<dyn Engine>).await?;
+    let routes = RoutesFile::open(config, Arc::clone(&engine)).await?;
     let look_at_routes = Arc::new(Notify::new());
     let watching_routes = routes.map(|file| tokio::spawn(file.watch(Arc::clone(&look_at_routes))));
     let pushing = Pushing::start(config, &telemetry, spans, &addresses)?;
     let management = management::router(config, desks, connections.clone(), &addresses);
-    let overview = Arc::new(Overview::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::new(SystemClock)));
+    let overview = Arc::new(Overview::new(engine, Arc::new(SystemClock)));
     let categories = categories(config);
-    let settled = categories.settle(&*engine).await;
+    let settled = categories.settle(&*running).await;
     settled.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let services = Services { categories: Arc::new(categories), schedules, endpoints, sources, overview };
     let (endpoints, sources) = (Arc::clone(&services.endpoints), Arc::clone(&services.sources));
     let house =
-        House { engine: Arc::clone(&engine), gate: Arc::clone(&gate), services, connections, telemetry };
+        House { running: Arc::clone(&running), gate: Arc::clone(&gate), services, connections, telemetry };
     let serving = Serving::start(config, listening, tls.as_ref(), house, management);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
@@ -147,7 +139,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
                 .map_err(|error| ServeError::PortsFile { path: ports.clone(), error })
         })
         .transpose()?;
-    on_ready(&ready(config, addresses, &engine, opened_in));
+    on_ready(&ready(addresses, found, opened_in));
     let status = status(&addresses);
     supervisor::ready(&status);
 
@@ -169,7 +161,7 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
                     supervisor::ready(&status);
                 }
             },
-            why = engine.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
+            why = running.failed() => return Err(ServeError::Stopped { why: why.to_string() }),
         }
     }
     supervisor::stopping("finishing what is under way");
@@ -177,13 +169,13 @@ async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, 
     if let Some(watching) = watching_routes {
         watching.abort();
     }
-    // Dropping the last handle would close the store, which is what a second signal does not wait for.
-    let held = Arc::clone(&engine);
+    // Dropping the last handle would close the engine, which is what a second signal does not wait for.
+    let held = Arc::clone(&running);
     let drained = async {
         let patience = drain_timeout(config);
         tokio::join!(serving.stop(patience), endpoints.stop(patience), sources.stop(patience));
         pushing.stop().await;
-        open::close(engine).await
+        running.close().await
     };
     tokio::select! {
         biased;
@@ -276,18 +268,12 @@ async fn listen(address: Listen, place: &Origin, flag: &'static str) -> Result<T
     })
 }
 
-fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in: Duration) -> Ready {
-    let recovered = engine.recovered();
-    let ready = Ready {
-        addresses,
-        data_dir: config.store.data_dir.value.clone(),
-        recovered_queues: recovered.queues as u64,
-        recovered_messages: recovered.messages,
-        life: recovered.life,
-        opened_in,
-        skipped: open::skipped(engine),
+fn ready(addresses: Addresses, found: Found, opened_in: Duration) -> Ready {
+    let (store, servers) = match &found {
+        Found::Store(store) => (Some(store), None),
+        Found::Servers { primaries } => (None, Some(primaries.join(","))),
     };
-    for damage in &ready.skipped {
+    for damage in store.iter().flat_map(|store| &store.skipped) {
         tracing::error!("damage skipped: {damage}");
     }
     tracing::info!(
@@ -295,18 +281,19 @@ fn ready(config: &Config, addresses: Addresses, engine: &LocalEngine, opened_in:
         https = addresses.https.map(tracing::field::display),
         amqp = addresses.amqp.map(tracing::field::display),
         amqps = addresses.amqps.map(tracing::field::display),
-        data_dir = %ready.data_dir.display(),
-        queues = ready.recovered_queues,
-        messages = ready.recovered_messages,
-        life = ready.life,
+        data_dir = store.map(|store| tracing::field::display(store.dir.display())),
+        queues = store.map(|store| store.queues),
+        messages = store.map(|store| store.messages),
+        life = store.map(|store| store.life),
+        servers,
         "ready"
     );
-    ready
+    Ready { addresses, found, opened_in }
 }
 
 /// What is behind the doors.
 struct House {
-    engine: Arc<LocalEngine>,
+    running: Arc<dyn Running>,
     gate: Arc<Gate>,
     services: Services,
     connections: Connections,
@@ -335,7 +322,8 @@ impl Serving {
         house: House,
         management: axum::Router,
     ) -> Self {
-        let House { engine, gate, services, connections, telemetry } = house;
+        let House { running, gate, services, connections, telemetry } = house;
+        let engine = Arc::clone(&running) as Arc<dyn Engine>;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
@@ -349,7 +337,7 @@ impl Serving {
             version: env!("CARGO_PKG_VERSION").into(),
             telemetry,
         };
-        let desks = Desks::new(Arc::clone(&engine) as Arc<dyn Engine>, Arc::clone(&gate));
+        let desks = Desks::new(Arc::clone(&engine), Arc::clone(&gate));
         let (schedules, overview) = (Arc::clone(&services.schedules), Arc::clone(&services.overview));
         let routes =
             overtake_http::router(desks, services, options).merge(management).merge(overtake_page::router());
@@ -367,15 +355,14 @@ impl Serving {
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
             term.open.spawn(accept(listener, http, most, term.clone()));
         }
-        let all = Arc::clone(&engine) as Arc<dyn Engine>;
-        let doors = Doors { engine: all, gate, crowd: Crowd::default() };
+        let doors = Doors { engine: Arc::clone(&engine), gate, crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
             let amqp = Amqp::new(
                 config,
                 tls.cloned(),
-                &engine,
+                &running,
                 connections.clone(),
                 doors.clone(),
                 serving.drain.begun(),

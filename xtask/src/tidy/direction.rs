@@ -83,6 +83,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-http",
             "overtake-management",
             "overtake-page",
+            "overtake-peer",
+            "overtake-valkey",
         ],
     ),
     (
@@ -97,6 +99,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-telemetry",
             "overtake-http",
             "overtake-server",
+            "overtake-valkey",
         ],
     ),
     // Nothing may depend on the simulator: it is never in a release binary.

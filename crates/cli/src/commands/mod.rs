@@ -9,6 +9,7 @@ pub(crate) mod connector;
 pub(crate) mod consume;
 pub(crate) mod definitions;
 pub(crate) mod dlq;
+pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod exchange;
 mod exchange_args;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Serve(args) => serve::run(&args, out),
         Command::Config(command) => config::run(&command, out),
         Command::Store(command) => store::run(&command, &global, out),
+        Command::Doctor(args) => doctor::run(&args, &global, out),
         Command::Relay(args) => relay::run(&args, out),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, out),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use overtake_server::config::LogFormat;
-use overtake_server::{Ready, Stopped};
+use overtake_server::{Found, FoundStore, Ready, Stopped};
 
 use super::Ended;
 use crate::failure::Exit;
@@ -52,24 +52,30 @@ pub(crate) fn run(args: &ServeArgs, out: Out) -> Ended {
 }
 
 fn banner(ready: &Ready) -> String {
-    let found = match (ready.life, ready.recovered_messages) {
-        (0 | 1, _) => "new".to_owned(),
-        (_, many) => {
-            format!("recovered {} in {}", count(many, "message"), count(ready.recovered_queues, "queue"))
-        }
+    let (place, found) = match &ready.found {
+        Found::Store(store) => (store.dir.display().to_string(), recovered(store)),
+        Found::Servers { primaries } => (primaries.join(", "), count(primaries.len() as u64, "server")),
     };
     let mut text = format!(
-        "{HEAD}overtake {}{RESET}\n  data  {} ({found}, {} ms)\n",
+        "{HEAD}overtake {}{RESET}\n  data  {place} ({found}, {} ms)\n",
         env!("CARGO_PKG_VERSION"),
-        ready.data_dir.display(),
         number(ready.opened_in.as_millis().try_into().unwrap_or(u64::MAX)),
     );
     for (scheme, address) in ready.addresses.served() {
         text.push_str(&format!("  {scheme:5} {scheme}://{address}\n"));
     }
-    for damage in &ready.skipped {
-        text.push_str(&format!("  damage skipped: {damage}\n"));
+    if let Found::Store(store) = &ready.found {
+        for damage in &store.skipped {
+            text.push_str(&format!("  damage skipped: {damage}\n"));
+        }
     }
     text.push_str("Ctrl-C stops it. In another terminal: overtake health\n");
     text
+}
+
+fn recovered(store: &FoundStore) -> String {
+    match (store.life, store.messages) {
+        (0 | 1, _) => "new".to_owned(),
+        (_, many) => format!("recovered {} in {}", count(many, "message"), count(store.queues, "queue")),
+    }
 }

@@ -283,6 +283,20 @@ fn a_configuration_that_can_be_used_is_0() {
             load_definitions = ""                      # default
             audit_file = ""                            # default
 
+            [engine]
+            kind = "embedded"                          # default
+            nodes = []                                 # default
+            username = ""                              # default
+            password = "off"                           # default
+            replicas_acked = "auto"                    # default
+            fsync_acked = false                        # default
+            sweep_ms = 1000                            # default
+
+            [engine.tls]
+            ca_file = ""                               # default
+            cert_file = ""                             # default
+            key_file = ""                              # default
+
             [store]
             data_dir = "d"                             # flag --data-dir
             segment_bytes = "64MiB"                    # default

@@ -105,6 +105,8 @@ const COMMANDS: &[&str] = &[
     "whoami",
     "audit",
     "health",
+    "doctor",
+    "drain",
     "completions",
     "man",
 ];

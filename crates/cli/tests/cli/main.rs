@@ -8,6 +8,7 @@ mod commands;
 #[allow(dead_code, reason = "the tests of the relay's library use what these do not")]
 #[path = "../../../outbox/tests/outbox/servers.rs"]
 mod databases;
+mod doctor;
 mod dpkg;
 mod exactly_once;
 mod exec;
@@ -35,6 +36,9 @@ mod systemd;
 mod top;
 mod traces;
 mod users;
+#[allow(clippy::print_stdout, dead_code, reason = "the tests of the functions use what these do not")]
+#[path = "../../../valkey/tests/valkey/world/server.rs"]
+mod valkey;
 mod watch;
 mod work;
 mod work_answers;

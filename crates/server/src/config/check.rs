@@ -2,22 +2,28 @@
 
 use overtake_connectors::{Connector, check_configured};
 use overtake_lane::PriorityLanes;
+use overtake_peer::Vault;
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::connectors::CONNECTORS_HINT;
 use super::file::File;
-use super::{Config, ConfigError, Configured, Origin, Sourced};
+use super::{Config, ConfigError, Configured, EngineKind, Origin, Sourced};
 
+/// Largest body on servers, bytes: half of the longest string that they take unless told otherwise (`proto-max-bulk-len`).
+const BODY_BYTES_MAX: u64 = 256 << 20;
 /// Journal files are whole pages.
 const SEGMENT_PAGE: u64 = 4096;
 
 impl Config {
-    /// Largest message a journal file of this size takes, bytes.
+    /// Largest message that the engine takes, bytes: in the embedded store, one that fits a journal file of this size.
     fn message_bytes_that_fit(&self) -> u64 {
-        self.store.segment_bytes.value.0 / 4
+        match self.engine.kind.value {
+            EngineKind::Embedded => self.store.segment_bytes.value.0 / 4,
+            EngineKind::Redis | EngineKind::Cluster => BODY_BYTES_MAX,
+        }
     }
 
-    /// Largest message, bytes: what is configured, or less where that does not fit the journal.
+    /// Largest message, bytes: what is configured, or less where that does not fit the engine.
     pub(crate) fn max_message_bytes(&self) -> u64 {
         self.limits.max_message_bytes.value.0.min(self.message_bytes_that_fit())
     }
@@ -27,6 +33,7 @@ impl Config {
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
     check_listener(config)?;
     check_admin(config)?;
+    check_engine(config)?;
     check_sizes(config)?;
     check_watermarks(config)?;
     let interval = &config.telemetry.otlp_interval_ms;
@@ -79,6 +86,26 @@ fn check_listener(config: &Config) -> Result<(), ConfigError> {
     check_some("http.header_timeout_ms", &http.header_timeout_ms, http.header_timeout_ms.value.0)?;
     check_some("amqp.max_connections", &amqp.max_connections, amqp.max_connections.value.0.into())?;
     check_some("amqp.max_channels", &amqp.max_channels, amqp.max_channels.value.0.into())
+}
+
+/// Where messages are kept on servers, these are named, and only then.
+fn check_engine(config: &Config) -> Result<(), ConfigError> {
+    let engine = &config.engine;
+    check_some("engine.sweep_ms", &engine.sweep_ms, engine.sweep_ms.value.0)?;
+    let Some(servers) = engine.servers() else {
+        return match engine.nodes.value.0.is_empty() {
+            true => Ok(()),
+            false => Err(wrong("engine.nodes", &engine.nodes, "messages are kept in the embedded store").hint(
+                "say engine.kind = \"cluster\" (--engine cluster), or \"redis\" for one server, or leave the nodes out",
+            )),
+        };
+    };
+    let Err(why) = servers.nodes.servers(Vault::Closed) else { return Ok(()) };
+    match engine.nodes.origin {
+        Origin::Default => Err(wrong("engine.kind", &engine.kind, &why)
+            .hint("name them in engine.nodes (--engine-nodes 10.0.0.1:6379,10.0.0.2:6379)")),
+        _ => Err(wrong("engine.nodes", &engine.nodes, &why)),
+    }
 }
 
 /// Whoever listens under TLS has something to show.
@@ -146,11 +173,15 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
         return Err(wrong(
             "limits.max_message_bytes",
             message,
-            &format!("must be at most {most}, a quarter of a journal file"),
+            &match config.engine.kind.value {
+                EngineKind::Embedded => format!("must be at most {most}, a quarter of a journal file"),
+                EngineKind::Redis | EngineKind::Cluster => format!("must be at most {most}, which servers take"),
+            },
         )
-        .hint(
-            "raise store.segment_bytes (--segment-bytes) for a new store, or send large bodies another way",
-        ));
+        .hint(match config.engine.kind.value {
+            EngineKind::Embedded => "raise store.segment_bytes (--segment-bytes) for a new store, or send large bodies another way",
+            EngineKind::Redis | EngineKind::Cluster => "send large bodies another way",
+        }));
     }
     if request.value.0 < config.max_message_bytes() {
         let why =

@@ -45,7 +45,11 @@ impl File {
             Err(error) => {
                 let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
                 let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-                let wrong = file.error(error.span(), lead + error.message());
+                let mut wrong = file.error(error.span(), lead + error.message());
+                if key.split('.').any(|part| part == "password") {
+                    // What stands there may be the secret itself.
+                    wrong.excerpt = None;
+                }
                 Err(match key.split_once('.') {
                     Some((environment, _)) if !SECTIONS.contains(&environment) => wrong.hint(format!(
                         "`{environment}` is no section, so it is read as what holds where OVERTAKE_ENV is {environment}; the sections are {}",

@@ -6,6 +6,7 @@ use overtake_connectors::{Endpoint, Source};
 use serde::Deserialize;
 
 use super::connectors::{Configured, EndpointTables, SourceTables, overlay};
+use super::engine::{EngineKind, Replicas, SecretPlace, Urls};
 use super::otlp::{Attributes, Collector, CollectorHeaders};
 use super::queues::{ConfiguredQueue, QueueTables};
 use super::value::{
@@ -224,7 +225,32 @@ settings! {
         #[doc = "A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only."]
         audit_file ("audit-file"): PathBuf = PathBuf::new();
     }
-    /// The store on disk.
+    /// Where messages are kept.
+    engine: Engine / EngineLayer {
+        #[doc = "Where messages are kept: embedded, in a store on this machine; redis, on one server of Redis or Valkey; cluster, on a cluster of them."]
+        kind ("engine"): EngineKind = EngineKind::Embedded;
+        #[doc = "For redis the server, for cluster some of its nodes, of which one that answers is enough: HOST:PORT, or rediss://HOST:PORT under TLS."]
+        nodes ("engine-nodes"): Urls = Urls::default();
+        #[doc = "Who asks there, with a password. Empty: the user without a name."]
+        username ("engine-username"): String = String::new();
+        #[doc = "Where the password for them is: { file = \"…\" } or { env = \"…\" }; read for each connection."]
+        password ("engine-password"): SecretPlace = SecretPlace(None);
+        #[doc = "Replicas that must have a message before it is confirmed: as many as can be promoted. auto: 1 for cluster, 0 for redis."]
+        replicas_acked ("engine-replicas-acked"): Replicas = Replicas(None);
+        #[doc = "Whether it must be in the logs of them and of the primary, too (WAITAOF, from Redis 7.2 and Valkey 7.2 on)."]
+        fsync_acked ("engine-fsync-acked"): bool = false;
+        #[doc = "How often leases, delays and times to live that are over are looked for there, and heads of which no push came."]
+        sweep_ms ("engine-sweep-ms"): Millis = Millis(1_000);
+        [tls: EngineTls / EngineTlsLayer = "Whom to believe that they are the servers, where the URLs mean TLS."] {
+            #[doc = "A PEM file with the authorities that sign certificates of the servers. Empty: this machine's."]
+            ca_file ("engine-tls-ca"): PathBuf = PathBuf::new();
+            #[doc = "A PEM file with the certificate to show them. Empty: none."]
+            cert_file ("engine-tls-cert"): PathBuf = PathBuf::new();
+            #[doc = "A PEM file with the key of that certificate."]
+            key_file ("engine-tls-key"): PathBuf = PathBuf::new();
+        }
+    }
+    /// The store on disk, of the embedded engine.
     store: Store / StoreLayer {
         #[doc = "The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake."]
         data_dir ("data-dir"): PathBuf = PathBuf::from(super::around::SYSTEM_DIR);

@@ -13,6 +13,7 @@
 mod around;
 mod check;
 mod connectors;
+mod engine;
 mod error;
 mod file;
 mod keys;
@@ -26,8 +27,12 @@ mod value;
 pub use around::Around;
 pub(crate) use connectors::CONNECTORS_HINT;
 pub use connectors::Configured;
+pub use engine::{EngineKind, Replicas, SecretPlace, Servers, Urls};
 pub use error::ConfigError;
-pub use keys::{Access, Amqp, Config, Http, KEYS, Lanes, Limits, Log, Routes, Server, Store, Telemetry, Tls};
+pub use keys::{
+    Access, Amqp, Config, Engine, EngineTls, Http, KEYS, Lanes, Limits, Log, Routes, Server, Store,
+    Telemetry, Tls,
+};
 pub use load::{DEFAULT_FILE, Flag, load};
 pub use origin::{Origin, Sourced};
 pub use otlp::{Attributes, Collector, CollectorHeaders};

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
+use super::engine::{EngineKind, Replicas};
 use super::otlp::{Attributes, Collector, CollectorHeaders};
 
 /// A value of a setting.
@@ -254,6 +255,13 @@ macro_rules! word {
 
 word!(OnDamage, "refuse|skip", "refuse" = Self::Refuse, "skip" = Self::Skip);
 word!(LogFormat, "text|json", "text" = Self::Text, "json" = Self::Json);
+word!(
+    EngineKind,
+    "embedded|redis|cluster",
+    "embedded" = Self::Embedded,
+    "redis" = Self::Redis,
+    "cluster" = Self::Cluster
+);
 
 /// Which log lines are written, as `tracing` writes it: a level, and levels of single parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -396,6 +404,7 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
             "BYTES" => "a number of bytes such as 67108864 or \"64MiB\"",
             "BYTES|auto" => "a number of bytes such as 67108864 or \"64MiB\", or \"auto\"",
             "N" | "NUMBER" => "a whole number",
+            "N|auto" => "a whole number or \"auto\"",
             "MS" => "a number of milliseconds or a string such as \"30s\"",
             "SHARE" => "a number from 0 to 1",
             "IP:PORT" => "an address such as \"127.0.0.1:15672\"",
@@ -408,7 +417,8 @@ impl<T: Value> Visitor<'_> for TomlValue<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let counts = matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N" | "SHARE") && number >= 0;
+        let counts =
+            matches!(T::KIND, "BYTES" | "BYTES|auto" | "MS" | "N" | "N|auto" | "SHARE") && number >= 0;
         if !counts && T::KIND != "NUMBER" {
             return Err(E::invalid_value(serde::de::Unexpected::Signed(number), &self));
         }
@@ -434,7 +444,7 @@ macro_rules! from_toml {
 }
 
 from_toml!(Listen, Listener, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
-from_toml!(Whole, Share, Collector, CollectorHeaders, Attributes);
+from_toml!(Whole, Share, Collector, CollectorHeaders, Attributes, EngineKind, Replicas);
 
 #[cfg(test)]
 mod tests {

@@ -117,16 +117,16 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             overtake.toml:2:1: `staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
               2 | enable = true
                 | ^^^^^^
-            hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+            hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
     );
     file(
         "[stor]\ndata_dir = \"/tmp\"",
         expect![[r#"
-        overtake.toml:2:1: `stor.data_dir`: unknown field `data_dir`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
-          2 | data_dir = "/tmp"
-            | ^^^^^^^^
-        hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
-    "#]],
+            overtake.toml:2:1: `stor.data_dir`: unknown field `data_dir`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+              2 | data_dir = "/tmp"
+                | ^^^^^^^^
+            hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+        "#]],
     );
 }

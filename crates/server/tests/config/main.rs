@@ -1,6 +1,7 @@
 //! Every way a configuration can be wrong, with its place; every way a setting can be said.
 
 mod connectors;
+mod engine;
 mod environments;
 
 use std::path::Path;
@@ -84,10 +85,10 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:2:1: `htp.listen`: unknown field `listen`, expected one of `http`, `amqp`, `tls`, `access`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+            overtake.toml:2:1: `htp.listen`: unknown field `listen`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
               2 | listen = "127.0.0.1:0"
                 | ^^^^^^
-            hint: `htp` is no section, so it is read as what holds where OVERTAKE_ENV is htp; the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+            hint: `htp` is no section, so it is read as what holds where OVERTAKE_ENV is htp; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
     );
     file(
@@ -309,7 +310,7 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
-            hint: the sections are http, amqp, tls, access, store, routes, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
+            hint: the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
     variable(
@@ -464,6 +465,20 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         admin_password_file = ""                   # default
         load_definitions = ""                      # default
         audit_file = ""                            # default
+
+        [engine]
+        kind = "embedded"                          # default
+        nodes = []                                 # default
+        username = ""                              # default
+        password = "off"                           # default
+        replicas_acked = "auto"                    # default
+        fsync_acked = false                        # default
+        sweep_ms = 1000                            # default
+
+        [engine.tls]
+        ca_file = ""                               # default
+        cert_file = ""                             # default
+        key_file = ""                              # default
 
         [store]
         data_dir = "/state/one"                    # environment STATE_DIRECTORY

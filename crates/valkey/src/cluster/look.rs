@@ -111,11 +111,11 @@ fn check(info: &Info, nodes: &Nodes) -> Result<(), String> {
     if nodes.durability.is_fsync_acked && info.version().is_some_and(|version| version < WAITAOF_MIN) {
         return Err(format!(
             "it is {product}, which cannot say what is in its log (WAITAOF): upgrade it to Valkey or Redis 7.2, or leave out \
-             `is_fsync_acked`; with `appendfsync always` a server answers only what is in its log anyway"
+             `fsync_acked`; with `appendfsync always` a server answers only what is in its log anyway"
         ));
     }
     if nodes.durability.is_fsync_acked && info.get("aof_enabled") == Some("0") {
-        return Err("`is_fsync_acked` wants a log, and it keeps none: say `appendonly yes` there".to_owned());
+        return Err("`fsync_acked` wants a log, and it keeps none: say `appendonly yes` there".to_owned());
     }
     let is_cluster = info.get("cluster_enabled") == Some("1");
     match nodes.kind {

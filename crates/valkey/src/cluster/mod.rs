@@ -56,7 +56,7 @@ use tokio::time::{Instant, timeout_at};
 use self::asked::Asked;
 pub use self::call::{Call, CallError};
 pub use self::counts::{BUCKETS, Counts, RoundTrips};
-pub use self::facts::{Facts, Finding, NodeFacts, ReplicaFacts, Weight, facts};
+pub use self::facts::{Event, Facts, Finding, Holds, NodeFacts, Promise, ReplicaFacts, Weight, facts};
 pub use self::library::Library;
 pub use self::map::{Map, Place, Shard};
 pub use self::nodes::{Durability, Kind, Nodes, Patience};

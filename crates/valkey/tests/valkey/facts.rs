@@ -1,7 +1,7 @@
 //! What the servers say of themselves, and what that is worth.
 
 use overtake_peer::Vault;
-use overtake_valkey::cluster::{Durability, Weight, facts};
+use overtake_valkey::cluster::{Durability, Holds, Weight, facts};
 
 use crate::story::{LIBRARY, connect};
 use crate::world::{Program, World, until};
@@ -24,6 +24,7 @@ async fn a_cluster_says_what_it_promises() {
             assert_eq!(node.cluster_node_timeout_ms, Some(30_000));
             assert_eq!((node.is_primary, node.replicas.len()), (node.slots > 0, usize::from(node.slots > 0)));
             assert_eq!(node.library_version, Some(1), "a replica has it from its primary: {node:?}");
+            assert_eq!((node.is_cluster_well, &*node.rights_missing), (Some(true), &[][..]));
         }
         let weights = |replicas_acked| -> Vec<_> {
             let findings = found.judge(Durability { replicas_acked, is_fsync_acked: false });
@@ -31,6 +32,12 @@ async fn a_cluster_says_what_it_promises() {
         };
         assert!(weights(1).iter().all(|weight| *weight == Weight::Fine));
         assert_eq!((weights(0)[0], weights(2)[0]), (Weight::Weak, Weight::Wrong));
+        let holds = |replicas_acked| {
+            let durability = Durability { replicas_acked, is_fsync_acked: false };
+            found.promises(durability).map(|promise| promise.holds)
+        };
+        assert_eq!(holds(1), [Holds::Yes; 4]);
+        assert_eq!(holds(0), [Holds::Yes, Holds::Yes, Holds::No, Holds::Yes]);
         world.ask(0, "CONFIG SET maxmemory-policy allkeys-lru").await;
         world.servers[4].kill();
         let nodes = world.nodes();

@@ -1,7 +1,7 @@
 //! A user with only the rights that are needed.
 
 use overtake_peer::{Secret, Vault};
-use overtake_valkey::cluster::{CallError, Cluster, Heard, Nodes};
+use overtake_valkey::cluster::{CallError, Cluster, Heard, Nodes, facts};
 use redis::Value;
 
 use crate::story::{LIBRARY, add, connect, list, long};
@@ -54,6 +54,7 @@ async fn a_user_with_the_rights_that_are_listed_can_do_all_of_it() {
             facts.nodes.iter().all(|node| node.trouble.is_none() && node.appendfsync.is_none()),
             "{facts:#?}"
         );
+        assert!(facts.nodes.iter().all(|node| node.rights_missing.is_empty()), "{facts:#?}");
     }
 }
 
@@ -83,6 +84,42 @@ async fn a_right_that_is_missing_is_named() {
         assert!(
             matches!(&unmarked, Err(CallError::InDoubt(why)) if why.contains("story_mark")),
             "{unmarked:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn facts_name_each_right_that_is_missing_and_change_nothing() {
+    for program in Program::all() {
+        let world = World::cluster(program, 0, &[]).await;
+        let before = world.text(0, "DBSIZE").await;
+        let rights = format!("{RIGHTS} {OF_MARK}");
+        for right in [
+            "+function|load",
+            "+fcall",
+            "+fcall_ro",
+            "+wait",
+            "+asking",
+            "+ssubscribe",
+            "+sunsubscribe",
+            "+set",
+        ] {
+            let fewer: Vec<_> = rights.split(' ').filter(|there| *there != right).collect();
+            allow(&world, &fewer.join(" ")).await;
+            let found = facts(&nodes(&world), Vault::Any, LIBRARY).await.expect("it answers");
+            assert!(found.nodes.iter().all(|node| node.rights_missing == [right]), "{right}: {found:#?}");
+        }
+        for at in 0..world.servers.len() {
+            world.ask(at, &format!("ACL SETUSER broker reset on >pw {rights}")).await;
+        }
+        let found = facts(&nodes(&world), Vault::Any, LIBRARY).await.expect("it answers");
+        let patterns = ["~{*", "~story_mark:*", "&{*"];
+        assert!(found.nodes.iter().all(|node| node.rights_missing == patterns), "{found:#?}");
+        assert_eq!(world.text(0, "DBSIZE").await, before);
+        assert_eq!(
+            world.ask(0, "FUNCTION LIST").await,
+            Value::Array(vec![]),
+            "asking for facts loads nothing"
         );
     }
 }

@@ -10,8 +10,29 @@ amqp:
   {{- if .Values.tls.existingSecret }}
   tls_listen: "0.0.0.0:5671"
   {{- end }}
+engine:
+  kind: {{ .Values.engine.kind }}
+  {{- if eq .Values.engine.kind "cluster" }}
+  nodes:
+    {{- toYaml .Values.engine.nodes | nindent 4 }}
+  {{- with .Values.engine.username }}
+  username: {{ . | quote }}
+  {{- end }}
+  {{- if .Values.engine.existingSecret }}
+  password:
+    file: /run/secrets/overtake-engine/password
+  {{- end }}
+  replicas_acked: {{ .Values.engine.replicasAcked }}
+  fsync_acked: {{ .Values.engine.fsyncAcked }}
+  {{- if .Values.engine.caSecret }}
+  tls:
+    ca_file: /run/secrets/overtake-engine-tls/ca.crt
+  {{- end }}
+  {{- end }}
+{{- if eq .Values.engine.kind "embedded" }}
 store:
   data_dir: /var/lib/overtake
+{{- end }}
 access:
   admin_user: {{ .Values.admin.user | quote }}
   admin_password_file: /run/secrets/overtake/password
@@ -29,7 +50,7 @@ tls:
 {{- $given := default dict (get $config $section) }}
 {{- range $key, $value := $settings }}
 {{- if hasKey $given $key }}
-{{- fail (printf "config.%s.%s is the chart's to set; see service, tls, persistence and admin in its values" $section $key) }}
+{{- fail (printf "config.%s.%s is the chart's to set; see service, tls, engine, persistence and admin in its values" $section $key) }}
 {{- end }}
 {{- end }}
 {{- $_ := set $config $section (merge $given $settings) }}

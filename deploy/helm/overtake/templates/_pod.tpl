@@ -85,14 +85,26 @@ containers:
     securityContext:
       {{- toYaml .Values.securityContext | nindent 6 }}
     volumeMounts:
+      {{- if eq .Values.engine.kind "embedded" }}
       - name: data
         mountPath: /var/lib/overtake
+      {{- end }}
       - name: config
         mountPath: /etc/overtake
         readOnly: true
       - name: admin
         mountPath: /run/secrets/overtake
         readOnly: true
+      {{- if .Values.engine.existingSecret }}
+      - name: engine
+        mountPath: /run/secrets/overtake-engine
+        readOnly: true
+      {{- end }}
+      {{- if .Values.engine.caSecret }}
+      - name: engine-tls
+        mountPath: /run/secrets/overtake-engine-tls
+        readOnly: true
+      {{- end }}
       {{- if .Values.tls.existingSecret }}
       - name: tls
         mountPath: /run/secrets/overtake-tls
@@ -112,6 +124,24 @@ volumes:
       items:
         - key: {{ .Values.admin.passwordKey }}
           path: password
+  {{- with .Values.engine.existingSecret }}
+  - name: engine
+    secret:
+      secretName: {{ . }}
+      defaultMode: 0440
+      items:
+        - key: {{ $.Values.engine.passwordKey }}
+          path: password
+  {{- end }}
+  {{- with .Values.engine.caSecret }}
+  - name: engine-tls
+    secret:
+      secretName: {{ . }}
+      defaultMode: 0440
+      items:
+        - key: ca.crt
+          path: ca.crt
+  {{- end }}
   {{- with .Values.tls.existingSecret }}
   - name: tls
     secret:

@@ -69,6 +69,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "token" -d 'Make, 
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "whoami" -d 'Show who the broker takes you for'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "audit" -d 'Show what administrators did last: who, what, when, and how it was before'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "doctor" -d 'Say what a confirmed message survives where messages are kept, and what to change'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "drain" -d 'Prepare the broker for its end: it gives out nothing more, and waits for what is leased'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "man" -d 'Write the manual pages, one for each command, into a directory'
@@ -90,6 +91,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l admin-user -
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l load-definitions -d 'A file of definitions, ours or RabbitMQ\'s, that is imported at each start: what is there and the same stays as it is. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine -d 'Where messages are kept: embedded, in a store on this machine; redis, on one server of Redis or Valkey; cluster, on a cluster of them. [default: embedded]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-nodes -d 'For redis the server, for cluster some of its nodes, of which one that answers is enough: HOST:PORT, or rediss://HOST:PORT under TLS. [default: []]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-username -d 'Who asks there, with a password. Empty: the user without a name.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-password -d 'Where the password for them is: { file = "…" } or { env = "…" }; read for each connection. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-replicas-acked -d 'Replicas that must have a message before it is confirmed: as many as can be promoted. auto: 1 for cluster, 0 for redis. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-fsync-acked -d 'Whether it must be in the logs of them and of the primary, too (WAITAOF, from Redis 7.2 and Valkey 7.2 on). [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-sweep-ms -d 'How often leases, delays and times to live that are over are looked for there, and heads of which no push came. [default: 1000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-ca -d 'A PEM file with the authorities that sign certificates of the servers. Empty: this machine\'s.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -154,6 +165,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l load-definitions -d 'A file of definitions, ours or RabbitMQ\'s, that is imported at each start: what is there and the same stays as it is. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine -d 'Where messages are kept: embedded, in a store on this machine; redis, on one server of Redis or Valkey; cluster, on a cluster of them. [default: embedded]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-nodes -d 'For redis the server, for cluster some of its nodes, of which one that answers is enough: HOST:PORT, or rediss://HOST:PORT under TLS. [default: []]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-username -d 'Who asks there, with a password. Empty: the user without a name.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-password -d 'Where the password for them is: { file = "…" } or { env = "…" }; read for each connection. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-replicas-acked -d 'Replicas that must have a message before it is confirmed: as many as can be promoted. auto: 1 for cluster, 0 for redis. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-fsync-acked -d 'Whether it must be in the logs of them and of the primary, too (WAITAOF, from Redis 7.2 and Valkey 7.2 on). [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-sweep-ms -d 'How often leases, delays and times to live that are over are looked for there, and heads of which no push came. [default: 1000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-tls-ca -d 'A PEM file with the authorities that sign certificates of the servers. Empty: this machine\'s.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -206,6 +227,16 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l load-definitions -d 'A file of definitions, ours or RabbitMQ\'s, that is imported at each start: what is there and the same stays as it is. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine -d 'Where messages are kept: embedded, in a store on this machine; redis, on one server of Redis or Valkey; cluster, on a cluster of them. [default: embedded]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-nodes -d 'For redis the server, for cluster some of its nodes, of which one that answers is enough: HOST:PORT, or rediss://HOST:PORT under TLS. [default: []]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-username -d 'Who asks there, with a password. Empty: the user without a name.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-password -d 'Where the password for them is: { file = "…" } or { env = "…" }; read for each connection. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-replicas-acked -d 'Replicas that must have a message before it is confirmed: as many as can be promoted. auto: 1 for cluster, 0 for redis. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-fsync-acked -d 'Whether it must be in the logs of them and of the primary, too (WAITAOF, from Redis 7.2 and Valkey 7.2 on). [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-sweep-ms -d 'How often leases, delays and times to live that are over are looked for there, and heads of which no push came. [default: 1000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-tls-ca -d 'A PEM file with the authorities that sign certificates of the servers. Empty: this machine\'s.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
@@ -1774,6 +1805,70 @@ complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'On
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l nodes -d 'Look at these servers, whatever the configuration says: a cluster, unless --engine says redis' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l redis-password-file -d 'A file with the password for --nodes [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l max-request-bytes -d 'Largest body of one request; a larger one is refused with 413. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l http-max-connections -d 'Most connections at once; further ones wait. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l http-header-timeout-ms -d 'How long a client may take to send the head of a request; an idle connection is closed after it, too. [default: 30000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l amqp -d 'Address and port to serve AMQP 0-9-1 on; port 0 takes a free one; off: it is not served. [default: 127.0.0.1:5672]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l amqps -d 'Address and port to serve AMQP under TLS on, with the certificate of the section tls; 5671 is where clients look. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l amqp-max-connections -d 'Most connections at once; further ones wait. [default: 20000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l amqp-max-channels -d 'Most channels of one connection. [default: 2047]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l amqp-heartbeat-ms -d 'How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever. [default: 60000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l tls-cert -d 'A PEM file with the broker\'s certificate and those between it and the authority.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l tls-key -d 'A PEM file with the key of that certificate.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l tls-client-ca -d 'A PEM file with the authorities that sign certificates of clients, which then are who those say (EXTERNAL). Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l admin-user -d 'An administrator who is made at start unless there is a user of this name. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l admin-password-file -d 'The file with the password of that administrator; a line break at its end does not count.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l load-definitions -d 'A file of definitions, ours or RabbitMQ\'s, that is imported at each start: what is there and the same stays as it is. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l audit-file -d 'A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine -d 'Where messages are kept: embedded, in a store on this machine; redis, on one server of Redis or Valkey; cluster, on a cluster of them. [default: embedded]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-nodes -d 'For redis the server, for cluster some of its nodes, of which one that answers is enough: HOST:PORT, or rediss://HOST:PORT under TLS. [default: []]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-username -d 'Who asks there, with a password. Empty: the user without a name.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-password -d 'Where the password for them is: { file = "…" } or { env = "…" }; read for each connection. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-replicas-acked -d 'Replicas that must have a message before it is confirmed: as many as can be promoted. auto: 1 for cluster, 0 for redis. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-fsync-acked -d 'Whether it must be in the logs of them and of the primary, too (WAITAOF, from Redis 7.2 and Valkey 7.2 on). [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-sweep-ms -d 'How often leases, delays and times to live that are over are looked for there, and heads of which no push came. [default: 1000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-ca -d 'A PEM file with the authorities that sign certificates of the servers. Empty: this machine\'s.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l disk-low-bytes -d 'With less free on its disk publishes are refused. 0: when it is full; auto: a twentieth of the disk, at most 256MiB. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l disk-high-bytes -d 'With more free on its disk they are taken again. auto: one and a half times disk_low_bytes. [default: auto]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l routes-file -d 'A manifest with the routes of the virtual host `/`, JSON or TOML, set at start and whenever the file changes. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l max-message-bytes -d 'Largest message; a queue may allow less. [default: 16MiB]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l default-ttl-ms -d 'Time to live of messages that have none from anywhere else; 0 is for ever. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l log-level -d 'What to log: error, warn, info, debug or trace, also per part as in `info,overtake_engine=debug`. [default: info]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l log-format -d 'How to log: text for people, json for machines. [default: text]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l otlp-endpoint -d 'Address of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off: nothing is pushed. [default: off]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l otlp-headers -d 'Headers for the collector, percent-encoded where need be; they are never shown.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l otlp-interval-ms -d 'How often everything is pushed. [default: 60000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l traces-sample -d 'Of the traces that publishers sample, this share is told to the collector, 0 to 1; 0: none, and no message is looked at. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l trace-url -d 'Address of a page that shows a trace, with {trace_id} in it; answers about a traced message link to it. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l service-name -d 'The name of the service that the broker says it is (service.name). [default: overtake]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l resource-attributes -d 'What else it says of itself, such as deployment.environment=prod, percent-encoded where need be.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l drain-timeout-ms -d 'How long a stopping server waits for requests that are under way, and a drain for what is leased unless it is told. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l ports-file -d 'A file to write the bound addresses to, as JSON, once the server is ready. Empty: none.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l priority-lanes -d 'Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane. [default: false]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l priority-lanes-threshold -d 'The least priority that is not backfill, a whole number. [default: 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l priority-lanes-suffix -d 'What the backfill lane of the category `customer` is called behind `customer:`. [default: backfill]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l queue -d 'Declare a queue at start, with settings as a TOML inline table. May be given again.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l within -d 'How long what is leased may take: 30s, 5m; else the broker\'s server.drain_timeout_ms' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F

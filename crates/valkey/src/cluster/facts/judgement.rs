@@ -51,6 +51,11 @@ pub(super) fn judge(facts: &Facts, durability: Durability) -> Vec<Finding> {
         all.extend(of_log(node, durability));
         all.extend(of_replication(node));
         all.extend(of_functions(node, facts.library_version));
+        all.extend(of_rights(node));
+        if node.is_cluster_well == Some(false) {
+            let text = format!("{} says that its cluster is down: see `CLUSTER INFO` there.", node.place);
+            all.push(finding(Weight::Wrong, text));
+        }
     }
     all.extend(of_failover(facts, durability));
     all
@@ -153,7 +158,7 @@ fn of_log(node: &NodeFacts, durability: Durability) -> Option<Finding> {
         let text = if node.is_primary {
             "has no log: if it ends and comes back before a replica takes over, it is empty, and its replicas become so, too. Say `appendonly yes`."
         } else if durability.is_fsync_acked {
-            "has no log, and `is_fsync_acked` waits for one: nothing is confirmed. Say `appendonly yes`."
+            "has no log, and `fsync_acked` waits for one: nothing is confirmed. Say `appendonly yes`."
         } else {
             "has no log: what it took over is lost when it ends. Say `appendonly yes`."
         };
@@ -208,6 +213,12 @@ fn of_functions(node: &NodeFacts, ours: u32) -> Option<Finding> {
         )),
         _ => None,
     }
+}
+
+fn of_rights(node: &NodeFacts) -> Option<Finding> {
+    let missing = node.rights_missing.join(" ");
+    let text = format!("The user lacks rights at {}: `ACL SETUSER USER {missing}` gives them.", node.place);
+    (!missing.is_empty()).then(|| finding(Weight::Wrong, text))
 }
 
 fn of_failover(facts: &Facts, durability: Durability) -> Vec<Finding> {

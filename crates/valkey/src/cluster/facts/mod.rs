@@ -2,12 +2,15 @@
 
 mod judgement;
 mod node;
+mod promise;
+mod rights;
 
 use overtake_peer::Vault;
 use overtake_peer::redis::RedisServer;
 use tokio::task::JoinSet;
 
 pub use self::judgement::{Finding, Weight};
+pub use self::promise::{Event, Holds, Promise};
 use super::library::Library;
 use super::map::{Map, Place};
 use super::nodes::{Durability, Kind, Nodes};
@@ -56,8 +59,12 @@ pub struct NodeFacts {
     pub cluster_node_timeout_ms: Option<u64>,
     /// Nothing is done anywhere while somebody's slots are nowhere.
     pub cluster_require_full_coverage: Option<bool>,
+    /// It says that all is well in its cluster.
+    pub is_cluster_well: Option<bool>,
     /// The version of the functions it has.
     pub library_version: Option<u32>,
+    /// What `ACL SETUSER` must be told of the user besides, such as `+fcall`. What the functions themselves use is not looked at.
+    pub rights_missing: Vec<String>,
 }
 
 /// A replica, as its primary knows it.
@@ -88,9 +95,9 @@ pub(super) async fn of_map(map: &Map, nodes: &Nodes, known: &RedisServer, librar
     for place in map.nodes() {
         let slots = map.slots_of(place).map(|slots| slots.len()).sum();
         let (place, server) = (place.clone(), known.at(&place.host, place.port));
-        let patience = nodes.patience.connect();
+        let (patience, kind, durability) = (nodes.patience.connect(), nodes.kind, nodes.durability);
         asked.spawn(async move {
-            let found = async { node::ask(&server?, library.name).await };
+            let found = async { node::ask(&server?, kind, durability, library).await };
             let found = tokio::time::timeout(patience, found).await;
             let trouble = match found {
                 Ok(Ok(facts)) => return NodeFacts { slots, ..named(&place, facts) },
@@ -119,6 +126,12 @@ impl Facts {
     #[must_use]
     pub fn judge(&self, durability: Durability) -> Vec<Finding> {
         judgement::judge(self, durability)
+    }
+
+    /// What a confirmed message survives with these settings, in the order of [`Event::ALL`].
+    #[must_use]
+    pub fn promises(&self, durability: Durability) -> [Promise; 4] {
+        promise::promises(self, durability)
     }
 
     fn primaries(&self) -> impl Iterator<Item = &NodeFacts> {

@@ -5,12 +5,19 @@ use std::collections::BTreeMap;
 use overtake_peer::redis::{Line, RedisServer};
 use redis::{Value, cmd};
 
-use super::super::library::version_at;
+use super::super::library::{Library, version_at};
 use super::super::look::{Info, info, text};
 use super::super::map::Place;
+use super::super::nodes::{Durability, Kind};
+use super::rights;
 use super::{NodeFacts, ReplicaFacts};
 
-pub(super) async fn ask(server: &RedisServer, library: &str) -> Result<NodeFacts, String> {
+pub(super) async fn ask(
+    server: &RedisServer,
+    kind: Kind,
+    durability: Durability,
+    library: Library,
+) -> Result<NodeFacts, String> {
     let mut line = server.line().await?;
     let info = info(&mut line)
         .await?
@@ -34,8 +41,19 @@ pub(super) async fn ask(server: &RedisServer, library: &str) -> Result<NodeFacts
         min_replicas_to_write: settings.get("min-replicas-to-write").and_then(|value| value.parse().ok()),
         cluster_node_timeout_ms: number("cluster-node-timeout"),
         cluster_require_full_coverage: is_yes("cluster-require-full-coverage"),
-        library_version: version_at(&mut line, library).await?,
+        is_cluster_well: is_cluster_well(&mut line, kind).await?,
+        library_version: version_at(&mut line, library.name).await?,
+        rights_missing: rights::missing(&mut line, kind, durability, library).await?,
     })
+}
+
+/// `None` where there is no cluster, or it is not told.
+async fn is_cluster_well(line: &mut Line, kind: Kind) -> Result<Option<bool>, String> {
+    if kind == Kind::Redis {
+        return Ok(None);
+    }
+    let said = line.ask(cmd("CLUSTER").arg("INFO")).await?;
+    Ok(said.ok().and_then(|said| Some(Info::parse(&text(&said)).get("cluster_state")? == "ok")))
 }
 
 /// Nothing where they are not told: a service that runs servers for others keeps them to itself.
