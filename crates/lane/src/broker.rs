@@ -542,9 +542,17 @@ impl Broker {
     /// # Errors
     /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
     pub(crate) fn usable(&self, name: &str) -> Result<QueueId, Refusal> {
-        let id = self.id_of(self.asking.vhost, name)?;
+        self.usable_by(self.asking, name)
+    }
+
+    /// The number of a queue that this one may use: its own, or nobody's.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
+    pub fn usable_by(&self, asker: Asker, name: &str) -> Result<QueueId, Refusal> {
+        let id = self.id_of(asker.vhost, name)?;
         let owner = self.queue_ref(id).owner;
-        if owner.is_some() && owner != self.asking.session { Err(Refusal::QueueLocked) } else { Ok(id) }
+        if owner.is_some() && owner != asker.session { Err(Refusal::QueueLocked) } else { Ok(id) }
     }
 
     pub(crate) fn queue_ref(&self, id: QueueId) -> &Queue {

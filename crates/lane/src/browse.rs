@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use crate::broker::Broker;
 use crate::entries::Slot;
@@ -194,6 +195,11 @@ impl Queue {
 
     /// One message as it is now.
     pub(crate) fn view_message(&self, lane: u16, message: &Message) -> MessageView {
+        self.view_in(Arc::clone(&self.lanes.lane(lane).name), message)
+    }
+
+    /// One message as it is, in a lane of this name.
+    fn view_in(&self, lane: Arc<str>, message: &Message) -> MessageView {
         let (due, deadline) = match message.state {
             State::Delayed { due } => (Some(due), None),
             State::Leased { deadline, .. } => (None, deadline.some()),
@@ -205,7 +211,7 @@ impl Queue {
             priority: self.settings.scheme.show(message.original, message.priority),
             given: self.given(message),
             level: message.priority,
-            lane: self.lanes.lane(lane).name.clone(),
+            lane,
             status: message.state.status(),
             since: message.since,
             expires: message.expires.some(),
@@ -315,6 +321,17 @@ impl Broker {
         let queue = self.queues.get(&receipt.queue)?;
         let slot = queue.leased(receipt).ok()?;
         Some(&queue.entries[slot].message)
+    }
+
+    /// What is to be seen of a message that is kept elsewhere, as one of this queue; `None`: there is no such queue.
+    #[must_use]
+    pub fn view_of(&self, queue: QueueId, message: &Message) -> Option<MessageView> {
+        let queue = self.queues.get(&queue)?;
+        let lane = match queue.lanes.find(message.priority) {
+            Ok(rank) => Arc::clone(&queue.lanes.at_rank(rank).name),
+            Err(_) => Arc::from(queue.settings.scheme.name(message.priority).as_ref()),
+        };
+        Some(queue.view_in(lane, message))
     }
 
     /// The priority that a message of a queue was given, as a number; `None`: none was, or there is no such queue.

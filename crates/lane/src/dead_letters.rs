@@ -30,6 +30,17 @@ enum Fate {
     Moves(Vec<QueueId>, Arc<Deaths>),
 }
 
+/// Where a dead letter goes, as far as names tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// It is dropped, or would go round.
+    Gone,
+    /// It stays in its queue, dead.
+    Stays,
+    /// To these queues, by this way; it stays where none of them takes it.
+    Goes(Vec<QueueId>, Route),
+}
+
 impl Broker {
     pub(crate) fn end_all(&mut self, id: QueueId, ending: Vec<(Seq, End)>, step: &mut Step) {
         for (seq, end) in ending {
@@ -127,24 +138,17 @@ impl Broker {
 
     fn fate(&self, id: QueueId, slot: Slot, reason: DeathReason) -> Fate {
         let queue = self.queue_ref(id);
-        let to = queue.settings.dead_letter_for(reason);
-        if *to == DeadLetterTo::Drop {
+        if *queue.settings.dead_letter_for(reason) == DeadLetterTo::Drop {
             return Fate::Gone;
         }
         let mut deaths = self.deaths_of(queue, slot, reason);
-        let Some(route) = route_of(to, &deaths).filter(|_| !deaths.is_spent()) else {
-            return Fate::Stays(deaths.into());
-        };
         let message = &queue.entries[slot].message;
-        let bound = self.queues_bound(queue.vhost, &route, message);
-        // A queue that is its own dead-letter queue keeps them.
-        let others =
-            bound.into_iter().filter(|target| !matches!(to, DeadLetterTo::Queue(_)) || *target != id);
-        let is_round = |target: &QueueId| is_round(message, &deaths, reason, &self.queue_ref(*target).name);
-        let (rounds, open): (Vec<QueueId>, Vec<QueueId>) = others.partition(is_round);
-        if open.is_empty() && !rounds.is_empty() {
-            return Fate::Gone;
-        }
+        let (open, route) =
+            match self.onward(id, message, &deaths, reason, || self.letters.read(message.place)) {
+                Onward::Gone => return Fate::Gone,
+                Onward::Stays => return Fate::Stays(deaths.into()),
+                Onward::Goes(open, route) => (open, route),
+            };
         let takes = |target: &QueueId| self.queue_ref(*target).can_take(message, *target == id, reason);
         let targets: Vec<QueueId> = open.into_iter().filter(takes).collect();
         if targets.is_empty() {
@@ -152,6 +156,57 @@ impl Broker {
         }
         deaths.goes_by(route);
         Fate::Moves(targets, deaths.into())
+    }
+
+    /// Where the dead letter of a queue goes, with these deaths, the last of which it died now: as far as names tell, and not whether it is taken there.
+    fn onward(
+        &self,
+        id: QueueId,
+        message: &Message,
+        deaths: &Deaths,
+        reason: DeathReason,
+        letter: impl FnOnce() -> Letter,
+    ) -> Onward {
+        let queue = self.queue_ref(id);
+        let to = queue.settings.dead_letter_for(reason);
+        if *to == DeadLetterTo::Drop {
+            return Onward::Gone;
+        }
+        let Some(route) = route_of(to, deaths).filter(|_| !deaths.is_spent()) else { return Onward::Stays };
+        let bound = self.queues_bound(queue.vhost, &route, letter);
+        // A queue that is its own dead-letter queue keeps them.
+        let others =
+            bound.into_iter().filter(|target| !matches!(to, DeadLetterTo::Queue(_)) || *target != id);
+        let is_round = |target: &QueueId| is_round(message, deaths, reason, &self.queue_ref(*target).name);
+        let (rounds, open): (Vec<QueueId>, Vec<QueueId>) = others.partition(is_round);
+        match (open.is_empty(), rounds.is_empty()) {
+            (true, false) => Onward::Gone,
+            (true, true) => Onward::Stays,
+            _ => Onward::Goes(open, route),
+        }
+    }
+
+    /// Where a message goes that has ended in a queue and is kept elsewhere, `died` of this or not, which is the last of its deaths then; `letter` says how it was published.
+    /// Whether it is taken there is not known here. `None`: there is no such queue.
+    #[must_use]
+    pub fn onward_of(
+        &self,
+        id: QueueId,
+        message: &Message,
+        died: Option<DeathReason>,
+        letter: Letter,
+    ) -> Option<(Onward, Option<QueueId>)> {
+        let queue = self.queues.get(&id)?;
+        let history = queue.settings.history.as_deref().and_then(|name| self.id_of(queue.vhost, name).ok());
+        let history = history.filter(|history| *history != id);
+        let (Some(reason), Some(deaths)) = (died, message.deaths()) else {
+            return Some((Onward::Gone, history));
+        };
+        let is_closed = |history: &QueueId| {
+            deaths.is_spent() || is_round(message, deaths, reason, &self.queue_ref(*history).name)
+        };
+        let history = history.filter(|history| !is_closed(history));
+        Some((self.onward(id, message, deaths, reason, || letter), history))
     }
 
     /// The history of a message with this death.
@@ -181,9 +236,8 @@ impl Broker {
     }
 
     /// The queues that a route leads to in a virtual host, by name.
-    fn queues_bound(&self, vhost: VhostId, route: &Route, message: &Message) -> Vec<QueueId> {
-        let is_direct = route.exchange.is_empty();
-        let letter = if is_direct { Letter::default() } else { self.letters.read(message.place) };
+    fn queues_bound(&self, vhost: VhostId, route: &Route, letter: impl FnOnce() -> Letter) -> Vec<QueueId> {
+        let letter = if route.exchange.is_empty() { Letter::default() } else { letter() };
         let keys: Vec<&str> = route.keys.iter().map(|key| &**key).collect();
         let envelope = Envelope { keys: &keys, marks: &*letter.marks };
         let vhost = self.vhosts.get(vhost).expect("a queue is in a virtual host");

@@ -6,7 +6,7 @@ use crate::broker::{Broker, Totals};
 use crate::command::{Effect, Existing, Reply, Step};
 use crate::fact::Fact;
 use crate::identity::Identity;
-use crate::ids::{QueueId, Seq};
+use crate::ids::{QueueId, Seq, SessionId};
 use crate::queue::{Described, Queue};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
@@ -157,6 +157,26 @@ impl Broker {
         queue.forget_all(step);
         step.facts.push(Fact::QueueDeleted { queue: id });
         self.forget_shares(id)
+    }
+
+    /// Says whose a queue is, which is one session's own or nobody's.
+    pub fn own(&mut self, id: QueueId, session: Option<SessionId>) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut queue.owner, session);
+        self.sessions.forget_queue(before, id);
+        if let Some(session) = session {
+            self.sessions.own(session, id);
+        }
+    }
+
+    /// The queues that are one session's own, and whose.
+    pub fn owned(&self) -> impl Iterator<Item = (QueueId, SessionId)> + '_ {
+        self.queues.values().filter_map(|queue| Some((queue.id, queue.owner?)))
+    }
+
+    /// No queue that is made from now on has this number, or a lesser one: for whoever takes over from a broker of which only [`Broker::topology_facts`] are left.
+    pub fn never_again(&mut self, id: QueueId) {
+        self.next_queue = self.next_queue.max(id.0.saturating_add(1));
     }
 
     pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {

@@ -56,6 +56,7 @@ pub use command::{
     Address, Command, Consume, Copy, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish,
     Published, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,
 };
+pub use dead_letters::Onward;
 pub use deaths::{DEATHS_MAX, Death, DeathReason, Deaths};
 pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
