@@ -328,7 +328,8 @@ pub enum Target {
 
 impl Target {
     /// What a message that is published there says of it.
-    pub(crate) fn route(&self) -> Route {
+    #[must_use]
+    pub fn route(&self) -> Route {
         match self {
             Self::Queue(name) => Route::by("", Arc::clone(name)),
             Self::Exchange { name, routing_key, more_keys, .. } => {

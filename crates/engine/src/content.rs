@@ -92,7 +92,8 @@ impl Content {
         self.body.len() + self.properties.as_bytes().len().saturating_sub(2)
     }
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends it as the bytes in which messages are stored.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let properties = self.properties.as_bytes();
         codec::number(out, properties.len() as u64);
         out.extend_from_slice(properties);
@@ -112,8 +113,9 @@ impl Content {
         message.deaths.as_deref().map_or(&self.route, Deaths::route)
     }
 
-    /// `None` where the bytes make no sense.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// What bytes of [`Content::encode`] say; `None` where they make no sense.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         let len = usize::try_from(reader.number()?).ok()?;
         let properties = Bytes::copy_from_slice(reader.take(len)?);

@@ -25,6 +25,15 @@ async fn held<F: Fixture>(story: &Story<F>, id: &str) -> String {
     )
 }
 
+/// That somebody of this name holds a message since some time from `from` until now.
+async fn is_held<F: Fixture>(story: &Story<F>, id: &str, name: &str, from: Time) {
+    let told = held(story, id).await;
+    let (worker, since) = told.split_once(' ').expect("somebody holds it");
+    let since = Time(since.parse().expect("it is known since when"));
+    assert_eq!(worker, name, "{id}");
+    assert!((from..=story.fixture().now()).contains(&since), "{id}: {told}, and not since {from:?}");
+}
+
 async fn lease_as<F: Fixture>(story: &Story<F>, name: &str, max: u32) {
     let lease = LeaseRequest { holder: called(name), ..LeaseRequest::new("q".into(), max) };
     story.take(&story.engine().lease(lease).await.expect("leased"));
@@ -38,20 +47,24 @@ async fn queue<F: Fixture>(fixture: F) -> Story<F> {
 pub async fn who_leased_a_message_is_seen_while_it_is_leased<F: Fixture>(fixture: F) {
     let story = queue(fixture).await;
     story.publish("a:7,id=a b:6,id=b c:5,id=c d:4,id=d").await;
-    let first = story.fixture().now().0;
+    let first = story.fixture().now();
     lease_as(&story, "ann", 2).await;
+    let since = held(&story, "a").await;
+    is_held(&story, "a", "ann", first).await;
+    assert_eq!(held(&story, "b").await, since);
     story.advance(50).await;
+    let second = story.fixture().now();
     lease_as(&story, "bob", 1).await;
-    let seen = [held(&story, "a").await, held(&story, "b").await, held(&story, "c").await];
-    assert_eq!(seen, [format!("ann {first}"), format!("ann {first}"), format!("bob {}", first + 50)]);
+    is_held(&story, "c", "bob", second).await;
+    assert_eq!(held(&story, "a").await, since);
     assert_eq!(held(&story, "d").await, "-");
     // Who asks for more time began when he began.
     story.extend("a", 60_000).await.expect("lengthened");
-    assert_eq!(held(&story, "a").await, format!("ann {first}"));
+    assert_eq!(held(&story, "a").await, since);
     story.release("a").await;
     assert_eq!(held(&story, "a").await, "-");
     story.lease(1).await;
-    assert_eq!(held(&story, "a").await, format!("? {}", first + 50), "whoever says nothing is nobody known");
+    is_held(&story, "a", "?", second).await;
 }
 
 /// A consumer that stays holds what it was given until it settles it.
@@ -59,10 +72,11 @@ pub async fn a_consumer_is_seen_with_all_that_it_holds<F: Fixture>(fixture: F) {
     let story = queue(fixture).await;
     story.publish("a:7,id=a b:6,id=b").await;
     let consume = ConsumeRequest { holder: called("ann"), ..ConsumeRequest::new("q".into()) };
+    let from = story.fixture().now();
     let mut consumer = story.engine().consume(consume).await.expect("consumes");
     let receipts = [consumer.next().await, consumer.next().await].map(|came| came.expect("it comes").receipt);
-    let now = story.fixture().now().0;
-    assert_eq!([held(&story, "a").await, held(&story, "b").await], [(); 2].map(|()| format!("ann {now}")));
+    is_held(&story, "a", "ann", from).await;
+    is_held(&story, "b", "ann", from).await;
     story.engine().settle(receipts[..1].to_vec(), Outcome::Ack).await.expect("settled");
     consumer.leave().await;
     drop(consumer);
@@ -77,10 +91,11 @@ pub async fn a_get_is_seen_by_its_session<F: Fixture>(fixture: F) {
     let mut session = story.engine().session();
     let get = Get { consumer: session.asks.next_consumer(), queue: "q".into(), no_ack: false };
     let request = Request::Get { get, holder: called("ann") };
+    let from = story.fixture().now();
     session.asks.ask(vec![Ask { token: Some(1), request }]).await;
     let heard = session.events.next().await.expect("it is answered");
     assert!(matches!(heard[..], [Event::Answer { token: 1, result: Ok(_) }]), "{heard:?}");
-    assert_eq!(held(&story, "a").await, format!("ann {}", story.fixture().now().0));
+    is_held(&story, "a", "ann", from).await;
 }
 
 /// A lease that survives the broker has a holder that nobody knows.
@@ -108,9 +123,12 @@ pub async fn what_the_work_has_printed_is_seen_until_the_lease_ends<F: Fixture>(
     let receipt = story.receipt("a");
     for text in ["10 %", "20 %"] {
         story.advance(10).await;
+        let from = story.fixture().now();
         let told = story.engine().progress(receipt, 60_000, text.into()).await;
         assert_eq!(told, Ok(Ok(())));
-        assert_eq!(printed(&story, "a").await, Some((text.to_owned(), story.fixture().now())));
+        let (output, at) = printed(&story, "a").await.expect("it is told");
+        assert_eq!(output, text);
+        assert!((from..=story.fixture().now()).contains(&at), "{at:?}, and not since {from:?}");
     }
     story.extend("a", 90_000).await.expect("lengthened");
     assert!(printed(&story, "a").await.is_some(), "who asks only for time takes nothing back");

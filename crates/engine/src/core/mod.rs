@@ -34,7 +34,7 @@ use overtake_lane::{
 use overtake_store::{Batch, Lsn, Writer};
 
 pub use recover::{Lost, OpenError, Opened, Recovered};
-pub use request::{Answer, Request};
+pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
@@ -44,9 +44,9 @@ use crate::api::{
 use crate::contents::Contents;
 use crate::holder::Holder;
 use crate::options::Options;
+use crate::routing::Routes;
 use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
-use request::answer_of;
 
 /// What goes out. `T` is whatever the driver gave with the request.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub struct Core<T> {
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
     holders: holders::Holders,
     progress: progress::Told,
-    routes: routes::Routes,
+    routes: Routes,
     tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,

@@ -14,6 +14,7 @@ use crate::contents::Contents;
 use crate::options::Options;
 use crate::place::Where;
 use crate::post::Post;
+use crate::routing::Routes;
 use crate::shelf::{Shelf, ShelfOnDisk, Spiller};
 use crate::traces::Origin;
 
@@ -147,7 +148,7 @@ impl<T> Core<T> {
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
-        let routes = super::routes::Routes::recover(&broker);
+        let routes = Routes::recover(&broker);
         let mut core = Self {
             broker,
             writer,

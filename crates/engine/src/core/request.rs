@@ -203,7 +203,7 @@ pub enum Answer {
 
 impl Answer {
     /// What was leased with it.
-    pub(crate) fn leased(&self) -> impl Iterator<Item = Receipt> + '_ {
+    pub fn leased(&self) -> impl Iterator<Item = Receipt> + '_ {
         let messages = match self {
             Self::Leased(messages) => &messages[..],
             Self::Got(Some(got)) => std::slice::from_ref(&got.message),
@@ -214,7 +214,11 @@ impl Answer {
 }
 
 /// What a command of the broker answers.
-pub(super) fn answer_of(reply: Reply) -> Answer {
+///
+/// # Panics
+/// For a get or a publish, which are answered where more is known than the broker says.
+#[must_use]
+pub fn answer_of(reply: Reply) -> Answer {
     match reply {
         Reply::Done => Answer::Done,
         Reply::VhostDeclared(vhost) => Answer::VhostDeclared(vhost),

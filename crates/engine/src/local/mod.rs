@@ -263,12 +263,6 @@ impl LocalEngine {
         Self { door, recovered, snapshots: Arc::clone(&self.snapshots), vhost, ends }
     }
 
-    /// Who asks here, and where.
-    fn asker(&self) -> Asker {
-        let session = if let Ends::Session(connected) = &self.ends { Some(connected.session) } else { None };
-        Asker { session, vhost: self.vhost }
-    }
-
     /// What was found when it was opened.
     #[must_use]
     pub fn recovered(&self) -> &Recovered {
