@@ -135,9 +135,32 @@ local function replay(keys, args)
   end)
 end
 
+-- The queue that a message would go back to: where the work on it ended or it died, whichever was later.
+local function home_of(m)
+  local death, record = m[DEATHS] and m[DEATHS][2][1], m[RECORD]
+  if record and not (death and death[5] > record[6]) then return record[2] end
+  return death and death[2]
+end
+
+-- What came here from another place, as a dead letter or a record, leaves to go back there. Arguments: another priority and what was given (or empty), then which.
+local function send_home(keys, args)
+  local promoted, given = tonumber(args[4]), args[5]
+  local function can(p, _, m)
+    local home = home_of(m)
+    if not home or m[STATE] == DEAD then return 'not_dead' end
+    if m[STATE] == LEASED then return 'leased' end
+    if home == p.settings.name then return 'not_dead' end
+    return nil
+  end
+  return administer(keys, args, 6, can, function(p, key, m)
+    leave(p, key, m, 'home', false, p.leavers)
+    if promoted then m[PRIORITY], m[GIVEN] = promoted, given end
+  end)
+end
+
 -- Takes out what stands so, the oldest first. Arguments: `ready`, `delayed`, `dead`, or `waiting` for the first two; most messages. Answers how many, and whether there may
 -- be more.
-local PURGED = { ready = { 'order' }, delayed = { 'delayed' }, dead = { 'dead' }, waiting = { 'order', 'delayed' } }
+local PURGED = { leased = {}, ready = { 'order' }, delayed = { 'delayed' }, dead = { 'dead' }, waiting = { 'order', 'delayed' } }
 
 local function purge(keys, args)
   return once(keys, args, function(p)
@@ -161,3 +184,4 @@ register_always('ot_remove', remove)
 register_always('ot_cancel', cancel)
 register_always('ot_replay', replay)
 register_always('ot_purge', purge)
+register_always('ot_send_home', send_home)

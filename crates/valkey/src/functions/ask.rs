@@ -451,6 +451,87 @@ impl Asked for Replay {
     }
 }
 
+/// What came from another place, as a dead letter or a record, [leaves](super::Leaving) to go back there. Answers how many.
+#[derive(Clone, Debug)]
+pub struct SendHome {
+    /// With another priority, as it was given.
+    pub promote: Option<(Priority, Original)>,
+    /// Which.
+    pub which: Which,
+}
+
+impl Asked for SendHome {
+    const FUNCTION: &'static str = "ot_send_home";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(maybe(self.promote.map(|(priority, _)| priority.0)));
+        arguments.push(self.promote.map(|(_, original)| given(original)).unwrap_or_default());
+        self.which.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        what.or_declined(|first| first.count())
+    }
+}
+
+/// Whether a queue is used. Answers in how many ms it has been unused for so long.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// It is, now.
+    pub is_used: bool,
+    /// How long it may be unused, ms.
+    pub within_ms: u64,
+}
+
+impl Asked for Use {
+    const FUNCTION: &'static str = "ot_use";
+    type Answer = u64;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([text(u8::from(self.is_used)), text(self.within_ms)]);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<u64, Malformed> {
+        Part(what.parts()?.first().ok_or(Malformed)?).count()
+    }
+}
+
+/// Admits a message that may be over at once, and leases what goes next to somebody who takes one message. Answers what came of the message, and what was leased: it, or what goes before it.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// How long the lease lasts, ms; 0: no end of its own.
+    pub term_ms: u64,
+    /// With whom it ends, and how long, ms, that is believed to be there.
+    pub holder: Option<(String, u64)>,
+    /// None of a lesser level.
+    pub floor: Option<i32>,
+    /// The message.
+    pub message: Admission,
+}
+
+impl Asked for Offer {
+    const FUNCTION: &'static str = "ot_offer";
+    type Answer = (Result<Option<Admitted>, Declined>, Vec<Shown>);
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([
+            text(self.term_ms),
+            self.holder.iter().flat_map(|(holder, _)| holder.bytes()).collect(),
+            maybe(self.holder.as_ref().map(|(_, ms)| *ms)),
+            maybe(self.floor),
+        ]);
+        self.message.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        let [admitted, leased] = what.parts()? else { return Err(Malformed) };
+        let admitted = Part(admitted).or_declined_all(Admitted::read_some)?;
+        let leased = Part(leased).parts()?.iter().map(|part| Shown::read(&Part(part)));
+        Ok((admitted, leased.collect::<Result<_, _>>()?))
+    }
+}
+
 /// Takes out what stands so. Answers how many, and whether there may be more.
 #[derive(Clone, Copy, Debug)]
 pub struct Purge {

@@ -157,7 +157,7 @@ local function as_leased(p, keys)
   for from = 1, #keys, 4000 do
     local to = math.min(from + 3999, #keys)
     local contents = redis.call('HMGET', p.base .. ':b', unpack(keys, from, to))
-    for i = from, to do what[i] = { seq_of(keys[i]), message(p, keys[i]), contents[i - from + 1] } end
+    for i = from, to do what[i] = { seq_of(keys[i]), message(p, keys[i]), p.contents[keys[i]] or contents[i - from + 1] } end
   end
   return what
 end

@@ -21,22 +21,25 @@ local function leaving(keys, args)
   return ended
 end
 
--- What became of it. `moved`: it is elsewhere; `gone`: nowhere; `stays`: nothing takes it, so it is a dead letter here. What ended well is counted already.
+-- What goes home did not die.
+local function has_died(why) return why and why ~= 'home' end
+
+-- What became of it. `moved`: it is elsewhere; `gone`: nowhere; `stays`: nothing takes it, so it is a dead letter here, or ready as it was before it was sent home. What ended well is counted already.
 local OUTCOMES = {}
 
 function OUTCOMES.moved(p, _, m, why)
   local level = lane_of(p, m[PRIORITY])
   count(p, level, 'moved', why and 1 or 0)
-  count(p, level, 'dead_lettered', why and 1 or 0)
+  count(p, level, 'dead_lettered', has_died(why) and 1 or 0)
 end
 
 function OUTCOMES.gone(p, _, m, why)
-  if why then count(p, lane_of(p, m[PRIORITY]), SETTLED[GONE_BY[why]], 1) end
+  if has_died(why) then count(p, lane_of(p, m[PRIORITY]), SETTLED[GONE_BY[why]], 1) end
 end
 
 function OUTCOMES.stays(p, key, m, why)
   if not why then return end
-  count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
+  if has_died(why) then count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1) else m[STATE] = READY end
   p.messages[key] = m
   p.gone[key], p.emptied[key] = nil, nil
   index(p, key, m)

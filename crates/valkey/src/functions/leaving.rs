@@ -14,6 +14,8 @@ pub struct Leaver {
     pub shown: Shown,
     /// Why it died; `None`: it did not, the work on it ended otherwise.
     pub died: Option<DeathReason>,
+    /// It was sent back to the queue that it came from.
+    pub goes_home: bool,
     /// When.
     pub at: Time,
     /// How the work on it went, where the queue has a history: for that one, and for whoever else gets it if the history takes it. What ended before is with the message.
@@ -39,10 +41,12 @@ impl Asked for Leaving {
         let one = |part| {
             let part = Part(part);
             let [_, _, _, number, died, at, record] = part.parts()? else { return Err(Malformed) };
+            let goes_home = Part(died).is() && Part(died).bytes()? == b"home";
             Ok(Leaver {
                 number: Part(number).count()?,
                 shown: Shown::read(&part)?,
-                died: Part(died).some(read_reason)?,
+                died: if goes_home { None } else { Part(died).some(read_reason)? },
+                goes_home,
                 at: Part(at).time()?,
                 record: Part(record).some(|record| read_record(&record))?,
             })

@@ -17,6 +17,7 @@
 
 mod arrival;
 mod ask;
+mod define;
 mod leaving;
 mod parts;
 mod terms;
@@ -27,8 +28,9 @@ use crate::cluster::Library;
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
     Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing,
-    Purge, Remove, Replay, Reprioritise, Said, Settle, Standing, Sweep, View, Which,
+    Offer, Purge, Remove, Replay, Reprioritise, Said, SendHome, Settle, Standing, Sweep, Use, View, Which,
 };
+pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
 pub use terms::Terms;
@@ -58,5 +60,7 @@ const SOURCE: &str = concat!(
     include_str!("admin.lua"),
     "end\ndo\n",
     include_str!("see.lua"),
+    "end\ndo\n",
+    include_str!("define.lua"),
     "end\n",
 );

@@ -311,8 +311,8 @@ local function receive(p, m, tells)
   return what
 end
 
--- Admits one message.
-local function take(p, m, tells)
+-- Admits one message. One that is over at once if nobody takes it is offered first, if it can be.
+local function take(p, m, tells, offer)
   if m.from then return receive(p, m, tells) end
   if was_taken(p, m.origin) then return {} end
   local why, there = check(p, m, new_tally())
@@ -321,6 +321,7 @@ local function take(p, m, tells)
   if there then return told(p, there, tells, true) end
   local key = publish(p, m)
   local what = told(p, key, tells, false)
+  if offer then offer() end
   if m.is_at_once then end_at_once(p, { key }) end
   return what
 end

@@ -174,7 +174,10 @@ local function configure(keys, args)
   end
   local header = { '', args[2], '' }
   local p = begin(keys, header)
-  if not there then return answer(p, { 1 }) end
+  if not there then
+    redis.call('HSET', base .. ':c', 'used', text(p.now))
+    return answer(p, { 1 })
+  end
   -- What time has brought about is written down: all that follows asks for everything there is.
   answer(p, false)
   local now = p.now
@@ -226,6 +229,19 @@ local function sweep(keys, args)
   return answer(p, {})
 end
 
+-- A queue is used (1), or not (0). Arguments: which, and how long it may be unused, ms. Answers in how many ms it has been unused for so long.
+local function use(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local used = tonumber(redis.call('HGET', p.base .. ':c', 'used') or nil)
+  if args[4] == '1' or not used then
+    used = p.now
+    redis.call('HSET', p.base .. ':c', 'used', text(used))
+  end
+  return answer(p, { math.max(0, used + tonumber(args[5]) - p.now) })
+end
+
+register_always('ot_use', use)
 register_always('ot_view', view)
 register_always('ot_browse', browse)
 register_always('ot_configure', configure)

@@ -186,6 +186,28 @@ impl Terms {
         }
     }
 
+    /// The level of the least urgent lane that takes no less urgent priority than this; `None`: of all lanes. One that no lane has where there is none.
+    #[must_use]
+    pub fn least_level(&self, at_least: Priority) -> Option<i32> {
+        if at_least.0 == i32::MIN {
+            return None;
+        }
+        Some(match &self.order {
+            Lanes::Priority(_) => at_least.0,
+            Lanes::Bands(bands) => {
+                let takes = |band: &&Band| band.floor.is_some_and(|floor| floor >= at_least.0);
+                bands.iter().filter(takes).map(|band| band.level).min().unwrap_or(i32::MAX)
+            }
+        })
+    }
+
+    /// The level of the lane of this name.
+    #[must_use]
+    pub fn level_named(&self, name: &str) -> Option<i32> {
+        let named = self.lanes.iter().find(|(_, lane)| *lane == name).map(|(level, _)| *level);
+        named.or_else(|| name.parse().ok())
+    }
+
     /// As JSON, which is how a place is told.
     #[must_use]
     pub fn json(&self) -> String {

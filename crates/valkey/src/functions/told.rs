@@ -151,7 +151,7 @@ impl<'v> Part<'v> {
         Ok(u64::try_from(self.number()?).map_or(Time::NEVER, Time))
     }
 
-    fn is(self) -> bool {
+    pub(super) fn is(self) -> bool {
         !matches!(self.0, Value::Nil | Value::Boolean(false))
     }
 

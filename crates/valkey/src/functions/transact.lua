@@ -209,6 +209,34 @@ local function overdue(keys, args)
   return ended
 end
 
+-- Admits a message that is over at once if nobody takes it, and leases what goes next to somebody who takes one message: it, or what goes before it. Arguments: how long the lease lasts, ms (0: no end), the holder with
+-- whom it ends (or empty), how long that is believed to be there, ms, the least level (or empty), then the message. Answers what came of it, and what was leased.
+local function offer(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local done, got = before(p), {}
+  if done then
+    for _, one in ipairs(done[2]) do
+      local m = message(p, one[1])
+      if m and m[STATE] == LEASED and m[LEASE] == one[2] then got[#got + 1] = one[1] end
+    end
+  else
+    local holder = args[5] ~= '' and args[5] or false
+    local want = { max = 1, bytes = 0, ms = tonumber(args[4]), holder = holder, floor = tonumber(args[7]), last = '', one = false, except = {} }
+    local taken = take(p, read_message(args, 8), false, function()
+      got = lease_all(p, want)
+      if holder and #got > 0 then put(p, 'alive', holder, p.now + tonumber(args[6])) end
+    end)
+    see_off(p)
+    local kept = {}
+    for i, key in ipairs(got) do kept[i] = { key, message(p, key)[LEASE] } end
+    done = { taken, kept }
+    remember(p, done)
+  end
+  return answer(p, { done[1], as_leased(p, got) })
+end
+
+redis.register_function('ot_offer', offer)
 redis.register_function('ot_transact', transact)
 redis.register_function('ot_prepare', prepare)
 register_always('ot_commit', commit)

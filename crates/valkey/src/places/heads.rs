@@ -24,6 +24,8 @@ struct State {
     merger: Merger,
     /// By place.
     known: Vec<Option<Where>>,
+    /// What a place showed and did not give.
+    held_back: Vec<Option<Where>>,
     /// Of each place the call that said so.
     calls: Vec<u64>,
     claimed: Vec<bool>,
@@ -54,7 +56,7 @@ impl State {
     fn say(&mut self, place: PlaceNumber, calls: u64, head: Option<Where>) {
         let at = place as usize;
         if calls > self.calls[at] {
-            (self.calls[at], self.known[at]) = (calls, head);
+            (self.calls[at], self.known[at], self.held_back[at]) = (calls, head, None);
             self.show(place);
         }
     }
@@ -72,7 +74,8 @@ impl Heads {
     pub(super) fn new(places: usize) -> Self {
         let merger = Merger::new(&PickerKind::Strict, BTreeMap::new());
         let (known, claimed, calls) = (vec![None; places], vec![false; places], vec![0; places]);
-        let state = State { merger, known, calls, claimed, counts: Order::default() };
+        let held_back = known.clone();
+        let state = State { merger, known, held_back, calls, claimed, counts: Order::default() };
         Self { state: Mutex::new(state), better: Notify::new() }
     }
 
@@ -109,6 +112,19 @@ impl Heads {
         self.better.notified()
     }
 
+    /// What was shown and not given is shown again.
+    pub(super) fn show_again(&self) {
+        self.with(|state| {
+            for at in 0..state.known.len() {
+                if let Some(head) = state.held_back[at].take() {
+                    state.known[at] = Some(head);
+                    state.show(at as PlaceNumber);
+                }
+            }
+        });
+        self.better.notify_waiters();
+    }
+
     pub(super) fn counts(&self) -> Order {
         self.with(|state| state.counts)
     }
@@ -119,7 +135,11 @@ impl Claim<'_> {
     pub(super) fn told(self, calls: u64, given: &[Where], head: Option<Where>) {
         let at = self.place as usize;
         self.heads.with(|state| {
+            let is_newest = calls > state.calls[at];
             state.say(self.place, calls, head.filter(|_| !given.is_empty()));
+            if is_newest && given.is_empty() {
+                state.held_back[at] = head;
+            }
             let rivals: Vec<Where> = (0..state.known.len())
                 .filter(|other| *other != at)
                 .filter_map(|other| state.known[other])

@@ -14,13 +14,15 @@ mod heads;
 mod numbers;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use overtake_lane::PlaceNumber;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -28,7 +30,9 @@ use self::heads::Heads;
 pub use self::heads::Order;
 use self::numbers::Numbers;
 use crate::cluster::{Call, CallError, Cluster, Heard};
-use crate::functions::{self, Asked, Configure, Leasing, Malformed, Said, Shown, Sweep, Terms, Told, Where};
+use crate::functions::{
+    self, Asked, Configure, Declined, Forget, Leasing, Malformed, Said, Shown, Sweep, Terms, Told, Where,
+};
 
 /// Why nothing came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +41,6 @@ pub enum NotDone {
     Call(CallError),
     /// What they said is none of this version's answers.
     Malformed,
-    /// Other settings hold at the place, of this version.
-    Version(u64),
     /// There is no such place.
     Gone,
 }
@@ -48,7 +50,6 @@ impl fmt::Display for NotDone {
         match self {
             Self::Call(error) => error.fmt(f),
             Self::Malformed => Malformed.fmt(f),
-            Self::Version(version) => write!(f, "other settings hold there by now (version {version})"),
             Self::Gone => f.write_str("the queue is not there any more"),
         }
     }
@@ -69,6 +70,8 @@ struct Place {
     numbers: Numbers,
     /// When something happens there by itself.
     wakes: Mutex<Wakes>,
+    /// Something has left it, and is to be carried elsewhere.
+    is_left: AtomicBool,
 }
 
 /// When something happens in a place by itself, as the last of its calls has said it.
@@ -94,12 +97,13 @@ pub struct Places {
     cluster: Arc<Cluster>,
     /// Who calls: a name that no other process has.
     caller: String,
-    terms: Terms,
-    version: AtomicU64,
+    terms: Mutex<Arc<Terms>>,
     places: Vec<Place>,
     heads: Heads,
     /// Something happens in a place earlier than was known.
     sooner: Arc<Notify>,
+    /// Something has left a place.
+    left: Notify,
     /// What listens and looks, as long as this is there.
     keepers: Mutex<Vec<AbortHandle>>,
 }
@@ -114,44 +118,76 @@ pub struct Given {
 }
 
 impl Places {
-    /// So many places of a queue that is known by this number, with these terms and their version, asked by somebody whom nobody else is called. They are made where
-    /// they are not there, looked at, and kept an eye on: at least every `sweep`.
-    ///
-    /// # Errors
-    /// [`NotDone`], of the first place that cannot be had.
-    pub async fn open(
+    /// So many places of a queue that is known by this number, asked by somebody whom nobody else is called. They are listened to, and looked at: at least every `sweep`.
+    /// What holds there is said by [`Places::configure`].
+    #[must_use]
+    pub fn new(
         cluster: Arc<Cluster>,
         queue: u32,
         count: PlaceNumber,
-        (terms, version): (&Terms, u64),
+        terms: Terms,
         caller: String,
         sweep: Duration,
-        deadline: Instant,
-    ) -> Result<Arc<Self>, NotDone> {
+    ) -> Arc<Self> {
         let place = |number| Place {
             base: format!("{{{queue}:{number}}}"),
             numbers: Numbers::new(),
             wakes: Mutex::default(),
+            is_left: AtomicBool::new(false),
         };
         let places: Vec<Place> = (0..count).map(place).collect();
         let heads = Heads::new(places.len());
-        let keepers = Mutex::default();
-        let terms = terms.clone();
-        let all = Arc::new(Self {
-            cluster,
-            caller,
-            terms,
-            version: AtomicU64::new(0),
-            places,
-            heads,
-            sooner: Arc::default(),
-            keepers,
-        });
-        let configure = Configure { version, terms: &all.terms, said: Said::Declared };
-        all.ask_all(&configure, deadline).await?;
-        all.version.store(version, Ordering::Release);
+        let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
+        let terms = Mutex::new(Arc::new(terms));
+        let all = Arc::new(Self { cluster, caller, terms, places, heads, sooner, left, keepers });
         all.keep(sweep);
-        Ok(all)
+        all
+    }
+
+    /// Has these terms hold at every place from now on, which is made where it is not there; unless a later version holds.
+    ///
+    /// # Errors
+    /// [`NotDone`], of the first place where that cannot be done; else why a place declines.
+    pub async fn configure(
+        &self,
+        terms: Terms,
+        (version, said): (u64, Said),
+        deadline: Instant,
+    ) -> Result<Result<(), Declined>, NotDone> {
+        let terms = Arc::new(terms);
+        let configured = self.ask_all(&Configure { version, terms: &terms, said }, deadline).await?;
+        let declined = configured.into_iter().find_map(Result::err);
+        if declined.is_none() {
+            *self.terms.lock().expect("nobody panics with it") = terms;
+        }
+        Ok(declined.map_or(Ok(()), Err))
+    }
+
+    /// Leaves nothing of so many places of a queue.
+    ///
+    /// # Errors
+    /// [`NotDone`], of the first place where that cannot be done.
+    pub async fn forget(
+        cluster: &Cluster,
+        queue: u32,
+        count: PlaceNumber,
+        deadline: Instant,
+    ) -> Result<(), NotDone> {
+        let call = functions::Call { version: None, caller: "", number: None };
+        let args: Vec<Bytes> = Forget.all_arguments(call).into_iter().map(Bytes::from).collect();
+        let calls = (0..count).map(|place| {
+            Call::write(Forget::FUNCTION, vec![format!("{{{queue}:{place}}}").into()], args.clone())
+        });
+        for done in cluster.calls(deadline, calls.collect()).await {
+            done?;
+        }
+        Ok(())
+    }
+
+    /// What holds, as this process last said it.
+    #[must_use]
+    pub fn terms(&self) -> Arc<Terms> {
+        Arc::clone(&self.terms.lock().expect("nobody panics with it"))
     }
 
     /// How many there are.
@@ -189,68 +225,95 @@ impl Places {
     ) -> Result<(u64, Option<Where>, A::Answer), NotDone> {
         let there = &self.places[place as usize];
         let number = there.numbers.take().await;
-        let version = Some(self.version.load(Ordering::Acquire)).filter(|version| *version > 0);
-        let call = functions::Call { version, caller: &self.caller, number: Some(number.value) };
+        let call = functions::Call { version: None, caller: &self.caller, number: Some(number.value) };
         let args = ask.all_arguments(call).into_iter().map(Bytes::from).collect();
         let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
-            Told::Done { now, wakes_at, head, what, calls, .. } => {
+            Told::Done { now, wakes_at, head, what, calls, leaving } => {
+                there.is_left.store(leaving, Ordering::Relaxed);
+                if leaving {
+                    self.left.notify_one();
+                }
                 let at = wakes_at.map(|at| Instant::now() + Duration::from_millis(at.since(now)));
                 if there.wakes.lock().expect("nobody panics with it").say(calls, at) {
                     self.sooner.notify_one();
                 }
                 Ok((calls, head, what))
             }
-            Told::Version(version) => Err(NotDone::Version(version)),
+            // Nothing is asked for under certain terms only.
+            Told::Version(_) => Err(NotDone::Malformed),
             Told::Gone => Err(NotDone::Gone),
         }
     }
 
-    /// Asks every place the same, at once.
-    async fn ask_all<A: Asked>(&self, ask: &A, deadline: Instant) -> Result<(), NotDone> {
-        let mut asked: Vec<_> =
-            (0..self.count()).map(|place| Box::pin(self.ask(place, ask, deadline))).collect();
-        let mut done = Vec::with_capacity(asked.len());
-        std::future::poll_fn(|context| {
-            asked.retain_mut(|one| match one.as_mut().poll(context) {
-                std::task::Poll::Ready(answer) => {
-                    done.push(answer.map(drop));
-                    false
-                }
-                std::task::Poll::Pending => true,
-            });
-            if asked.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-        })
-        .await;
-        done.into_iter().collect()
+    /// Asks every place the same, at once. Answers what each says, in their order.
+    ///
+    /// # Errors
+    /// [`NotDone`], of the first place of which there is no answer.
+    pub async fn ask_all<A: Asked>(&self, ask: &A, deadline: Instant) -> Result<Vec<A::Answer>, NotDone> {
+        together((0..self.count()).map(|place| self.ask(place, ask, deadline))).await.into_iter().collect()
     }
 
-    /// Leases what goes next over all places, or waits for the first until then. Of one place no more is taken at once than goes before what the others show.
+    /// The places that something has left which is to be carried elsewhere.
+    #[must_use]
+    pub fn left(&self) -> Vec<PlaceNumber> {
+        let all = (0..self.count()).zip(&self.places);
+        all.filter(|(_, place)| place.is_left.load(Ordering::Relaxed)).map(|(place, _)| place).collect()
+    }
+
+    /// Ends when something has left a place.
+    pub async fn until_left(&self) {
+        self.left.notified().await;
+    }
+
+    /// Leases what goes next over all places, as far as it goes before what the others show. Empty: no place is known to have something, or it was gone by then.
     ///
     /// # Errors
     /// [`NotDone`]; what was leased and not answered is ready again once its time is over, or its holder is gone.
+    pub async fn lease_now(&self, want: &Leasing, deadline: Instant) -> Result<Vec<Given>, NotDone> {
+        while let Some(claim) = self.heads.claim(want.choice.floor) {
+            let place = claim.place;
+            let choice = functions::Choice { last: claim.last, ..want.choice.clone() };
+            let want = Leasing { choice, ..want.clone() };
+            let (calls, head, shown) = self.call(place, &want, deadline).await?;
+            let terms = self.terms();
+            let given: Vec<Where> = shown
+                .iter()
+                .map(|one| &one.stored.message)
+                .map(|message| Where::new(terms.level(message.priority), message.seq))
+                .collect();
+            claim.told(calls, &given, head);
+            if !shown.is_empty() {
+                return Ok(shown.into_iter().map(|shown| Given { place, shown }).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Ends once a place shows something better than it did when this was called and first polled, or enabled.
+    pub fn better(&self) -> Notified<'_> {
+        self.heads.better()
+    }
+
+    /// What places showed and did not give is asked for again: somebody has come who may take what others may not.
+    pub fn show_again(&self) {
+        self.heads.show_again();
+    }
+
+    /// As [`Places::lease_now`], but waits for the first until then.
+    ///
+    /// # Errors
+    /// As there.
     pub async fn lease(&self, want: &Leasing, until: Instant) -> Result<Vec<Given>, NotDone> {
         loop {
-            let better = self.heads.better();
+            let better = self.better();
             tokio::pin!(better);
             // From here on nothing better is missed.
             better.as_mut().enable();
-            while let Some(claim) = self.heads.claim(want.choice.floor) {
-                let place = claim.place;
-                let choice = functions::Choice { last: claim.last, ..want.choice.clone() };
-                let want = Leasing { choice, ..want.clone() };
-                let (calls, head, shown) =
-                    self.call(place, &want, until.max(Instant::now() + PATIENCE)).await?;
-                let given: Vec<Where> = shown
-                    .iter()
-                    .map(|one| &one.stored.message)
-                    .map(|message| Where::new(self.terms.level(message.priority), message.seq))
-                    .collect();
-                claim.told(calls, &given, head);
-                if !shown.is_empty() {
-                    return Ok(shown.into_iter().map(|shown| Given { place, shown }).collect());
-                }
+            let given = self.lease_now(want, until.max(Instant::now() + PATIENCE)).await?;
+            if !given.is_empty() {
+                return Ok(given);
             }
             tokio::select! {
                 () = &mut better => {}
@@ -288,6 +351,25 @@ impl Drop for Places {
             keeper.abort();
         }
     }
+}
+
+/// Each of these, at once; in their order.
+pub(crate) async fn together<F: Future>(all: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut open: Vec<_> = all.into_iter().map(|one| (Box::pin(one), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut is_over = true;
+        for (one, done) in &mut open {
+            if done.is_none() {
+                match one.as_mut().poll(context) {
+                    Poll::Ready(output) => *done = Some(output),
+                    Poll::Pending => is_over = false,
+                }
+            }
+        }
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    open.into_iter().filter_map(|(_, done)| done).collect()
 }
 
 /// Longest that a claim waits for its place once nobody waits for it any more.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use overtake_lane::{Original, Outcome, Priority, Settings};
 use overtake_peer::Vault;
 use overtake_valkey::cluster::{Cluster, Nodes};
-use overtake_valkey::functions::{Admission, Admit, Choice, How, LIBRARY, Leasing, Settle, Terms};
+use overtake_valkey::functions::{Admission, Admit, Choice, How, LIBRARY, Leasing, Said, Settle, Terms};
 use overtake_valkey::places::{Given, Places};
 use tokio::time::Instant;
 
@@ -19,8 +19,9 @@ const SWEEP: Duration = Duration::from_secs(3_600);
 async fn open(nodes: Nodes, count: u32, caller: &str) -> Arc<Places> {
     let cluster = Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster");
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0).of_several();
-    let places = Places::open(cluster, 1, count, (&terms, 1), caller.to_owned(), SWEEP, long()).await;
-    places.expect("they are there")
+    let places = Places::new(cluster, 1, count, terms.clone(), caller.to_owned(), SWEEP);
+    places.configure(terms, (1, Said::Declared), long()).await.expect("configured").expect("taken");
+    places
 }
 
 fn message(priority: i32, name: &str) -> Admission {
