@@ -1,22 +1,32 @@
 //! Opening the engine that keeps its messages on servers of Redis or Valkey.
 
+use std::sync::Arc;
+
+use overtake_engine::Full;
 use overtake_peer::Vault;
-use overtake_valkey::cluster::{Cluster, Holds};
-use overtake_valkey::functions::LIBRARY;
+use overtake_valkey::cluster::Holds;
+use overtake_valkey::engine::{ClusterEngine, Options};
+use tokio::sync::watch::{self, Receiver};
 
 use crate::ServeError;
-use crate::config::Servers;
-use crate::running::Opened;
+use crate::config::{Config, Servers};
+use crate::running::{Found, Opened, Running, Waiting};
 
 /// Connects to the servers, and tells which promises hold there.
 ///
 /// # Errors
 /// Why messages cannot be kept there.
-pub(crate) async fn open_cluster_engine(servers: Servers) -> Result<Opened, ServeError> {
+pub(crate) async fn open_cluster_engine(config: &Config, servers: Servers) -> Result<Opened, ServeError> {
     let durability = servers.nodes.durability;
-    let connected = Cluster::connect(servers.nodes, Vault::Any, LIBRARY).await;
-    let cluster = connected.map_err(|why| ServeError::Servers { why })?;
-    for promise in cluster.facts().await.promises(durability) {
+    let options = Options {
+        max_message_bytes: config.max_message_bytes(),
+        default_ttl_ms: config.limits.default_ttl_ms.value.0,
+        sweep: servers.sweep,
+        ..Options::new(servers.nodes, Vault::Any)
+    };
+    let opened = ClusterEngine::open(options).await;
+    let engine = opened.map_err(|error| ServeError::Servers { why: error.to_string() })?;
+    for promise in engine.cluster().facts().await.promises(durability) {
         let (event, why) = (promise.event, &promise.why);
         match promise.holds {
             Holds::Yes => tracing::info!("a confirmed message survives {event}: {why}"),
@@ -26,5 +36,24 @@ pub(crate) async fn open_cluster_engine(servers: Servers) -> Result<Opened, Serv
             }
         }
     }
-    Err(ServeError::Servers { why: "this build cannot keep messages on servers yet".to_owned() })
+    let primaries = engine.cluster().map().primaries().into_iter().map(ToString::to_string).collect();
+    Ok(Opened { running: Arc::new(engine), found: Found::Servers { primaries } })
+}
+
+impl Running for ClusterEngine {
+    /// Room is the servers' to see to: what they have no memory for is refused when it comes.
+    fn full(&self) -> Receiver<Option<Full>> {
+        watch::channel(None).1
+    }
+
+    fn failed(&self) -> Waiting<'_, Arc<str>> {
+        Box::pin(Self::failed(self))
+    }
+
+    fn close(self: Arc<Self>) -> Waiting<'static, Result<(), ServeError>> {
+        Box::pin(async move {
+            Self::close(&self).await;
+            Ok(())
+        })
+    }
 }

@@ -20,7 +20,12 @@ use crate::running::{Found, FoundStore, Opened};
 pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Opened, ServeError> {
     match config.engine.servers() {
         None => open_store(config, traces).await,
-        Some(servers) => open_cluster_engine(servers).await,
+        Some(servers) => {
+            if traces.is_some() {
+                tracing::warn!("telemetry.traces_sample has no effect: messages on servers are not traced");
+            }
+            open_cluster_engine(config, servers).await
+        }
     }
 }
 

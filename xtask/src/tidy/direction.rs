@@ -22,7 +22,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-peer", &[]),
     ("overtake-streams", &["overtake-lane", "overtake-peer"]),
-    ("overtake-valkey", &["overtake-lane", "overtake-peer"]),
+    ("overtake-valkey", &["overtake-engine", "overtake-lane", "overtake-peer", "overtake-store"]),
     ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams"]),
     ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams"]),
     (

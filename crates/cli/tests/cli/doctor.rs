@@ -150,14 +150,18 @@ fn a_directory_without_room_is_wrong() {
 }
 
 #[test]
-fn a_broker_that_is_to_keep_messages_on_servers_says_what_does_not_hold_there() {
+fn brokers_on_the_same_servers_give_what_the_others_take_and_say_what_does_not_hold_there() {
     for program in Program::all() {
         let server = server(program, "--appendfsync everysec");
-        let flags =
-            ["serve", "--http", "127.0.0.1:0", "--amqp", "off", "--engine", "redis", "--engine-nodes"];
-        let run = run(&[&flags[..], &[&server.url()]].concat(), b"");
-        assert_eq!(run.code, 1, "{}", run.picture());
-        assert!(run.stderr.contains("may not survive a loss of power: "), "{}", run.picture());
-        assert!(run.stderr.contains("this build cannot keep messages on servers yet"), "{}", run.picture());
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let flags = ["--engine", "redis", "--engine-nodes", &server.url()];
+        let [one, other] = dirs.each_ref().map(|dir| Broker::start_with(dir.path(), &flags));
+        one.seen_line("may not survive a loss of power: ");
+        one.run(&["queue", "declare", "mail"]).ok();
+        one.run(&["publish", "mail", "bulk", "--priority", "1"]).ok();
+        one.run(&["publish", "mail", "urgent", "--priority", "9"]).ok();
+        one.kill();
+        assert_eq!(other.run(&["consume", "mail"]).ok(), "urgent\nbulk\n");
+        other.stop();
     }
 }

@@ -195,6 +195,8 @@ pub enum How {
     By(Outcome),
     /// Whoever has them is gone.
     Lost,
+    /// Nobody has them: they were given and found no taker, and are as if they had not been.
+    Untaken,
 }
 
 /// Ends leases, each for itself. Answers of each whether it held.
@@ -228,6 +230,7 @@ impl Asked for Settle {
         let (how, delay_ms) = match self.how {
             How::By(outcome) => how_words(outcome),
             How::Lost => ("lost", None),
+            How::Untaken => ("untaken", None),
         };
         arguments.extend([how.into(), maybe(delay_ms)]);
         add_leases(arguments, &self.leases);

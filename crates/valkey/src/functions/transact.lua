@@ -54,11 +54,18 @@ local function stale(p, settlements)
   return nil
 end
 
-local ENDS = { nack = 'failed', release = 'released', lost = 'lost' }
+local ENDS = { nack = 'failed', release = 'released', untaken = 'released', lost = 'lost' }
 
 -- Ends a lease as whoever has it says.
 local function end_lease(p, key, m, how, delay_ms, report)
   if how == 'ack' then return conclude(p, key, m, 'completed', 'acked', report) end
+  if how == 'untaken' then
+    -- Nobody has seen it. For how long it waited is counted now, and not again.
+    local level = lane_of(p, m[PRIORITY])
+    count(p, level, 'delivered', -1)
+    if m[COUNT] > 1 then count(p, level, 'redelivered', -1) end
+    m[COUNT] = m[COUNT] - 1
+  end
   local why
   if ENDS[how] then
     why = put_back(p, key, m, ENDS[how], delay_ms)
@@ -80,7 +87,7 @@ local function finish_lease(keys, args)
   end)
 end
 
--- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`), a delay in ms (or empty), then the sequence and the number of each lease.
+-- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`, `lost`, `untaken`), a delay in ms (or empty), then the sequence and the number of each lease.
 -- Answers for each 1, or 0 where it does not hold any more.
 local function settle_leases(keys, args)
   return once(keys, args, function(p)

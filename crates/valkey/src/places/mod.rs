@@ -14,7 +14,7 @@ mod heads;
 mod numbers;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -104,6 +104,8 @@ pub struct Places {
     sooner: Arc<Notify>,
     /// Something has left a place.
     left: Notify,
+    /// How many places there are, of all queues of the process, that something has left.
+    all_left: Arc<AtomicUsize>,
     /// What listens and looks, as long as this is there.
     keepers: Mutex<Vec<AbortHandle>>,
 }
@@ -119,14 +121,14 @@ pub struct Given {
 
 impl Places {
     /// So many places of a queue that is known by this number, asked by somebody whom nobody else is called. They are listened to, and looked at: at least every `sweep`.
-    /// What holds there is said by [`Places::configure`].
+    /// What holds there is said by [`Places::configure`]. `all_left` counts places, of whatever queues, that something has left.
     #[must_use]
     pub fn new(
         cluster: Arc<Cluster>,
         queue: u32,
         count: PlaceNumber,
         terms: Terms,
-        caller: String,
+        (caller, all_left): (String, Arc<AtomicUsize>),
         sweep: Duration,
     ) -> Arc<Self> {
         let place = |number| Place {
@@ -139,7 +141,7 @@ impl Places {
         let heads = Heads::new(places.len());
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
-        let all = Arc::new(Self { cluster, caller, terms, places, heads, sooner, left, keepers });
+        let all = Arc::new(Self { cluster, caller, terms, places, heads, sooner, left, all_left, keepers });
         all.keep(sweep);
         all
     }
@@ -231,7 +233,11 @@ impl Places {
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
             Told::Done { now, wakes_at, head, what, calls, leaving } => {
-                there.is_left.store(leaving, Ordering::Relaxed);
+                match (there.is_left.swap(leaving, Ordering::Relaxed), leaving) {
+                    (false, true) => drop(self.all_left.fetch_add(1, Ordering::Relaxed)),
+                    (true, false) => drop(self.all_left.fetch_sub(1, Ordering::Relaxed)),
+                    _ => {}
+                }
                 if leaving {
                     self.left.notify_one();
                 }
@@ -350,6 +356,7 @@ impl Drop for Places {
         for keeper in self.keepers.get_mut().expect("nobody panics with it") {
             keeper.abort();
         }
+        self.all_left.fetch_sub(self.left().len(), Ordering::Relaxed);
     }
 }
 

@@ -1,10 +1,11 @@
 //! What random histories do not come to.
 
 use overtake_lane::{
-    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, Time,
+    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Arrival, Call, Fate, Forget, Leaving, Left, Provenance, Sweep, Told,
+    Admit, Arrival, Call, Choice, Fate, Forget, How, Leasing, Leaving, Left, Provenance, Settle, Sweep, Told,
+    View,
 };
 
 use crate::server::Server;
@@ -60,6 +61,27 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let [(message, _)] = &stored[..] else { panic!("it is there once: {stored:?}") };
     assert_eq!((message.since, message.count, message.expires), (leaver.at, 0, Time::NEVER));
     assert_eq!(message.deaths(), leaver.shown.stored.message.deaths());
+}
+
+#[test]
+fn a_message_that_was_given_and_found_no_taker_is_as_if_it_had_not_been() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    twin.publish(vec![publish(Given::Number(4), 10)]);
+    let choice = Choice::default();
+    let want = Leasing { max: 1, max_bytes: 100, term_ms: 60_000, holder: None, choice };
+    for _ in 0..2 {
+        let [given] = &done(twin.told(BASE, &want, by(None))).1[..] else { panic!("it is leased") };
+        let message = &given.stored.message;
+        assert_eq!(message.count, 1);
+        let State::Leased { lease, .. } = message.state else { panic!("it is leased") };
+        let settle = Settle { how: How::Untaken, leases: vec![(message.seq, lease)] };
+        assert_eq!(done(twin.told(BASE, &settle, by(None))).1, [true]);
+    }
+    let seen = done(twin.told(BASE, &View, by(None))).1;
+    let gauge = |what: &str| seen.lanes[&4].get(what).copied().unwrap_or(0);
+    assert_eq!((gauge("ready"), gauge("delivered"), gauge("redelivered")), (1, 0, 0));
 }
 
 #[test]

@@ -4,11 +4,13 @@
 
 mod calls;
 mod certificates;
+mod conformance;
 mod doubts;
 mod facts;
 mod falls;
 mod moves;
 mod places;
+mod processes;
 mod pushes;
 mod rights;
 mod settings;

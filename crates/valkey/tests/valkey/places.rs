@@ -19,7 +19,7 @@ const SWEEP: Duration = Duration::from_secs(3_600);
 async fn open(nodes: Nodes, count: u32, caller: &str) -> Arc<Places> {
     let cluster = Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster");
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0).of_several();
-    let places = Places::new(cluster, 1, count, terms.clone(), caller.to_owned(), SWEEP);
+    let places = Places::new(cluster, 1, count, terms.clone(), (caller.to_owned(), Arc::default()), SWEEP);
     places.configure(terms, (1, Said::Declared), long()).await.expect("configured").expect("taken");
     places
 }

@@ -1,0 +1,368 @@
+//! What is asked, and what answers it.
+
+use std::sync::Arc;
+
+use overtake_engine::Failure;
+use overtake_engine::core::{Answer, Request};
+use overtake_lane::{
+    Asker, Binding, Command, Given, Original, Outcome, Priority, Receipt, Refusal, Report, Status, WindowId,
+};
+
+use super::House;
+use super::hosted::Hosted;
+use crate::functions::{
+    Asked, Cancel, Declined, Extend, Extended, Finish, How, Purge, Remove, Replay, Reprioritise, SendHome,
+    Which,
+};
+use crate::places::together;
+
+/// Most messages that are purged with one call.
+const PURGE_MAX: u32 = 1_000;
+/// Most messages that an administrator's request touches with one call.
+const TOUCH_MAX: usize = 1_000;
+
+impl House {
+    /// Answers a request; but for a lease and a consumer, of which a session is told.
+    pub(super) async fn respond(self: &Arc<Self>, asker: Asker, request: Request) -> Result<Answer, Failure> {
+        if self.is_down() {
+            return Err(self.unavailable());
+        }
+        let answer = self.answer(asker, request).await;
+        // Whoever asked finds where it is what left its queue with it.
+        self.carry_all().await;
+        answer
+    }
+
+    async fn answer(self: &Arc<Self>, asker: Asker, request: Request) -> Result<Answer, Failure> {
+        match request {
+            Request::By { asker, request } => Box::pin(self.answer(asker, *request)).await,
+            Request::Do(command) => self.command(asker, command).await,
+            Request::Publish { messages, settlements } => self.transact(asker, messages, settlements).await,
+            Request::PublishOne(message) => {
+                let mut answers = self.publish_each(asker, vec![message]).await;
+                answers.pop().expect("each message has an answer")
+            }
+            Request::Lease { .. } | Request::Consume { .. } => {
+                unreachable!("a lease is lent, and a consumer is of a session")
+            }
+            Request::Get { get, holder } => self.get(asker, get, holder).await,
+            Request::Progress { receipt, visibility_ms, output } => {
+                if output.len() > overtake_lane::REPORT_BYTES_MAX {
+                    return Err(Refusal::ReportTooLarge.into());
+                }
+                let extended = self.extend(asker, vec![receipt], visibility_ms).await?;
+                if extended[..] == [Ok(())] {
+                    self.floor().progress(receipt, self.now(), output);
+                }
+                Ok(Answer::Each(extended))
+            }
+            Request::GiveUp { consumer } => {
+                self.on_floor(|floor, now, after| floor.give_up(now, consumer, after));
+                Ok(Answer::Done)
+            }
+            Request::SetWindow { number, size } => {
+                let session = asker.session.expect("a window is shared within a session");
+                let window = WindowId { session, number };
+                self.on_floor(|floor, now, after| floor.set_window(now, window, size, after));
+                Ok(Answer::Done)
+            }
+            Request::Reprioritise { queue, select, priority } => {
+                let level =
+                    self.definitions.with(|broker| broker.map_priority(asker.vhost, &queue, &priority))?;
+                let original = priority.original();
+                let (hosted, which) = self.choose(asker, &queue, select).await?;
+                self.touch(&hosted, which, |which| Reprioritise { priority: level, original, which }).await
+            }
+            Request::Remove { queue, select } => {
+                let (hosted, which) = self.choose(asker, &queue, select).await?;
+                self.touch(&hosted, which, Remove).await
+            }
+            Request::CancelMessages { queue, select } => {
+                let (hosted, which) = self.choose(asker, &queue, select).await?;
+                self.touch(&hosted, which, Cancel).await
+            }
+            Request::Replay { queue, select, promote } => {
+                let promote = self.promoted(asker, &queue, promote)?;
+                let (hosted, which) = self.choose(asker, &queue, select).await?;
+                self.replay(&hosted, which, promote).await
+            }
+            Request::SetRoutes(set) => self.set_routes(asker, set).await,
+            look => self.look(asker, look).await,
+        }
+    }
+
+    fn promoted(
+        &self,
+        asker: Asker,
+        queue: &str,
+        promote: Option<Given>,
+    ) -> Result<Option<(overtake_lane::Priority, overtake_lane::Original)>, Failure> {
+        let Some(given) = promote else { return Ok(None) };
+        let level = self.definitions.with(|broker| broker.map_priority(asker.vhost, queue, &given))?;
+        Ok(Some((level, given.original())))
+    }
+
+    async fn command(&self, asker: Asker, command: Command) -> Result<Answer, Failure> {
+        match command {
+            Command::By { asker, command } => Box::pin(self.command(asker, *command)).await,
+            Command::Settle { receipts, outcome } => {
+                self.settle(asker, receipts, outcome).await.map(Answer::Each)
+            }
+            Command::Finish { receipt, outcome, report } => {
+                self.finish(asker, receipt, outcome, *report).await
+            }
+            Command::Extend { receipts, visibility_ms } => {
+                self.extend(asker, receipts, visibility_ms).await.map(Answer::Each)
+            }
+            Command::Purge { queue, status } => self.purge(asker, &queue, status).await,
+            Command::Cancel { .. } | Command::Leave { .. } | Command::Took { .. } => {
+                Ok(self.on_floor(|floor, now, after| floor.apply(now, asker, command, after))?)
+            }
+            Command::EndSession { session } => {
+                let command = Command::EndSession { session };
+                self.on_floor(|floor, now, after| floor.apply(now, asker, command, after))?;
+                self.session_ended(session).await;
+                Ok(Answer::Done)
+            }
+            command => self.define(asker, command).await,
+        }
+    }
+
+    async fn look(&self, asker: Asker, request: Request) -> Result<Answer, Failure> {
+        let topology = |exchange: &str| {
+            self.definitions.with(|broker| {
+                let exchange =
+                    broker.topology(asker.vhost)?.exchange(exchange).ok_or(Refusal::NoSuchExchange)?;
+                Ok::<Vec<Binding>, Refusal>(exchange.bindings().cloned().collect())
+            })
+        };
+        Ok(match request {
+            Request::Queues { after, limit } => {
+                Answer::Queues(self.queue_views(asker, after.as_deref(), limit).await?)
+            }
+            Request::Queue(name) => Answer::Queue(Box::new(self.queue_view(asker, &name).await?)),
+            Request::Browse { queue, browse } => Answer::Page(self.browse(asker, &queue, &browse).await?),
+            Request::Message { queue, id } => self.message(asker, &queue, &id).await?,
+            Request::Bindings(exchange) => Answer::Bindings(topology(&exchange)?),
+            Request::Routes => {
+                self.definitions
+                    .with(|broker| broker.vhost_name(asker.vhost).map(drop))
+                    .ok_or(Refusal::NoSuchVhost)?;
+                Answer::Routes(Box::new(self.routes().view(asker.vhost)))
+            }
+            request => self.definitions.with(|broker| {
+                Ok::<Answer, Refusal>(match request {
+                    Request::QueueNames(queues) => Answer::QueueNames(
+                        queues
+                            .into_iter()
+                            .map(|id| {
+                                broker.name(id).filter(|_| broker.vhost_of(id) == Some(asker.vhost)).cloned()
+                            })
+                            .collect(),
+                    ),
+                    Request::Exchanges => Answer::Exchanges(broker.topology(asker.vhost)?.views().collect()),
+                    Request::Exchange(name) => {
+                        Answer::Exchange(Box::new(broker.topology(asker.vhost)?.view(&name)?))
+                    }
+                    Request::Vhosts => Answer::Vhosts(broker.vhosts().collect()),
+                    Request::Vhost(name) => Answer::Vhost(Box::new(broker.vhost(&name)?)),
+                    Request::Metadata => Answer::Metadata(
+                        broker.metadata().map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect(),
+                    ),
+                    Request::Policies(kind) => Answer::Policies(
+                        broker
+                            .policies(asker.vhost, kind)?
+                            .map(|(name, policy)| (Arc::clone(name), policy.clone()))
+                            .collect(),
+                    ),
+                    _ => unreachable!("everything else changes something"),
+                })
+            })?,
+        })
+    }
+
+    // ---- leases ----
+
+    /// Ends leases, each for itself.
+    pub(super) async fn settle(
+        &self,
+        asker: Asker,
+        receipts: Vec<Receipt>,
+        outcome: Outcome,
+    ) -> Result<Vec<Result<(), Refusal>>, Failure> {
+        let mut results = vec![Err(Refusal::StaleReceipt); receipts.len()];
+        let how = How::By(outcome);
+        for (queue, at) in by_queue(&receipts) {
+            let Some(hosted) = self.here(asker, queue).await? else { continue };
+            let leases: Vec<_> = at.iter().map(|at| (receipts[*at].seq, receipts[*at].lease)).collect();
+            for (at, held) in at.into_iter().zip(hosted.settle(how, &leases).await?) {
+                if held {
+                    results[at] = Ok(());
+                }
+            }
+        }
+        self.is_settled(receipts);
+        Ok(results)
+    }
+
+    /// These leases are over, and there may be room.
+    pub(super) fn is_settled(&self, receipts: impl IntoIterator<Item = Receipt>) {
+        self.on_floor(|floor, now, after| {
+            receipts.into_iter().for_each(|receipt| floor.settled(now, &receipt, after));
+        });
+    }
+
+    /// The queue of a receipt; one that is gone holds none.
+    async fn here(
+        &self,
+        asker: Asker,
+        queue: overtake_lane::QueueId,
+    ) -> Result<Option<Arc<Hosted>>, Failure> {
+        match self.hosted_in(asker, queue).await {
+            Err(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => Ok(None),
+            other => other,
+        }
+    }
+
+    async fn finish(
+        &self,
+        asker: Asker,
+        receipt: Receipt,
+        outcome: Outcome,
+        report: Report,
+    ) -> Result<Answer, Failure> {
+        report.check()?;
+        let stale = Ok(Answer::Each(vec![Err(Refusal::StaleReceipt)]));
+        let Some(hosted) = self.here(asker, receipt.queue).await? else { return stale };
+        let Some((place, seq)) = hosted.find(receipt.seq) else { return stale };
+        let finish = Finish { outcome, lease: (seq, receipt.lease), report };
+        let held = hosted.ask(place, &finish).await?;
+        self.is_settled([receipt]);
+        Ok(Answer::Each(vec![held.then_some(()).ok_or(Refusal::StaleReceipt)]))
+    }
+
+    async fn extend(
+        &self,
+        asker: Asker,
+        receipts: Vec<Receipt>,
+        visibility_ms: u64,
+    ) -> Result<Vec<Result<(), Refusal>>, Failure> {
+        let mut results = Vec::with_capacity(receipts.len());
+        for receipt in receipts {
+            let Some(hosted) = self.here(asker, receipt.queue).await? else {
+                results.push(Err(Refusal::StaleReceipt));
+                continue;
+            };
+            let Some((place, seq)) = hosted.find(receipt.seq) else {
+                results.push(Err(Refusal::StaleReceipt));
+                continue;
+            };
+            if self.floor().is_held(&receipt) {
+                results.push(Ok(()));
+                continue;
+            }
+            let extend = Extend { term_ms: visibility_ms, leases: vec![(seq, receipt.lease)] };
+            let extended = hosted.ask(place, &extend).await?;
+            results.push(match extended.first() {
+                Some(Extended::Longer) => Ok(()),
+                Some(Extended::WantedBack) => Err(Refusal::CancelAsked),
+                _ => Err(Refusal::StaleReceipt),
+            });
+        }
+        Ok(results)
+    }
+
+    // ---- administration ----
+
+    /// Does something to messages at their places. Answers to how many.
+    async fn touch<A, F>(
+        &self,
+        hosted: &Arc<Hosted>,
+        which: Vec<(u32, Which)>,
+        ask: F,
+    ) -> Result<Answer, Failure>
+    where
+        A: Asked<Answer = Result<u64, Declined>>,
+        F: Fn(Which) -> A,
+    {
+        let mut touched = 0;
+        let is_by_id = matches!(which.first(), Some((_, Which::Id(_))));
+        let mut missing = None;
+        for (place, which) in which {
+            for which in pieces(which) {
+                match hosted.ask(place, &ask(which)).await? {
+                    Ok(count) => touched += count,
+                    Err(declined) => missing = Some(declined.0),
+                }
+            }
+        }
+        match missing {
+            Some(refusal) if is_by_id && touched == 0 => Err(refusal.into()),
+            _ => Ok(Answer::Count(touched)),
+        }
+    }
+
+    /// Puts dead letters back into their lanes here, and sends what came from elsewhere back there.
+    async fn replay(
+        &self,
+        hosted: &Arc<Hosted>,
+        which: Vec<(u32, Which)>,
+        promote: Option<(Priority, Original)>,
+    ) -> Result<Answer, Failure> {
+        let here = self.touch(hosted, which.clone(), |which| Replay { promote, which }).await;
+        let is_by_id = matches!(which.first(), Some((_, Which::Id(_))));
+        let here = match here {
+            Ok(Answer::Count(count)) if !is_by_id || count > 0 => count,
+            Err(Failure::Refused(refused)) if refused.refusal == Refusal::NotDead => 0,
+            other => return other,
+        };
+        if is_by_id && here > 0 {
+            return Ok(Answer::Count(here));
+        }
+        let home = self.touch(hosted, which, |which| SendHome { promote, which }).await?;
+        let Answer::Count(sent) = home else { return Ok(home) };
+        let stayed = self.carry_from(hosted).await?;
+        if is_by_id && stayed > 0 {
+            return Err(Refusal::IdPending.into());
+        }
+        Ok(Answer::Count(here + sent.saturating_sub(stayed)))
+    }
+
+    async fn purge(&self, asker: Asker, queue: &str, status: Option<Status>) -> Result<Answer, Failure> {
+        let hosted = self.hosted_by_name(asker, queue).await?;
+        hosted.settled_down().await;
+        let purge = Purge { status, limit: PURGE_MAX };
+        let of = |place| {
+            let hosted = &hosted;
+            async move {
+                let mut purged = 0;
+                loop {
+                    let (touched, more) = hosted.ask(place, &purge).await?;
+                    purged += touched;
+                    if !more {
+                        return Ok::<u64, Failure>(purged);
+                    }
+                }
+            }
+        };
+        let all = together((0..hosted.places().count()).map(of)).await;
+        let all: Vec<u64> = all.into_iter().collect::<Result<_, _>>()?;
+        Ok(Answer::Count(all.iter().sum()))
+    }
+}
+
+/// Where receipts are of each queue.
+fn by_queue(receipts: &[Receipt]) -> std::collections::BTreeMap<overtake_lane::QueueId, Vec<usize>> {
+    let mut all: std::collections::BTreeMap<_, Vec<usize>> = std::collections::BTreeMap::new();
+    for (at, receipt) in receipts.iter().enumerate() {
+        all.entry(receipt.queue).or_default().push(at);
+    }
+    all
+}
+
+fn pieces(which: Which) -> Vec<Which> {
+    match which {
+        Which::Seqs(seqs) => seqs.chunks(TOUCH_MAX).map(|seqs| Which::Seqs(seqs.to_vec())).collect(),
+        one => vec![one],
+    }
+}

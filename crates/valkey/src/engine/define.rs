@@ -1,0 +1,318 @@
+//! Changing what is defined, and following what others change.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use overtake_engine::core::{Answer, answer_of};
+use overtake_engine::routing::{entries_of, metadata_of_routes, missing_endpoints};
+use overtake_engine::{Declared, Failure, RouteSet};
+use overtake_lane::{
+    Asker, Command, Existing, Fact, MetadataEntry, QueueId, Refusal, RemoteQueue, Reply, SessionId, Settings,
+    Step, Time,
+};
+
+use super::House;
+use super::hosted::{Hosted, deadline};
+use super::serve::ALIVE_MS;
+use crate::functions::Enrol;
+use crate::places::Places;
+
+impl House {
+    /// Does a command that changes what is defined.
+    pub(super) async fn define(&self, asker: Asker, command: Command) -> Result<Answer, Failure> {
+        match command {
+            Command::DeclareQueue { name, settings, identity, existing } => {
+                if existing == Existing::Update {
+                    self.check_fixed(asker, &name, &settings).await?;
+                }
+                let command = Command::DeclareQueue { name, settings, identity, existing };
+                let reply = self.definitions.apply(asker, command).await?;
+                let Reply::Declared { queue, made, .. } = reply else {
+                    unreachable!("a declaration is answered as one")
+                };
+                self.declared(queue, made).await
+            }
+            Command::CheckQueue { name } => {
+                let queue = self.definitions.with(|broker| broker.usable_by(asker, &name))?;
+                self.declared(queue, false).await
+            }
+            Command::DeleteQueue { name, if_empty, if_unused } => {
+                let hosted = self.hosted_by_name(asker, &name).await?;
+                hosted.settled_down().await;
+                if if_empty && self.depth(&hosted).await? > 0 {
+                    return Err(Refusal::NotEmpty.into());
+                }
+                if if_unused && self.takers(hosted.queue) != (0, 0) {
+                    return Err(Refusal::InUse.into());
+                }
+                let ready = self.ready(&hosted).await?;
+                let command = Command::DeleteQueue { name, if_empty: false, if_unused: false };
+                self.definitions.apply(asker, command).await?;
+                self.reconcile().await;
+                Ok(Answer::Count(ready))
+            }
+            Command::DeleteVhost { name } => {
+                self.definitions
+                    .change(asker, |broker, step| {
+                        let vhost = broker.vhost(&name)?.vhost;
+                        broker.apply_by(
+                            Time(0),
+                            asker,
+                            Command::DeleteVhost { name: Arc::clone(&name) },
+                            step,
+                        )?;
+                        let gone = metadata_of_routes(broker, vhost);
+                        let entries: Vec<_> = gone.iter().map(|key| MetadataEntry::remove(key)).collect();
+                        if !entries.is_empty() {
+                            broker.apply_by(Time(0), asker, Command::SetMetadata { entries }, step)?;
+                        }
+                        Ok(())
+                    })
+                    .await?;
+                self.reconcile().await;
+                Ok(Answer::Done)
+            }
+            command => {
+                let may_touch_queues =
+                    matches!(command, Command::SetPolicy { .. } | Command::RemovePolicy { .. });
+                let reply = self.definitions.apply(asker, command).await?;
+                if may_touch_queues {
+                    self.reconcile().await;
+                }
+                Ok(answer_of(reply))
+            }
+        }
+    }
+
+    /// What stays as it is while messages are there.
+    async fn check_fixed(&self, asker: Asker, name: &str, settings: &Settings) -> Result<(), Failure> {
+        let before = self.definitions.with(|broker| {
+            broker.usable_by(asker, name).ok()?;
+            broker.own_settings(asker.vhost, name).ok().cloned()
+        });
+        let Some(before) = before else { return Ok(()) };
+        let fixed = match () {
+            () if before.scheme != settings.scheme => "scheme",
+            () if before.last_value != settings.last_value => "last_value",
+            () => return Ok(()),
+        };
+        let hosted = self.hosted_by_name(asker, name).await?;
+        if self.depth(&hosted).await? > 0 { Err(Refusal::SettingFixed(fixed).into()) } else { Ok(()) }
+    }
+
+    async fn declared(&self, queue: QueueId, made: bool) -> Result<Answer, Failure> {
+        let hosted = self.hosted(queue).await?;
+        self.renew(&hosted).await?;
+        hosted.unused_in(true).await?;
+        let ready = if made { 0 } else { self.ready(&hosted).await? };
+        let (consumers, _) = self.takers(queue);
+        Ok(Answer::Declared(Declared { made, ready, consumers }))
+    }
+
+    /// Sets the routes of a virtual host; queues of endpoints that are not there are made.
+    pub(super) async fn set_routes(&self, asker: Asker, set: Arc<RouteSet>) -> Result<Answer, Failure> {
+        self.definitions
+            .change(asker, |broker, step| {
+                broker.vhost_name(asker.vhost).ok_or(Refusal::NoSuchVhost)?;
+                for (name, settings) in missing_endpoints(broker, asker.vhost, &set) {
+                    broker.apply_by(Time(0), asker, Command::declare(name, Box::new(settings)), step)?;
+                }
+                let entries = entries_of(broker, asker.vhost, set.manifest());
+                if !entries.is_empty() {
+                    broker.apply_by(Time(0), asker, Command::SetMetadata { entries }, step)?;
+                }
+                Ok(())
+            })
+            .await?;
+        self.routes().set(asker.vhost, set);
+        Ok(Answer::Done)
+    }
+
+    /// A session is over: the queues that were its own are gone.
+    pub(super) async fn session_ended(&self, session: SessionId) {
+        let owns = self.definitions.with(|broker| broker.owned().any(|(_, owner)| owner == session));
+        if !owns || self.is_down() {
+            return;
+        }
+        let ended = self.definitions.apply(Asker::default(), Command::EndSession { session }).await;
+        if let Err(why) = ended {
+            tracing::warn!(%why, "queues of a session that is over are not deleted yet");
+        }
+        self.reconcile().await;
+    }
+
+    /// Consumers have left these queues: those go that go with their last one.
+    pub(super) async fn end_left(&self, left: BTreeSet<QueueId>) {
+        for queue in left {
+            if let Some(hosted) = self.known(queue) {
+                // It counts as unused from now on; if that cannot be said, from the last time on that it could.
+                let _ = hosted.unused_in(true).await;
+            }
+            let goes = self.definitions.with(|broker| {
+                let (vhost, name) = (broker.vhost_of(queue)?, broker.name(queue)?);
+                broker.view(Time(0), vhost, name).ok().map(|view| view.identity.auto_delete)
+            });
+            if goes == Some(true) && self.takers(queue).0 == 0 {
+                self.delete(queue).await;
+            }
+        }
+    }
+
+    /// Ends a queue that nobody has used for too long. Answers in how many ms that is to be looked at again; `None`: not at all.
+    pub(super) async fn expire_unused(&self, hosted: &Hosted) -> Option<u64> {
+        let is_used = self.takers(hosted.queue) != (0, 0);
+        match hosted.unused_in(is_used).await {
+            Ok(Some(0)) => {
+                self.delete(hosted.queue).await;
+                None
+            }
+            Ok(wait) => wait,
+            Err(why) => {
+                tracing::debug!(queue = %hosted.name, %why, "it is not known whether it is used");
+                Some(UNUSED_LOOK_MS)
+            }
+        }
+    }
+
+    /// Deletes a queue, whoever's it is.
+    async fn delete(&self, queue: QueueId) {
+        let deleted = self.definitions.change(Asker::default(), |broker, step| {
+            let Some(vhost) = broker.vhost_of(queue) else { return Ok(()) };
+            let owner = broker.owned().find(|(owned, _)| *owned == queue).map(|(_, session)| session);
+            let name = Arc::clone(broker.name(queue).ok_or(Refusal::NoSuchQueue)?);
+            let command = Command::DeleteQueue { name, if_empty: false, if_unused: false };
+            broker.apply_by(Time(0), Asker { session: owner, vhost }, command, step).map(drop)
+        });
+        if let Err(why) = deleted.await {
+            tracing::warn!(queue = queue.0, %why, "a queue that is over is not deleted yet");
+        }
+        self.reconcile().await;
+    }
+
+    /// Queues and exchanges go that do not outlive their broker: this process is the first.
+    pub(super) async fn drop_passing(&self) -> Result<(), Failure> {
+        let gone = self
+            .definitions
+            .change(Asker::default(), |broker, step| {
+                broker.wake(Time(0), step);
+                Ok(deleted(step))
+            })
+            .await?;
+        for queue in gone {
+            self.forget(queue).await;
+        }
+        Ok(())
+    }
+
+    /// Says that this process is there; and of those that are gone without a word that they are.
+    pub(super) async fn enrol(&self) {
+        let call = Enrol { number: Some(self.process), ms: ALIVE_MS }.call();
+        let Ok(value) = self.cluster.call(deadline(), call).await else { return };
+        let Ok(enrolled) = Enrol::read(&value) else { return };
+        for process in enrolled.gone {
+            let its = |session: &SessionId| session.0 >> 32 == u64::from(process);
+            let sessions: Vec<SessionId> = self
+                .definitions
+                .with(|broker| broker.owned().map(|(_, session)| session).filter(its).collect());
+            for session in sessions {
+                self.session_ended(session).await;
+            }
+            let call = Enrol { number: Some(process), ms: 0 }.call();
+            drop(self.cluster.call(deadline(), call).await);
+        }
+    }
+
+    // ---- what is served here ----
+
+    /// Has everything that is served here be as it is defined.
+    pub(super) async fn reconcile(&self) {
+        for hosted in self.all_hosted() {
+            let is_there = self.definitions.with(|broker| broker.name(hosted.queue).is_some());
+            if !is_there {
+                self.hosted.lock().expect("nobody panics with it").remove(&hosted.queue);
+                hosted.end();
+                self.on_floor(|floor, now, after| floor.end_queue(now, hosted.queue, after));
+                self.forget(hosted.queue).await;
+            } else if let Err(why) = self.renew(&hosted).await {
+                tracing::warn!(queue = %hosted.name, %why, "its settings do not hold everywhere yet");
+            }
+        }
+    }
+
+    /// Has the settings of a queue hold where it is served.
+    async fn renew(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
+        let defined = self.definitions.versioned(|broker, version| {
+            let settings = broker.settings(hosted.vhost, &hosted.name).ok()?;
+            let own = broker.own_settings(hosted.vhost, &hosted.name).ok()?;
+            (*hosted.settings() != *settings).then(|| (settings.clone(), own.clone(), version))
+        });
+        let Some((settings, own, version)) = defined else { return Ok(()) };
+        hosted.configure(&settings, &own, version).await?;
+        self.seat(hosted);
+        hosted.places().show_again();
+        Ok(())
+    }
+
+    /// Has a queue be on the floor, as it is defined.
+    pub(super) fn seat(&self, hosted: &Arc<Hosted>) {
+        let remote = self.definitions.with(|broker| {
+            let view = broker.view(Time(0), hosted.vhost, &hosted.name).ok()?;
+            let settings = Box::new(view.effective_settings().clone());
+            let (queue, vhost, name) = (hosted.queue, hosted.vhost, Arc::clone(&hosted.name));
+            Some(RemoteQueue { queue, vhost, name, settings, identity: view.identity, owner: view.owner })
+        });
+        if hosted.settings().expires_ms > 0 && hosted.watch() {
+            self.runtime.spawn(keep_used(self.me.clone(), Arc::downgrade(hosted)));
+        }
+        if let Some(remote) = remote {
+            self.on_floor(|floor, now, after| floor.store(now, remote, after));
+        }
+    }
+
+    /// Nothing is left of a queue at its places.
+    async fn forget(&self, queue: QueueId) {
+        if let Err(why) = Places::forget(&self.cluster, queue.0, 1, deadline()).await {
+            tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
+        }
+    }
+}
+
+/// Longest that nobody looks whether a queue is used, ms: as long as it has consumers it is said to be.
+const UNUSED_LOOK_MS: u64 = 1_000;
+
+/// Ends a queue when nobody has used it for too long, as long as it is hosted. (Boxed, since others may be hosted meanwhile.)
+pub(super) fn keep_used(
+    house: Weak<House>,
+    hosted: Weak<Hosted>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        loop {
+            let (Some(here), Some(at_work)) = (hosted.upgrade(), house.upgrade()) else { return };
+            let Some(wait) = at_work.expire_unused(&here).await else { return here.is_watched(false) };
+            drop(at_work);
+            let mut ended = here.ended();
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(wait.min(UNUSED_LOOK_MS))) => {}
+                () = ended.wait() => return,
+            }
+        }
+    })
+}
+
+/// Queues that are gone by these facts.
+fn deleted(step: &Step) -> Vec<QueueId> {
+    let gone = |fact: &Fact| if let Fact::QueueDeleted { queue } = fact { Some(*queue) } else { None };
+    step.facts.iter().filter_map(gone).collect()
+}
+
+/// Follows what others define.
+pub(super) async fn follow(house: Weak<House>) {
+    let Some(mut versions) = house.upgrade().map(|house| house.definitions.versions()) else { return };
+    while versions.changed().await.is_ok() {
+        let Some(house) = house.upgrade() else { return };
+        house.definitions.with(|broker| house.routes().recover_again(broker));
+        house.reconcile().await;
+    }
+}

@@ -1,0 +1,325 @@
+//! What queues, exchanges, bindings, policies, virtual hosts and metadata there are: a log in the servers, and what this process has read of it, folded into a broker
+//! without messages.
+//!
+//! A change is tried on that broker first, which says what it declines and what becomes true; what becomes true is added to the log behind the version that it was tried at. Where somebody
+//! else was quicker, all is read anew and it is tried again. So every process comes to the same, and none is in charge.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use overtake_engine::{Failure, Refused};
+use overtake_lane::{Asker, Broker, Command, Fact, Options, QueueId, Refusal, Reply, SessionId, Step, Time};
+use overtake_store::record::{Content, Decoder, encode};
+use tokio::sync::{Mutex as Turn, watch};
+use tokio::time::Instant;
+
+use crate::cluster::Cluster;
+use crate::functions::{DEFINITIONS, Define, Defined, Malformed, Read, Rebase};
+
+/// Entries that are read at once.
+const READ_MAX: u32 = 1_000;
+/// So many entries behind the base all of it is said anew.
+const REBASE_AFTER: u64 = 1_000;
+/// Longest that a change waits for the servers.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The form of entries and bases.
+const FORM: u8 = 1;
+
+/// What is defined.
+pub(super) struct Definitions {
+    cluster: Arc<Cluster>,
+    options: Options,
+    /// The number of this process, by which its entries are told from those of others.
+    process: u32,
+    entries: AtomicU64,
+    known: Mutex<Known>,
+    /// Whoever changes or reads it does so alone.
+    turn: Turn<()>,
+    /// The version that is known.
+    version: watch::Sender<u64>,
+}
+
+/// What is known of it.
+#[derive(Debug)]
+struct Known {
+    /// It is asked at time 0 always: nothing of it happens by itself.
+    broker: Broker,
+    version: u64,
+    /// The version of the base, as it was last seen.
+    base: u64,
+    /// The highest number that a queue ever had.
+    last_queue: Option<u32>,
+}
+
+impl Known {
+    fn new(options: Options) -> Self {
+        Self { broker: Broker::new(options), version: 0, base: 0, last_queue: None }
+    }
+
+    /// Takes the facts of an entry, which somebody of this session brought about.
+    fn fold(&mut self, facts: &[u8], session: Option<SessionId>) -> Result<(), String> {
+        for fact in Decoder::new(facts) {
+            let (fact, _) = fact.map_err(|error| {
+                format!("definitions make no sense: {error}; is a newer program at work?")
+            })?;
+            let made = match &fact {
+                Fact::QueueStored { queue, identity, .. } => {
+                    self.last_queue = self.last_queue.max(Some(queue.0));
+                    identity.exclusive.then_some(*queue)
+                }
+                _ => None,
+            };
+            self.broker
+                .fold(fact, &mut Step::default())
+                .map_err(|error| format!("definitions make no sense: {error}"))?;
+            if let Some(queue) = made {
+                self.broker.own(queue, session);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The head of an entry: who wrote it, the how manieth of its entries, and of which session it is.
+fn entry_of(process: u32, number: u64, session: Option<SessionId>, facts: &[Fact]) -> Vec<u8> {
+    let mut entry = vec![FORM];
+    entry.extend(process.to_be_bytes());
+    entry.extend(number.to_be_bytes());
+    entry.extend(session.map_or(0, |session| session.0).to_be_bytes());
+    facts.iter().for_each(|fact| encode(fact, Content::None, &mut entry));
+    entry
+}
+
+/// The session of an entry, and its facts.
+fn read_entry(entry: &[u8]) -> Option<(Option<SessionId>, &[u8])> {
+    let (head, facts) = entry.split_at_checked(21)?;
+    let session = u64::from_be_bytes(head[13..].try_into().ok()?);
+    (head[0] == FORM).then_some(((session != 0).then_some(SessionId(session)), facts))
+}
+
+/// All that is true: the highest number of a queue, whose queues are whose, and facts.
+fn base_of(known: &Known) -> Vec<u8> {
+    let mut base = vec![FORM];
+    base.extend(known.last_queue.map_or(0, |last| u64::from(last) + 1).to_be_bytes());
+    let owned: Vec<(QueueId, SessionId)> = known.broker.owned().collect();
+    base.extend((owned.len() as u32).to_be_bytes());
+    for (queue, session) in owned {
+        base.extend(queue.0.to_be_bytes());
+        base.extend(session.0.to_be_bytes());
+    }
+    known.broker.topology_facts().iter().for_each(|fact| encode(fact, Content::None, &mut base));
+    base
+}
+
+fn read_base(options: Options, version: u64, base: &[u8]) -> Result<Known, String> {
+    let mut known = Known { version, base: version, ..Known::new(options) };
+    if base.is_empty() {
+        return Ok(known);
+    }
+    fold_base(&mut known, base)
+        .ok_or("definitions are of a form that this program does not know: run the newer one")??;
+    Ok(known)
+}
+
+fn fold_base(known: &mut Known, base: &[u8]) -> Option<Result<(), String>> {
+    let (form, rest) = base.split_first()?;
+    let (queues, rest) = rest.split_first_chunk::<8>()?;
+    let (count, mut rest) = rest.split_first_chunk::<4>()?;
+    let mut owned = Vec::new();
+    for _ in 0..u32::from_be_bytes(*count) {
+        let (queue, after) = rest.split_first_chunk::<4>()?;
+        let (session, after) = after.split_first_chunk::<8>()?;
+        owned.push((QueueId(u32::from_be_bytes(*queue)), SessionId(u64::from_be_bytes(*session))));
+        rest = after;
+    }
+    if *form != FORM {
+        return None;
+    }
+    if let Err(why) = known.fold(rest, None) {
+        return Some(Err(why));
+    }
+    for (queue, session) in owned {
+        known.broker.own(queue, Some(session));
+    }
+    known.last_queue = u64::from_be_bytes(*queues).checked_sub(1).map(|last| last as u32);
+    if let Some(last) = known.last_queue {
+        known.broker.never_again(QueueId(last));
+    }
+    Some(Ok(()))
+}
+
+fn unavailable(why: impl ToString) -> Failure {
+    Failure::Unavailable(why.to_string().into())
+}
+
+fn malformed(error: Malformed) -> Failure {
+    unavailable(error)
+}
+
+impl Definitions {
+    /// Reads what there is.
+    ///
+    /// # Errors
+    /// Why that cannot be read.
+    pub(super) async fn open(
+        cluster: Arc<Cluster>,
+        options: Options,
+        process: u32,
+    ) -> Result<Arc<Self>, Failure> {
+        let (version, _) = watch::channel(0);
+        let known = Mutex::new(Known::new(options));
+        let (entries, turn) = (AtomicU64::new(0), Turn::new(()));
+        let all = Arc::new(Self { cluster, options, process, entries, known, turn, version });
+        all.follow().await?;
+        Ok(all)
+    }
+
+    /// What is known.
+    pub(super) fn with<T>(&self, look: impl FnOnce(&Broker) -> T) -> T {
+        look(&self.known.lock().expect("nobody panics with it").broker)
+    }
+
+    /// As [`Definitions::with`], and the version that is known.
+    pub(super) fn versioned<T>(&self, look: impl FnOnce(&Broker, u64) -> T) -> T {
+        let known = self.known.lock().expect("nobody panics with it");
+        look(&known.broker, known.version)
+    }
+
+    /// Told whenever there is a new version.
+    pub(super) fn versions(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// Why that cannot be read.
+    pub(super) async fn follow(&self) -> Result<(), Failure> {
+        let _turn = self.turn.lock().await;
+        self.catch_up().await
+    }
+
+    async fn catch_up(&self) -> Result<(), Failure> {
+        loop {
+            let after = self.versioned(|_, version| version);
+            let Defined { last, after, base, entries } = self.read(after).await?;
+            let read = {
+                let mut known = self.known.lock().expect("nobody panics with it");
+                if let Some(base) = base {
+                    *known = read_base(self.options, after, &base).map_err(unavailable)?;
+                }
+                for entry in entries {
+                    let (session, facts) = read_entry(&entry).ok_or_else(|| {
+                        unavailable("definitions are of a form that this program does not know")
+                    })?;
+                    known.fold(facts, session).map_err(unavailable)?;
+                    known.version += 1;
+                }
+                known.version
+            };
+            if read >= last {
+                self.version.send_replace(read);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read(&self, after: u64) -> Result<Defined, Failure> {
+        let call = Read { after, limit: READ_MAX }.call();
+        let value = self.cluster.call(Instant::now() + PATIENCE, call).await.map_err(unavailable)?;
+        Read::read(&value).map_err(malformed)
+    }
+
+    /// Forgets what was tried and not taken.
+    async fn read_anew(&self) -> Result<(), Failure> {
+        *self.known.lock().expect("nobody panics with it") = Known::new(self.options);
+        self.catch_up().await
+    }
+
+    /// Does one command.
+    ///
+    /// # Errors
+    /// Why it is declined, or cannot be done.
+    pub(super) async fn apply(&self, asker: Asker, command: Command) -> Result<Reply, Failure> {
+        self.change(asker, |broker, step| broker.apply_by(Time(0), asker, command.clone(), step)).await
+    }
+
+    /// Changes what is defined: all or nothing of what this does, which may be tried more than once.
+    ///
+    /// # Errors
+    /// Why it is declined, or cannot be done.
+    pub(super) async fn change<T>(
+        &self,
+        asker: Asker,
+        mut change: impl FnMut(&mut Broker, &mut Step) -> Result<T, Refusal>,
+    ) -> Result<T, Failure> {
+        let _turn = self.turn.lock().await;
+        loop {
+            let mut step = Step::default();
+            let (done, after) = {
+                let mut known = self.known.lock().expect("nobody panics with it");
+                (change(&mut known.broker, &mut step), known.version)
+            };
+            let done = match done {
+                Ok(done) if step.facts.is_empty() => return Ok(done),
+                Err(refusal) if step.facts.is_empty() => return Err(refusal.into()),
+                Ok(done) => done,
+                Err(refusal) => {
+                    self.read_anew().await?;
+                    return Err(Failure::Refused(Refused::from(refusal)));
+                }
+            };
+            let number = self.entries.fetch_add(1, Ordering::Relaxed);
+            let entry = entry_of(self.process, number, asker.session, &step.facts);
+            let call = Define { after, entry }.call();
+            let value = match self.cluster.call(Instant::now() + PATIENCE, call).await {
+                Ok(value) => value,
+                Err(error) => {
+                    self.read_anew().await?;
+                    return Err(unavailable(error));
+                }
+            };
+            if Define::is_added(&value).map_err(malformed)? {
+                self.added(&step.facts).await;
+                return Ok(done);
+            }
+            self.read_anew().await?;
+        }
+    }
+
+    /// An entry of this process is the last one.
+    async fn added(&self, facts: &[Fact]) {
+        let rebase = {
+            let mut known = self.known.lock().expect("nobody panics with it");
+            known.version += 1;
+            for fact in facts {
+                if let Fact::QueueStored { queue, .. } = fact {
+                    known.last_queue = known.last_queue.max(Some(queue.0));
+                }
+            }
+            self.version.send_replace(known.version);
+            (known.version - known.base >= REBASE_AFTER).then(|| {
+                known.base = known.version;
+                Rebase { at: known.version, base: base_of(&known) }
+            })
+        };
+        if let Some(rebase) = rebase {
+            // Another will, after as many more.
+            let _ = self.cluster.call(Instant::now() + PATIENCE, rebase.call()).await;
+        }
+    }
+}
+
+/// Reads what others define, as it is told, for as long as somebody has the definitions.
+pub(super) async fn listen(definitions: std::sync::Weak<Definitions>) {
+    let Some(cluster) = definitions.upgrade().map(|all| Arc::clone(&all.cluster)) else { return };
+    let mut heard = cluster.subscribe(DEFINITIONS.into()).await;
+    drop(cluster);
+    while heard.next().await.is_some() {
+        let Some(all) = definitions.upgrade() else { return };
+        while let Err(why) = all.follow().await {
+            tracing::warn!(%why, "definitions cannot be read; what others declare is not known here until they can");
+        }
+    }
+}

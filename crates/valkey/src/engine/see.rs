@@ -1,0 +1,381 @@
+//! Looking without changing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use overtake_engine::core::Answer;
+use overtake_engine::{
+    ANSWER_BYTES_MAX, Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select,
+};
+use overtake_lane::{
+    Asker, Broker, Fact, LaneView, Marks, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
+    Refusal, Seq, Settings, State, Status, Step, Time, VhostId, WaitView,
+};
+
+use super::House;
+use super::carry::fill_in_deaths;
+use super::hosted::Hosted;
+use crate::functions::{Seen, Standing, View, Which};
+
+/// Messages that are looked at with one call.
+const PAGE: u32 = 1_000;
+/// Messages whose contents are read with one call.
+const CONTENTS: u32 = 100;
+/// Where the queue of an image is, wherever it is.
+const IMAGED: VhostId = VhostId::DEFAULT;
+const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
+/// Upper bounds of waiting times, ms, as places count them.
+const WAITS_MS: [u64; 20] = [
+    1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000,
+    7_200_000, 28_800_000, 86_400_000,
+];
+
+/// A queue with its messages, as they were a moment ago, in a broker of its own; where a content is read, its number is the sequence.
+struct Image {
+    broker: Broker,
+    contents: BTreeMap<Seq, Arc<Content>>,
+    hosted: Arc<Hosted>,
+}
+
+impl House {
+    /// A queue as it is now.
+    pub(super) async fn queue_view(&self, asker: Asker, name: &str) -> Result<QueueView, Failure> {
+        let view = self.definitions.with(|broker| broker.view(Time(0), asker.vhost, name))?;
+        self.filled(view).await
+    }
+
+    /// Queues of a virtual host, by name.
+    pub(super) async fn queue_views(
+        &self,
+        asker: Asker,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueuePage, Failure> {
+        let (views, is_more) = self.definitions.with(|broker| {
+            let mut views = broker.views(Time(0), asker.vhost, after)?;
+            let page: Vec<QueueView> = views.by_ref().take(limit).collect();
+            Ok::<_, Refusal>((page, views.next().is_some()))
+        })?;
+        let last = views.last().map(|view| Arc::clone(&view.name)).filter(|_| is_more);
+        let mut queues = Vec::with_capacity(views.len());
+        for view in views {
+            match self.filled(view).await {
+                Ok(view) => queues.push(view),
+                // It went meanwhile.
+                Err(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(QueuePage { queues, next: last })
+    }
+
+    /// What is in its places, and who takes from it.
+    async fn filled(&self, mut view: QueueView) -> Result<QueueView, Failure> {
+        let hosted = self.hosted(view.queue).await?;
+        hosted.settled_down().await;
+        let seen = hosted.ask_all(&View).await?;
+        let now = self.now();
+        let settings = view.effective_settings().clone();
+        let mut lanes: BTreeMap<i32, LaneView> =
+            view.lanes.into_iter().map(|lane| (lane.level, lane)).collect();
+        let mut firsts = Vec::new();
+        for (place, seen) in (0..).zip(seen) {
+            add(&mut lanes, &settings, now, &seen);
+            let known = |seq| hosted.known_as(place, seq);
+            firsts.push((known(seen.first_seq), known(seen.last_seq.next())));
+        }
+        view.lanes = lanes.into_values().rev().collect();
+        view.first_seq = firsts.iter().map(|(first, _)| *first).min().unwrap_or(Seq(1));
+        view.next_seq = firsts.iter().map(|(_, next)| *next).max().unwrap_or(Seq(1));
+        (view.consumers, view.waiting) = self.takers(view.queue);
+        Ok(view)
+    }
+
+    /// Messages that are ready in a queue.
+    pub(super) async fn ready(&self, hosted: &Hosted) -> Result<u64, Failure> {
+        let seen = hosted.ask_all(&View).await?;
+        Ok(seen.iter().flat_map(|seen| seen.lanes.values()).map(|lane| gauge(lane, "ready")).sum())
+    }
+
+    /// Messages in a queue, however they stand.
+    pub(super) async fn depth(&self, hosted: &Hosted) -> Result<u64, Failure> {
+        let seen = hosted.ask_all(&View).await?;
+        let all = ["ready", "delayed", "leased", "dead"];
+        let of = |lane| all.iter().map(|what| gauge(lane, what)).sum::<u64>();
+        Ok(seen.iter().flat_map(|seen| seen.lanes.values()).map(of).sum())
+    }
+
+    /// Messages that a filter takes.
+    pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
+        let image = self.image(asker, queue, is_about_content(&browse.filter)).await?;
+        let (mut messages, mut next) = image.find(browse)?;
+        let fits = fitting(messages.iter().map(|message| u64::from(message.bytes)));
+        if fits < messages.len() {
+            (messages, next) = image.find(&Browse { limit: fits, ..browse.clone() })?;
+        }
+        let total = browse.with_total.then(|| image.total(browse)).transpose()?;
+        let mut shown = Vec::with_capacity(messages.len());
+        for mut message in messages {
+            // What has gone meanwhile is not shown.
+            if let Some(content) = self.content(&image, message.seq).await? {
+                fill_in_deaths(&mut message.deaths, &content);
+                let held = self.held_of(&image, message.seq);
+                shown.push(BrowsedMessage {
+                    message,
+                    content,
+                    held,
+                    position: None,
+                    position_in_priority: None,
+                });
+            }
+        }
+        Ok(Page { messages: shown, next, total })
+    }
+
+    /// One message, by its id.
+    pub(super) async fn message(&self, asker: Asker, queue: &str, id: &str) -> Result<Answer, Failure> {
+        let image = self.image(asker, queue, false).await?;
+        let (mut message, position, position_in_priority) =
+            image.broker.message(IMAGED, &image.hosted.name, id)?;
+        let content = self.content(&image, message.seq).await?.ok_or(Refusal::NoSuchMessage)?;
+        fill_in_deaths(&mut message.deaths, &content);
+        let held = self.held_of(&image, message.seq);
+        Ok(Answer::Message(Box::new(BrowsedMessage {
+            message,
+            content,
+            held,
+            position,
+            position_in_priority,
+        })))
+    }
+
+    /// The messages that are meant, by place; an id is looked for in all of them.
+    pub(super) async fn choose(
+        &self,
+        asker: Asker,
+        queue: &str,
+        select: Select,
+    ) -> Result<(Arc<Hosted>, Vec<(PlaceNumber, Which)>), Failure> {
+        match select {
+            Select::Id(id) => {
+                let hosted = self.hosted_by_name(asker, queue).await?;
+                let here = match overtake_lane::seq_of_public_id(&id) {
+                    None => (0..hosted.places().count())
+                        .map(|place| (place, Which::Id(id.as_str().into())))
+                        .collect(),
+                    Some(seq) => {
+                        let (place, seq) = hosted.find(seq).ok_or(Refusal::NoSuchMessage)?;
+                        vec![(place, Which::Id(overtake_lane::public_id(None, seq).into()))]
+                    }
+                };
+                Ok((hosted, here))
+            }
+            Select::Matching(filter) => {
+                let image = self.image(asker, queue, is_about_content(&filter)).await?;
+                let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
+                let (messages, _) = image.find(&browse)?;
+                let mut by_place: BTreeMap<PlaceNumber, Vec<Seq>> = BTreeMap::new();
+                for (place, seq) in messages.iter().filter_map(|message| image.hosted.find(message.seq)) {
+                    by_place.entry(place).or_default().push(seq);
+                }
+                let which = by_place.into_iter().map(|(place, seqs)| (place, Which::Seqs(seqs)));
+                Ok((Arc::clone(&image.hosted), which.collect()))
+            }
+        }
+    }
+
+    async fn image(&self, asker: Asker, queue: &str, with_contents: bool) -> Result<Image, Failure> {
+        let view = self.definitions.with(|broker| broker.view(Time(0), asker.vhost, queue))?;
+        let hosted = self.hosted(view.queue).await?;
+        hosted.settled_down().await;
+        let mut broker = Broker::new(self.options.broker());
+        let mut fold = |fact| broker.fold(fact, &mut Step::default());
+        let (name, settings) = (Arc::clone(&view.name), Box::new(view.effective_settings().clone()));
+        let (queue, identity) = (view.queue, view.identity);
+        let unfounded = |_| Failure::Unavailable("what a place holds makes no sense".into());
+        fold(Fact::QueueStored { queue, vhost: IMAGED, name, settings, identity, next_seq: Seq(1) })
+            .map_err(unfounded)?;
+        let (mut contents, mut leased) = (BTreeMap::new(), BTreeMap::new());
+        for place in 0..hosted.places().count() {
+            let mut after = None;
+            loop {
+                let limit = if with_contents { CONTENTS } else { PAGE };
+                let page = Standing {
+                    newest: false,
+                    after,
+                    limit,
+                    with_content: with_contents,
+                    statuses: ALL.to_vec(),
+                };
+                let shown = hosted.ask(place, &page).await?;
+                after = shown.last().map(|shown| shown.stored.message.seq);
+                let is_last = shown.len() < limit as usize;
+                for one in shown {
+                    let mut message = one.stored.message;
+                    message.seq = hosted.known_as(place, message.seq);
+                    message.place = Place(message.seq.0);
+                    if let Some(content) = one.content {
+                        contents.insert(message.seq, read(&content)?);
+                    }
+                    match message.state {
+                        // They are seen in the order in which they were leased.
+                        State::Leased { lease, .. } => drop(leased.insert((lease, place), message)),
+                        // Two pages may tell of one message; the later is right.
+                        _ => fold(Fact::Stored { queue, message }).map_err(unfounded)?,
+                    }
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        for message in leased.into_values() {
+            fold(Fact::Stored { queue, message }).map_err(unfounded)?;
+        }
+        Ok(Image { broker, contents, hosted })
+    }
+
+    /// A message that is known by this sequence; `None`: it is gone.
+    pub(super) async fn view_at(&self, hosted: &Hosted, seq: Seq) -> Result<Option<MessageView>, Failure> {
+        let Some((place, seq)) = hosted.find(seq) else { return Ok(None) };
+        let after = seq.0.checked_sub(1).map(Seq);
+        let page = Standing { newest: false, after, limit: 1, with_content: false, statuses: ALL.to_vec() };
+        let shown = hosted.ask(place, &page).await?;
+        let it = shown.into_iter().map(|shown| shown.stored.message).find(|message| message.seq == seq);
+        Ok(it.and_then(|message| self.definitions.with(|broker| broker.view_of(hosted.queue, &message))))
+    }
+
+    fn held_of(&self, image: &Image, seq: Seq) -> Option<Held> {
+        let (lease, _) = image.broker.lease_of(IMAGED, &image.hosted.name, seq)?;
+        Some(self.held(&Receipt { queue: image.hosted.queue, seq, lease }).unwrap_or_default())
+    }
+
+    /// What a message of an image says; `None`: it is gone.
+    async fn content(&self, image: &Image, seq: Seq) -> Result<Option<Arc<Content>>, Failure> {
+        if let Some(content) = image.contents.get(&seq) {
+            return Ok(Some(Arc::clone(content)));
+        }
+        let Some((place, seq)) = image.hosted.find(seq) else { return Ok(None) };
+        let after = seq.0.checked_sub(1).map(Seq);
+        let page = Standing { newest: false, after, limit: 1, with_content: true, statuses: ALL.to_vec() };
+        let shown = image.hosted.ask(place, &page).await?;
+        let it = shown.into_iter().find(|shown| shown.stored.message.seq == seq);
+        it.and_then(|shown| shown.content).map(|content| read(&content)).transpose()
+    }
+}
+
+/// What a place keeps of what a message says.
+pub(super) fn read(content: &[u8]) -> Result<Arc<Content>, Failure> {
+    let content = Content::decode(content);
+    content.map(Arc::new).ok_or_else(|| Failure::Unavailable("a message makes no sense".into()))
+}
+
+impl Image {
+    /// Its queue is where it was asked for.
+    fn query(&self, browse: &Browse) -> Result<Query, Refusal> {
+        let filter = &browse.filter;
+        let priority = match &filter.priority {
+            None => None,
+            Some(given) => Some(self.broker.map_priority(IMAGED, &self.hosted.name, given)?),
+        };
+        Ok(Query {
+            status: filter.status,
+            priority,
+            key: filter.key.clone(),
+            ending: filter.ending,
+            order: browse.order,
+            skip: browse.skip,
+            limit: browse.limit,
+            cursor: browse.cursor,
+        })
+    }
+
+    fn find(&self, browse: &Browse) -> Result<(Vec<MessageView>, Option<overtake_lane::Cursor>), Refusal> {
+        let query = self.query(browse)?;
+        let mut says = |place| self.says(place, &browse.filter);
+        self.broker.browse(IMAGED, &self.hosted.name, &query, &mut says)
+    }
+
+    fn total(&self, browse: &Browse) -> Result<u64, Refusal> {
+        let query = self.query(browse)?;
+        let mut says = |place| self.says(place, &browse.filter);
+        let accept: Option<&mut dyn FnMut(Place) -> bool> =
+            if is_about_content(&browse.filter) { Some(&mut says) } else { None };
+        self.broker.count(IMAGED, &self.hosted.name, &query, accept)
+    }
+
+    fn says(&self, place: Place, filter: &Filter) -> bool {
+        if !is_about_content(filter) {
+            return true;
+        }
+        let Some(content) = self.contents.get(&Seq(place.0)) else { return false };
+        let says =
+            |(name, value): &(String, String)| content.header(name).is_some_and(|header| header.says(value));
+        filter.headers.iter().all(says)
+            && filter.user_id.as_deref().is_none_or(|user| content.user_id() == Some(user))
+    }
+}
+
+fn is_about_content(filter: &Filter) -> bool {
+    !filter.headers.is_empty() || filter.user_id.is_some()
+}
+
+/// How many of these sizes a page holds.
+fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
+    let mut bytes = 0;
+    let fits = |size: u64| {
+        bytes += size;
+        bytes <= ANSWER_BYTES_MAX
+    };
+    sizes.map(fits).take_while(|fits| *fits).count().max(1)
+}
+
+fn gauge(lane: &BTreeMap<String, u64>, what: &str) -> u64 {
+    lane.get(what).copied().unwrap_or(0)
+}
+
+/// What a place says of its lanes, added to those of others.
+fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen: &Seen) {
+    for (level, gauges) in &seen.lanes {
+        let lane = lanes.entry(*level).or_insert_with(|| lane_at(settings, *level));
+        let of = |what| gauge(gauges, what);
+        lane.ready += of("ready");
+        lane.delayed += of("delayed");
+        lane.leased += of("leased");
+        lane.dead += of("dead");
+        lane.bytes += of("bytes");
+        lane.published += of("published");
+        lane.delivered += of("delivered");
+        lane.settled += of("settled");
+        lane.redelivered += of("redelivered");
+        lane.inversions += of("inversions");
+        lane.expired += of("expired");
+        lane.evicted += of("evicted");
+        lane.removed += of("removed");
+        lane.moved += of("moved");
+        lane.dead_lettered += of("dead_lettered");
+        let age = seen.oldest.get(level).map_or(0, |since| now.since(*since));
+        lane.oldest_age_ms = lane.oldest_age_ms.max(age);
+        let WaitView { buckets, count, sum_ms } = &mut lane.wait;
+        if buckets.is_empty() {
+            *buckets = WAITS_MS.iter().map(|bound| (*bound, 0)).collect();
+        }
+        let mut so_far = 0;
+        for (at, (_, bucket)) in buckets.iter_mut().enumerate() {
+            so_far += gauge(gauges, &format!("wait_{}", at + 1));
+            *bucket += so_far;
+        }
+        *count += of("waits");
+        *sum_ms += of("waited_ms");
+    }
+}
+
+/// A lane with nothing in it.
+fn lane_at(settings: &Settings, level: i32) -> LaneView {
+    let name: Arc<str> = match &settings.order {
+        Order::Priority => settings.scheme.name(overtake_lane::Priority(level)).as_ref().into(),
+        _ => level.to_string().into(),
+    };
+    let max_active = settings.lanes.get(&*name).map_or(0, |lane| lane.max_active);
+    LaneView { lane: name, level, max_active, ..LaneView::default() }
+}

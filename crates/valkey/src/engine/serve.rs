@@ -1,0 +1,333 @@
+//! Leasing: what somebody of this process would take is claimed at the places, and handed over.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use overtake_engine::core::Answer;
+use overtake_engine::{ANSWER_BYTES_MAX, Failure, Got, Holder, LeaseRequest};
+use overtake_lane::{
+    Asker, ConsumerId, Get, LeaseId, Outcome, Pull, PutBack, QueueId, Receipt, Refusal, Seq, State, Terms,
+    Want,
+};
+use tokio::time::sleep;
+
+use super::House;
+use super::carry::fill_in;
+use super::floor::{Aftermath, Gift, Ticket};
+use super::hosted::Hosted;
+use super::see::read;
+use crate::functions::{Alive, Choice, How, Leasing, Sweep};
+use crate::places::{Given, together};
+
+/// Where leases end, and how.
+type Ends = (QueueId, How);
+
+/// Most messages of one claim.
+const CLAIM_MAX: u32 = 200;
+/// How long a process is believed to be there that says nothing more, ms.
+pub(super) const ALIVE_MS: u64 = 15_000;
+/// How often it says so.
+const SIGN: Duration = Duration::from_millis(ALIVE_MS / 5);
+/// In which of those rounds it is looked for transactions whose end is overdue.
+const OVERDUE_ROUNDS: u64 = 10;
+/// A pull that is ended by hand does not end by itself meanwhile, ms.
+const LONG_MS: u64 = 600_000;
+/// Between two tries where servers do not answer.
+const REST: Duration = Duration::from_millis(200);
+
+impl House {
+    /// Claims what the takers of a queue want, and hands it over. Whether anybody got something.
+    async fn serve_once(&self, hosted: &Arc<Hosted>) -> Result<bool, Failure> {
+        let _turn = hosted.turn.lock().await;
+        let wants = self.floor().wants(hosted.queue);
+        for want in wants {
+            let given = self.claim(hosted, &want).await?;
+            if !given.is_empty() {
+                let gifts = self.gifts(hosted, given)?;
+                self.hand(hosted, &gifts, want.terms);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Leases for somebody, as much as is there of what it wants.
+    async fn claim(&self, hosted: &Arc<Hosted>, want: &Want) -> Result<Vec<Given>, Failure> {
+        let mut leasing = self.leasing(hosted, want);
+        let mut all = hosted.lease_now(&leasing).await?;
+        while hosted.places().count() > 1 && !all.is_empty() && !leasing.choice.one {
+            let bytes: u64 = all.iter().map(|given| u64::from(given.shown.stored.message.bytes)).sum();
+            leasing.max = want.max.min(CLAIM_MAX) - all.len() as u32;
+            leasing.max_bytes = leasing_bytes(want).saturating_sub(bytes);
+            if leasing.max == 0 || leasing.max_bytes == 0 {
+                break;
+            }
+            let more = hosted.lease_now(&leasing).await?;
+            if more.is_empty() {
+                break;
+            }
+            all.extend(more);
+        }
+        Ok(all)
+    }
+
+    pub(super) fn leasing(&self, hosted: &Hosted, want: &Want) -> Leasing {
+        let (term_ms, is_held) = match want.terms {
+            Terms::Ms(ms) => (ms, false),
+            Terms::Held | Terms::Settled => (0, true),
+        };
+        if is_held {
+            hosted.holds();
+        }
+        let terms = hosted.places().terms();
+        let except = want.choice.except.iter().filter_map(|lane| terms.level_named(lane)).collect();
+        let choice = Choice {
+            floor: terms.least_level(want.choice.at_least),
+            except,
+            one: want.choice.one,
+            last: None,
+        };
+        Leasing {
+            max: want.max.min(CLAIM_MAX),
+            max_bytes: leasing_bytes(want),
+            term_ms,
+            holder: is_held.then(|| (self.caller.clone(), ALIVE_MS)),
+            choice,
+        }
+    }
+
+    /// What was leased, as it is handed over.
+    pub(super) fn gifts(&self, hosted: &Hosted, given: Vec<Given>) -> Result<Vec<Gift>, Failure> {
+        let gift = |given: Given| {
+            let mut message = given.shown.stored.message;
+            message.seq = hosted.known_as(given.place, message.seq);
+            let State::Leased { lease, .. } = message.state else { return Err(senseless()) };
+            let content = read(given.shown.content.as_deref().ok_or_else(senseless)?)?;
+            fill_in(&mut message, &content);
+            let view = self.definitions.with(|broker| broker.view_of(hosted.queue, &message));
+            let view = view.ok_or(Refusal::NoSuchQueue)?;
+            Ok(Gift { message, lease, view, content })
+        };
+        given.into_iter().map(gift).collect()
+    }
+
+    pub(super) fn hand(&self, hosted: &Arc<Hosted>, gifts: &[Gift], terms: Terms) {
+        let returned = self.on_floor(|floor, now, after| {
+            floor.hand(now, hosted.queue, gifts, terms, after);
+            let returned = after.returned.iter().map(|(receipt, _)| receipt);
+            returned.chain(&after.untaken).map(|receipt| receipt.lease).collect::<Vec<_>>()
+        });
+        if terms == Terms::Settled {
+            let kept = gifts.iter().filter(|gift| !returned.contains(&gift.lease));
+            let leases: Vec<(Seq, LeaseId)> = kept.map(|gift| (gift.message.seq, gift.lease)).collect();
+            self.end_leases(hosted, How::By(Outcome::Ack), leases);
+        }
+    }
+
+    /// Ends leases at their places, which nobody waits for but whoever asks there next.
+    fn end_leases(&self, hosted: &Arc<Hosted>, how: How, leases: Vec<(Seq, LeaseId)>) {
+        if leases.is_empty() {
+            return;
+        }
+        let (returning, hosted) = (hosted.return_some(), Arc::clone(hosted));
+        self.runtime.spawn(async move {
+            // What cannot be given back now is ready again when this process says nothing more of it, or its time is over.
+            if let Err(why) = hosted.settle(how, &leases).await {
+                tracing::debug!(queue = %hosted.name, %why, "leases are not given back yet");
+            }
+            drop(returning);
+        });
+    }
+
+    /// Does what is to be done because of something that happened on the floor.
+    pub(super) fn clear_up(&self, after: Aftermath) {
+        let returned = after.returned.into_iter().map(|(receipt, why)| match why {
+            PutBack::Released => (receipt, How::By(Outcome::Release)),
+            _ => (receipt, How::Lost),
+        });
+        let untaken = after.untaken.into_iter().map(|receipt| (receipt, How::Untaken));
+        let mut by_queue: Vec<(Ends, Vec<(Seq, LeaseId)>)> = Vec::new();
+        for (Receipt { queue, seq, lease }, how) in returned.chain(untaken) {
+            match by_queue.iter_mut().find(|(its, _)| *its == (queue, how)) {
+                Some((_, leases)) => leases.push((seq, lease)),
+                None => by_queue.push(((queue, how), vec![(seq, lease)])),
+            }
+        }
+        for ((queue, how), leases) in by_queue {
+            if let Some(hosted) = self.known(queue) {
+                self.end_leases(&hosted, how, leases);
+            }
+        }
+        if !after.left.is_empty()
+            && let Some(me) = self.me.upgrade()
+        {
+            self.runtime.spawn(async move { me.end_left(after.left).await });
+        }
+        for queue in after.stirred {
+            if let Some(hosted) = self.known(queue) {
+                hosted.stirred.notify_waiters();
+            }
+        }
+    }
+
+    /// Leases messages, or waits for the first.
+    pub(super) async fn lease(
+        &self,
+        asker: Asker,
+        consumer: ConsumerId,
+        lease: LeaseRequest,
+        ticket: Ticket,
+    ) -> Result<(), (Ticket, Failure)> {
+        let LeaseRequest { queue, max, max_bytes, wait_ms, term, lanes, holder } = lease;
+        let hosted = match self.hosted_by_name(asker, &queue).await {
+            Ok(hosted) => hosted,
+            Err(why) => return Err((ticket, why)),
+        };
+        hosted.settled_down().await;
+        if let Err(why) = hosted.unused_in(true).await {
+            return Err((ticket, why));
+        }
+        let (max, max_bytes) = (max.max(1), max_bytes.min(ANSWER_BYTES_MAX));
+        self.on_floor(|floor, now, _| {
+            let until = now.after(wait_ms.max(LONG_MS));
+            let until = if wait_ms == 0 { until } else { now.after(wait_ms) };
+            let pull = Pull { consumer, queue: Arc::clone(&queue), max, max_bytes, term, lanes, until };
+            floor.pull(now, asker, hosted.queue, pull, (ticket, holder));
+        });
+        self.dispatched(&hosted);
+        if wait_ms > 0 {
+            hosted.places().show_again();
+        } else if let Some(me) = self.me.upgrade() {
+            // What is claimed is handed over, whether somebody waits for it still or not.
+            self.runtime.spawn(async move {
+                if let Err(why) = me.look_hard(&hosted).await {
+                    tracing::debug!(queue = %hosted.name, %why, "nothing can be leased now");
+                }
+                me.on_floor(|floor, now, after| floor.give_up(now, consumer, after));
+            });
+        }
+        Ok(())
+    }
+
+    /// Serves whoever wants something of a queue, until nothing is there that anybody takes; the places are asked what they have.
+    async fn look_hard(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
+        while self.serve_once(hosted).await? {}
+        if self.floor().wants(hosted.queue).is_empty() {
+            return Ok(());
+        }
+        hosted.ask_all(&Sweep).await?;
+        hosted.places().show_again();
+        while self.serve_once(hosted).await? {}
+        Ok(())
+    }
+
+    /// Leases one message, now or not at all.
+    pub(super) async fn get(
+        &self,
+        asker: Asker,
+        get: Get,
+        holder: Option<Arc<Holder>>,
+    ) -> Result<Answer, Failure> {
+        let hosted = self.hosted_by_name(asker, &get.queue).await?;
+        hosted.settled_down().await;
+        hosted.unused_in(true).await?;
+        hosted.holds();
+        let choice = Choice::default();
+        let (max_bytes, holder_of) = (ANSWER_BYTES_MAX, Some((self.caller.clone(), ALIVE_MS)));
+        let leasing = Leasing { max: 1, max_bytes, term_ms: 0, holder: holder_of, choice };
+        let mut given = hosted.lease_now(&leasing).await?;
+        if given.is_empty() {
+            hosted.ask_all(&Sweep).await?;
+            hosted.places().show_again();
+            given = hosted.lease_now(&leasing).await?;
+        }
+        let Some(gift) = self.gifts(&hosted, given)?.pop() else { return Ok(Answer::Got(None)) };
+        let lease = (gift.message.seq, gift.lease);
+        let handed = self.on_floor(|floor, now, after| floor.hand_to(now, asker, &get, gift, holder, after));
+        let message = match handed {
+            Ok(message) => message,
+            Err(refusal) => {
+                hosted.settle(How::By(Outcome::Release), &[lease]).await?;
+                return Err(refusal.into());
+            }
+        };
+        if get.no_ack {
+            hosted.settle(How::By(Outcome::Ack), &[lease]).await?;
+        }
+        let ready = self.ready(&hosted).await?;
+        Ok(Answer::Got(Some(Box::new(Got { message, ready }))))
+    }
+
+    /// Sees to it that somebody serves the takers of a queue.
+    pub(super) fn dispatched(&self, hosted: &Arc<Hosted>) {
+        if !hosted.is_served() {
+            self.runtime.spawn(serve(self.me.clone(), Arc::downgrade(hosted)));
+        }
+        hosted.stirred.notify_waiters();
+    }
+}
+
+fn senseless() -> Failure {
+    Failure::Unavailable("a message makes no sense".into())
+}
+
+fn leasing_bytes(want: &Want) -> u64 {
+    if want.max_bytes == 0 { ANSWER_BYTES_MAX } else { want.max_bytes }
+}
+
+/// Serves the takers of a queue, as long as it is hosted.
+async fn serve(house: Weak<House>, hosted: Weak<Hosted>) {
+    loop {
+        let Some(here) = hosted.upgrade() else { return };
+        let (stirred, better) = (here.stirred.notified(), here.places().better());
+        tokio::pin!(stirred, better);
+        // From here on nothing is missed.
+        stirred.as_mut().enable();
+        better.as_mut().enable();
+        let Some(at_work) = house.upgrade() else { return };
+        match at_work.serve_once(&here).await {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => return,
+            Err(why) => {
+                tracing::debug!(queue = %here.name, %why, "nothing can be leased now");
+                sleep(REST).await;
+                continue;
+            }
+        }
+        drop(at_work);
+        let mut ended = here.ended();
+        tokio::select! {
+            () = stirred => {}
+            () = better => {}
+            () = ended.wait() => return,
+        }
+    }
+}
+
+/// Says again and again that this process is there, to the places at which it holds something.
+pub(super) async fn give_signs(house: Weak<House>) {
+    let mut every = tokio::time::interval(SIGN);
+    let mut rounds = 0_u64;
+    loop {
+        every.tick().await;
+        let Some(house) = house.upgrade() else { return };
+        let alive = Alive { holder: house.caller.clone(), ms: ALIVE_MS };
+        let holding = house.all_hosted().into_iter().filter(|hosted| hosted.may_hold());
+        let hosted: Vec<_> = holding.collect();
+        for hosted in hosted.iter().filter(|hosted| house.floor().holds(hosted.queue)) {
+            hosted.holds();
+        }
+        // What cannot be said now is said again before it is too late.
+        drop(together(hosted.iter().map(|hosted| hosted.ask_all(&alive))).await);
+        house.enrol().await;
+        rounds += 1;
+        if rounds.is_multiple_of(OVERDUE_ROUNDS) {
+            for hosted in house.all_hosted() {
+                if let Err(why) = house.end_overdue(&hosted).await {
+                    tracing::debug!(queue = %hosted.name, %why, "a transaction that is overdue is not ended yet");
+                }
+            }
+        }
+    }
+}

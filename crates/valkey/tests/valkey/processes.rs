@@ -1,0 +1,137 @@
+//! Several processes on the same servers: none has anything that the others need.
+
+use std::sync::Arc;
+
+use overtake_engine::conformance::{binding, refused};
+use overtake_engine::{ConsumeRequest, Content, DeclareQueue, Engine, LeaseRequest, NewMessage, Target};
+use overtake_lane::{ExchangeKind, ExchangeSettings, Existing, Identity, Outcome, Refusal, Settings};
+use overtake_peer::Vault;
+use overtake_valkey::engine::{ClusterEngine, Options};
+
+use crate::world::{Program, World};
+
+async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEngine>> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let options = Options::new(world.nodes(), Vault::Any);
+        all.push(Arc::new(ClusterEngine::open(options).await.expect("the servers are there")));
+    }
+    all
+}
+
+fn message(to: Target, priority: i64, body: &str) -> NewMessage {
+    let content = Content { body: body.to_owned().into(), ..Content::default() };
+    NewMessage { to, priority: priority.into(), content, ..NewMessage::default() }
+}
+
+/// Waits for what one process has defined to be known to another.
+async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+    while !is_so().await {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_one_publishes_another_gives_in_order() {
+    for program in Program::all() {
+        let world = World::cluster(program, 0, &[]).await;
+        let all = processes(&world, 3).await;
+        all[0].declare_queue("q", Settings::default()).await.expect("declared");
+        for (at, engine) in all.iter().enumerate() {
+            until(|| async { engine.queue("q").await.is_ok() }).await;
+            for priority in [1, 9, 5] {
+                let body = format!("{priority}-{at}");
+                let to = Target::Queue("q".into());
+                engine.publish(vec![message(to, priority, &body)]).await.expect("published");
+            }
+        }
+        let mut got = Vec::new();
+        for turn in 0..9 {
+            let engine = &all[turn % 3];
+            let leased = engine.lease(LeaseRequest::new("q".into(), 1)).await.expect("leased");
+            got.push(String::from_utf8_lossy(&leased[0].content.body).into_owned());
+            // Whoever has the receipt may settle it, wherever that is asked.
+            let other = &all[(turn + 1) % 3];
+            let settled = other.settle(vec![leased[0].receipt], Outcome::Ack).await;
+            assert_eq!(settled, Ok(vec![Ok(())]));
+        }
+        assert_eq!(got.join(" "), "9-0 9-1 9-2 5-0 5-1 5-2 1-0 1-1 1-2");
+        for engine in all {
+            engine.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_consumer_of_one_gets_what_another_publishes_by_an_exchange_of_a_third() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 3).await;
+    all[0].declare_queue("q", Settings::default()).await.expect("declared");
+    until(|| async { all[1].queue("q").await.is_ok() && all[2].queue("q").await.is_ok() }).await;
+    let mut consumer = all[1].consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    all[2].declare_exchange("x", ExchangeSettings::new(ExchangeKind::Topic)).await.expect("declared");
+    all[2].bind(binding("x", "q a.*")).await.expect("bound");
+    until(|| async { all[0].bindings("x").await.is_ok_and(|bindings| bindings.len() == 1) }).await;
+    let to = Target::Exchange {
+        name: "x".into(),
+        routing_key: "a.b".into(),
+        more_keys: Vec::new(),
+        mandatory: true,
+    };
+    all[0].publish(vec![message(to, 3, "by x")]).await.expect("published");
+    assert_eq!(consumer.next().await.expect("it comes").content.body, "by x");
+}
+
+#[tokio::test]
+async fn two_that_define_at_once_both_do() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 2).await;
+    for round in 0..20 {
+        let names = [format!("a{round}"), format!("b{round}")];
+        let (one, other) = tokio::join!(
+            all[0].declare_queue(&names[0], Settings::default()),
+            all[1].declare_queue(&names[1], Settings::default())
+        );
+        assert!(one.expect("declared").made && other.expect("declared").made);
+    }
+    for engine in &all {
+        until(|| async { engine.queues(None, 100).await.is_ok_and(|page| page.queues.len() == 40) }).await;
+    }
+    // None has the number of another.
+    let page = all[0].queues(None, 100).await.expect("shown");
+    let numbers: std::collections::BTreeSet<_> = page.queues.iter().map(|queue| queue.queue).collect();
+    assert_eq!(numbers.len(), 40);
+}
+
+#[tokio::test]
+async fn a_queue_that_is_one_sessions_own_is_nobody_elses_and_goes_with_it() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 2).await;
+    let session = all[0].connect();
+    let identity = Identity { exclusive: true, durable: false, ..Identity::default() };
+    let own = DeclareQueue { identity, existing: Existing::Same, ..DeclareQueue::default() };
+    session.declare("mine", own).await.expect("declared");
+    until(|| async { all[1].queue("mine").await.is_ok() }).await;
+    assert_eq!(refused(all[1].connect().get("mine", false).await), Refusal::QueueLocked);
+    drop(session);
+    until(|| async { all[1].queue("mine").await.is_err() }).await;
+}
+
+#[tokio::test]
+async fn what_a_process_held_that_ends_is_ready_for_others() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 2).await;
+    all[0].declare_queue("q", Settings::default()).await.expect("declared");
+    until(|| async { all[1].queue("q").await.is_ok() }).await;
+    let mut consumer = all[0].consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    all[1].publish(vec![message(Target::Queue("q".into()), 5, "a")]).await.expect("published");
+    assert_eq!(consumer.next().await.expect("it comes").count, 1);
+    let mut other = all[1].consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    all[0].close().await;
+    let again = other.next().await.expect("it comes");
+    assert_eq!((again.count, &again.content.body[..]), (2, &b"a"[..]));
+}
