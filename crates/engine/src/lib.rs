@@ -51,6 +51,7 @@
 //! - Dropping a future gives up the answer, not the change; only a lease that was not received is given back.
 
 mod api;
+mod browsing;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -86,6 +87,7 @@ pub use api::{
     MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused,
     Select, Target,
 };
+pub use browsing::fitting;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consumer::{Coming, Consumer};
 pub use every_queue::{QUEUES_AT_ONCE, every_queue, every_queue_everywhere};

@@ -92,6 +92,7 @@ pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
+pub use stats::WAIT_BOUNDS_MS;
 pub use topology::{
     ARGUMENTS_LEN_MAX, Binding, Destination, Envelope, Exchange, ExchangeKind, ExchangeSettings,
     ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,

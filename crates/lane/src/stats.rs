@@ -4,7 +4,7 @@ use crate::message::Settled;
 use crate::view::WaitView;
 
 /// Upper bounds of the waiting-time buckets, ms: 1 ms to a day.
-pub(crate) const WAIT_BOUNDS_MS: [u64; 20] = [
+pub const WAIT_BOUNDS_MS: [u64; 20] = [
     1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000,
     7_200_000, 28_800_000, 86_400_000,
 ];

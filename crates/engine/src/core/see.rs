@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Cursor, Marks, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time,
-    Topology,
+    Binding, Cursor, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time, Topology,
 };
 
 use super::{Answer, Core, Request};
-use crate::api::{
-    ANSWER_BYTES_MAX, Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, Page, QueuePage,
-};
+use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, Page, QueuePage};
+use crate::browsing::fitting;
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -101,38 +99,18 @@ impl<T> Core<T> {
         let filter = &browse.filter;
         let mut says = |place| self.says(place, filter);
         let accept: Option<&mut dyn FnMut(Place) -> bool> =
-            if is_about_content(filter) { Some(&mut says) } else { None };
+            if filter.is_about_content() { Some(&mut says) } else { None };
         self.broker.count(self.asking.vhost, queue, &query, accept)
     }
 
     fn query(&self, queue: &str, browse: &Browse) -> Result<Query, Refusal> {
-        let filter = &browse.filter;
-        let priority = match &filter.priority {
-            None => None,
-            Some(given) => Some(self.broker.map_priority(self.asking.vhost, queue, given)?),
-        };
-        Ok(Query {
-            status: filter.status,
-            priority,
-            key: filter.key.clone(),
-            ending: filter.ending,
-            order: browse.order,
-            skip: browse.skip,
-            limit: browse.limit,
-            cursor: browse.cursor,
-        })
+        let level = |given| self.broker.map_priority(self.asking.vhost, queue, given);
+        Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
     }
 
     /// Whether the content of a message is as a filter wants it.
     fn says(&self, place: Place, filter: &Filter) -> bool {
-        if !is_about_content(filter) {
-            return true;
-        }
-        let content = self.content(place);
-        let says =
-            |(name, value): &(String, String)| content.header(name).is_some_and(|header| header.says(value));
-        let is_of = |user: &str| content.user_id() == Some(user);
-        filter.headers.iter().all(says) && filter.user_id.as_deref().is_none_or(is_of)
+        !filter.is_about_content() || filter.says(&self.content(place))
     }
 
     fn message(&self, queue: &str, id: &str) -> Result<Answer, Refusal> {
@@ -140,37 +118,5 @@ impl<T> Core<T> {
         let (content, held) = (self.content(message.place), self.held(queue, &message));
         let shown = BrowsedMessage { message, content, held, position, position_in_priority };
         Ok(Answer::Message(Box::new(shown)))
-    }
-}
-
-fn is_about_content(filter: &Filter) -> bool {
-    !filter.headers.is_empty() || filter.user_id.is_some()
-}
-
-/// How many of these sizes a page holds.
-fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
-    let mut bytes = 0;
-    let fits = |size: u64| {
-        bytes += size;
-        bytes <= ANSWER_BYTES_MAX
-    };
-    sizes.map(fits).take_while(|fits| *fits).count().max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_holds_what_fits_and_one_message_at_least() {
-        const MIB: u64 = 1 << 20;
-        let check =
-            |sizes: &[u64], expect: usize| assert_eq!(fitting(sizes.iter().copied()), expect, "{sizes:?}");
-        check(&[1, 2, 3], 3);
-        check(&[8 * MIB, 8 * MIB], 2);
-        check(&[8 * MIB, 8 * MIB, 0], 3);
-        check(&[8 * MIB, 8 * MIB + 1, 1], 1);
-        check(&[17 * MIB, 1], 1);
-        check(&[1, 17 * MIB, 1], 1);
     }
 }

@@ -195,13 +195,14 @@ impl House {
         for (queue, at) in by_queue(&receipts) {
             let Some(hosted) = self.here(asker, queue).await? else { continue };
             let leases: Vec<_> = at.iter().map(|at| (receipts[*at].seq, receipts[*at].lease)).collect();
-            for (at, held) in at.into_iter().zip(hosted.settle(how, &leases).await?) {
+            let held = hosted.settle(how, &leases).await?;
+            self.is_settled(at.iter().map(|at| receipts[*at]));
+            for (at, held) in at.into_iter().zip(held) {
                 if held {
                     results[at] = Ok(());
                 }
             }
         }
-        self.is_settled(receipts);
         Ok(results)
     }
 
@@ -213,7 +214,7 @@ impl House {
     }
 
     /// The queue of a receipt; one that is gone holds none.
-    async fn here(
+    pub(super) async fn here(
         &self,
         asker: Asker,
         queue: overtake_lane::QueueId,

@@ -9,8 +9,8 @@ use overtake_engine::core::{Answer, answer_of};
 use overtake_engine::routing::{entries_of, metadata_of_routes, missing_endpoints};
 use overtake_engine::{Declared, Failure, RouteSet};
 use overtake_lane::{
-    Asker, Command, Existing, Fact, MetadataEntry, QueueId, Refusal, RemoteQueue, Reply, SessionId, Settings,
-    Step, Time,
+    Asker, Broker, Command, Existing, Fact, MetadataEntry, QueueId, Refusal, RemoteQueue, Reply, SessionId,
+    Settings, Step, Time,
 };
 
 use super::House;
@@ -49,29 +49,25 @@ impl House {
                 }
                 let ready = self.ready(&hosted).await?;
                 let command = Command::DeleteQueue { name, if_empty: false, if_unused: false };
-                self.definitions.apply(asker, command).await?;
-                self.reconcile().await;
+                self.end_queues(asker, |broker, step| {
+                    broker.apply_by(Time(0), asker, command.clone(), step).map(drop)
+                })
+                .await?;
                 Ok(Answer::Count(ready))
             }
             Command::DeleteVhost { name } => {
-                self.definitions
-                    .change(asker, |broker, step| {
-                        let vhost = broker.vhost(&name)?.vhost;
-                        broker.apply_by(
-                            Time(0),
-                            asker,
-                            Command::DeleteVhost { name: Arc::clone(&name) },
-                            step,
-                        )?;
-                        let gone = metadata_of_routes(broker, vhost);
-                        let entries: Vec<_> = gone.iter().map(|key| MetadataEntry::remove(key)).collect();
-                        if !entries.is_empty() {
-                            broker.apply_by(Time(0), asker, Command::SetMetadata { entries }, step)?;
-                        }
-                        Ok(())
-                    })
-                    .await?;
-                self.reconcile().await;
+                self.end_queues(asker, |broker, step| {
+                    let vhost = broker.vhost(&name)?.vhost;
+                    let command = Command::DeleteVhost { name: Arc::clone(&name) };
+                    broker.apply_by(Time(0), asker, command, step)?;
+                    let gone = metadata_of_routes(broker, vhost);
+                    let entries: Vec<_> = gone.iter().map(|key| MetadataEntry::remove(key)).collect();
+                    if !entries.is_empty() {
+                        broker.apply_by(Time(0), asker, Command::SetMetadata { entries }, step)?;
+                    }
+                    Ok(())
+                })
+                .await?;
                 Ok(Answer::Done)
             }
             command => {
@@ -136,11 +132,12 @@ impl House {
         if !owns || self.is_down() {
             return;
         }
-        let ended = self.definitions.apply(Asker::default(), Command::EndSession { session }).await;
-        if let Err(why) = ended {
+        let ended = self.end_queues(Asker::default(), |broker, step| {
+            broker.apply_by(Time(0), Asker::default(), Command::EndSession { session }, step).map(drop)
+        });
+        if let Err(why) = ended.await {
             tracing::warn!(%why, "queues of a session that is over are not deleted yet");
         }
-        self.reconcile().await;
     }
 
     /// Consumers have left these queues: those go that go with their last one.
@@ -178,7 +175,7 @@ impl House {
 
     /// Deletes a queue, whoever's it is.
     async fn delete(&self, queue: QueueId) {
-        let deleted = self.definitions.change(Asker::default(), |broker, step| {
+        let deleted = self.end_queues(Asker::default(), |broker, step| {
             let Some(vhost) = broker.vhost_of(queue) else { return Ok(()) };
             let owner = broker.owned().find(|(owned, _)| *owned == queue).map(|(_, session)| session);
             let name = Arc::clone(broker.name(queue).ok_or(Refusal::NoSuchQueue)?);
@@ -188,21 +185,39 @@ impl House {
         if let Err(why) = deleted.await {
             tracing::warn!(queue = queue.0, %why, "a queue that is over is not deleted yet");
         }
-        self.reconcile().await;
     }
 
     /// Queues and exchanges go that do not outlive their broker: this process is the first.
     pub(super) async fn drop_passing(&self) -> Result<(), Failure> {
+        self.end_queues(Asker::default(), |broker, step| {
+            broker.wake(Time(0), step);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Does a change by which queues may go, and leaves nothing of those at their places. Nobody else ever does: what is not seen defined may only be unseen.
+    async fn end_queues(
+        &self,
+        asker: Asker,
+        mut change: impl FnMut(&mut Broker, &mut Step) -> Result<(), Refusal>,
+    ) -> Result<(), Failure> {
         let gone = self
             .definitions
-            .change(Asker::default(), |broker, step| {
-                broker.wake(Time(0), step);
+            .change(asker, |broker, step| {
+                change(broker, step)?;
                 Ok(deleted(step))
             })
             .await?;
         for queue in gone {
-            self.forget(queue).await;
+            if let Some(hosted) = self.known(queue) {
+                self.end_hosted(&hosted);
+            }
+            if let Err(why) = Places::forget(&self.cluster, queue.0, 1, deadline()).await {
+                tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
+            }
         }
+        self.reconcile().await;
         Ok(())
     }
 
@@ -229,16 +244,19 @@ impl House {
     /// Has everything that is served here be as it is defined.
     pub(super) async fn reconcile(&self) {
         for hosted in self.all_hosted() {
-            let is_there = self.definitions.with(|broker| broker.name(hosted.queue).is_some());
-            if !is_there {
-                self.hosted.lock().expect("nobody panics with it").remove(&hosted.queue);
-                hosted.end();
-                self.on_floor(|floor, now, after| floor.end_queue(now, hosted.queue, after));
-                self.forget(hosted.queue).await;
+            if !self.definitions.has(hosted.queue) {
+                self.end_hosted(&hosted);
             } else if let Err(why) = self.renew(&hosted).await {
                 tracing::warn!(queue = %hosted.name, %why, "its settings do not hold everywhere yet");
             }
         }
+    }
+
+    /// Serves a queue no more, which is gone.
+    fn end_hosted(&self, hosted: &Hosted) {
+        self.hosted.lock().expect("nobody panics with it").remove(&hosted.queue);
+        hosted.end();
+        self.on_floor(|floor, now, after| floor.end_queue(now, hosted.queue, after));
     }
 
     /// Has the settings of a queue hold where it is served.
@@ -268,13 +286,6 @@ impl House {
         }
         if let Some(remote) = remote {
             self.on_floor(|floor, now, after| floor.store(now, remote, after));
-        }
-    }
-
-    /// Nothing is left of a queue at its places.
-    async fn forget(&self, queue: QueueId) {
-        if let Err(why) = Places::forget(&self.cluster, queue.0, 1, deadline()).await {
-            tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
         }
     }
 }

@@ -1,14 +1,15 @@
 //! What queues, exchanges, bindings, policies, virtual hosts and metadata there are: a log in the servers, and what this process has read of it, folded into a broker
 //! without messages.
 //!
-//! A change is tried on that broker first, which says what it declines and what becomes true; what becomes true is added to the log behind the version that it was tried at. Where somebody
-//! else was quicker, all is read anew and it is tried again. So every process comes to the same, and none is in charge.
+//! A change is tried on another broker of the same first, which says what it declines and what becomes true; what becomes true is added to the log behind the version that it was tried at. Where
+//! somebody else was quicker, that is read and it is tried again. So every process comes to the same, and none is in charge; and nobody sees what is only being tried.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use overtake_engine::{Failure, Refused};
+use overtake_engine::Failure;
 use overtake_lane::{Asker, Broker, Command, Fact, Options, QueueId, Refusal, Reply, SessionId, Step, Time};
 use overtake_store::record::{Content, Decoder, encode};
 use tokio::sync::{Mutex as Turn, watch};
@@ -34,8 +35,8 @@ pub(super) struct Definitions {
     process: u32,
     entries: AtomicU64,
     known: Mutex<Known>,
-    /// Whoever changes or reads it does so alone.
-    turn: Turn<()>,
+    /// What changes are tried on. Whoever changes or reads definitions has it, alone; `None`: it is made anew of what is known.
+    trial: Turn<Option<Broker>>,
     /// The version that is known.
     version: watch::Sender<u64>,
 }
@@ -59,26 +60,36 @@ impl Known {
 
     /// Takes the facts of an entry, which somebody of this session brought about.
     fn fold(&mut self, facts: &[u8], session: Option<SessionId>) -> Result<(), String> {
-        for fact in Decoder::new(facts) {
-            let (fact, _) = fact.map_err(|error| {
-                format!("definitions make no sense: {error}; is a newer program at work?")
-            })?;
-            let made = match &fact {
-                Fact::QueueStored { queue, identity, .. } => {
-                    self.last_queue = self.last_queue.max(Some(queue.0));
-                    identity.exclusive.then_some(*queue)
-                }
-                _ => None,
-            };
-            self.broker
-                .fold(fact, &mut Step::default())
-                .map_err(|error| format!("definitions make no sense: {error}"))?;
-            if let Some(queue) = made {
-                self.broker.own(queue, session);
-            }
-        }
+        let last = fold(&mut self.broker, facts, session)?;
+        self.last_queue = self.last_queue.max(last);
         Ok(())
     }
+
+    /// The same to try changes on.
+    fn copied(&self, options: Options) -> Broker {
+        let copied = read_base(options, self.version, &base_of(self));
+        copied.expect("what is known makes sense").broker
+    }
+}
+
+/// Has a broker take facts, which somebody of this session brought about. Answers the highest number of a queue among them.
+fn fold(broker: &mut Broker, facts: &[u8], session: Option<SessionId>) -> Result<Option<u32>, String> {
+    let senseless =
+        |error: &dyn fmt::Display| format!("definitions make no sense: {error}; is a newer program at work?");
+    let mut last = None;
+    for fact in Decoder::new(facts) {
+        let (fact, _) = fact.map_err(|error| senseless(&error))?;
+        let mut made = None;
+        if let Fact::QueueStored { queue, identity, .. } = &fact {
+            last = last.max(Some(queue.0));
+            made = identity.exclusive.then_some(*queue);
+        }
+        broker.fold(fact, &mut Step::default()).map_err(|error| senseless(&error))?;
+        if let Some(queue) = made {
+            broker.own(queue, session);
+        }
+    }
+    Ok(last)
 }
 
 /// The head of an entry: who wrote it, the how manieth of its entries, and of which session it is.
@@ -169,8 +180,8 @@ impl Definitions {
     ) -> Result<Arc<Self>, Failure> {
         let (version, _) = watch::channel(0);
         let known = Mutex::new(Known::new(options));
-        let (entries, turn) = (AtomicU64::new(0), Turn::new(()));
-        let all = Arc::new(Self { cluster, options, process, entries, known, turn, version });
+        let (entries, trial) = (AtomicU64::new(0), Turn::new(None));
+        let all = Arc::new(Self { cluster, options, process, entries, known, trial, version });
         all.follow().await?;
         Ok(all)
     }
@@ -178,6 +189,11 @@ impl Definitions {
     /// What is known.
     pub(super) fn with<T>(&self, look: impl FnOnce(&Broker) -> T) -> T {
         look(&self.known.lock().expect("nobody panics with it").broker)
+    }
+
+    /// Whether this queue is there, as far as is known.
+    pub(super) fn has(&self, queue: QueueId) -> bool {
+        self.with(|broker| broker.name(queue).is_some())
     }
 
     /// As [`Definitions::with`], and the version that is known.
@@ -196,30 +212,33 @@ impl Definitions {
     /// # Errors
     /// Why that cannot be read.
     pub(super) async fn follow(&self) -> Result<(), Failure> {
-        let _turn = self.turn.lock().await;
-        self.catch_up().await
+        let mut trial = self.trial.lock().await;
+        self.catch_up(&mut trial).await
     }
 
-    async fn catch_up(&self) -> Result<(), Failure> {
+    async fn catch_up(&self, trial: &mut Option<Broker>) -> Result<(), Failure> {
         loop {
             let after = self.versioned(|_, version| version);
             let Defined { last, after, base, entries } = self.read(after).await?;
-            let read = {
-                let mut known = self.known.lock().expect("nobody panics with it");
-                if let Some(base) = base {
-                    *known = read_base(self.options, after, &base).map_err(unavailable)?;
+            let mut known = self.known.lock().expect("nobody panics with it");
+            if let Some(base) = base {
+                *known = read_base(self.options, after, &base).map_err(unavailable)?;
+                *trial = None;
+            }
+            for entry in entries {
+                let (session, facts) = read_entry(&entry).ok_or_else(|| {
+                    unavailable(
+                        "definitions are of a form that this program does not know: run the newer one",
+                    )
+                })?;
+                known.fold(facts, session).map_err(unavailable)?;
+                known.version += 1;
+                if trial.as_mut().is_some_and(|trial| fold(trial, facts, session).is_err()) {
+                    *trial = None;
                 }
-                for entry in entries {
-                    let (session, facts) = read_entry(&entry).ok_or_else(|| {
-                        unavailable("definitions are of a form that this program does not know")
-                    })?;
-                    known.fold(facts, session).map_err(unavailable)?;
-                    known.version += 1;
-                }
-                known.version
-            };
-            if read >= last {
-                self.version.send_replace(read);
+            }
+            if known.version >= last {
+                self.version.send_replace(known.version);
                 return Ok(());
             }
         }
@@ -229,12 +248,6 @@ impl Definitions {
         let call = Read { after, limit: READ_MAX }.call();
         let value = self.cluster.call(Instant::now() + PATIENCE, call).await.map_err(unavailable)?;
         Read::read(&value).map_err(malformed)
-    }
-
-    /// Forgets what was tried and not taken.
-    async fn read_anew(&self) -> Result<(), Failure> {
-        *self.known.lock().expect("nobody panics with it") = Known::new(self.options);
-        self.catch_up().await
     }
 
     /// Does one command.
@@ -254,50 +267,39 @@ impl Definitions {
         asker: Asker,
         mut change: impl FnMut(&mut Broker, &mut Step) -> Result<T, Refusal>,
     ) -> Result<T, Failure> {
-        let _turn = self.turn.lock().await;
+        let mut trial = self.trial.lock().await;
         loop {
+            let (mut tried, after) = {
+                let known = self.known.lock().expect("nobody panics with it");
+                (trial.take().unwrap_or_else(|| known.copied(self.options)), known.version)
+            };
             let mut step = Step::default();
-            let (done, after) = {
-                let mut known = self.known.lock().expect("nobody panics with it");
-                (change(&mut known.broker, &mut step), known.version)
-            };
-            let done = match done {
-                Ok(done) if step.facts.is_empty() => return Ok(done),
-                Err(refusal) if step.facts.is_empty() => return Err(refusal.into()),
-                Ok(done) => done,
-                Err(refusal) => {
-                    self.read_anew().await?;
-                    return Err(Failure::Refused(Refused::from(refusal)));
-                }
-            };
+            let done = change(&mut tried, &mut step);
+            if step.facts.is_empty() {
+                *trial = Some(tried);
+                return done.map_err(Failure::from);
+            }
+            let done = done?;
             let number = self.entries.fetch_add(1, Ordering::Relaxed);
             let entry = entry_of(self.process, number, asker.session, &step.facts);
-            let call = Define { after, entry }.call();
-            let value = match self.cluster.call(Instant::now() + PATIENCE, call).await {
-                Ok(value) => value,
-                Err(error) => {
-                    self.read_anew().await?;
-                    return Err(unavailable(error));
-                }
-            };
+            let call = Define { after, entry: entry.clone() }.call();
+            let value = self.cluster.call(Instant::now() + PATIENCE, call).await.map_err(unavailable)?;
             if Define::is_added(&value).map_err(malformed)? {
-                self.added(&step.facts).await;
+                self.added(&entry).await;
+                *trial = Some(tried);
                 return Ok(done);
             }
-            self.read_anew().await?;
+            self.catch_up(&mut trial).await?;
         }
     }
 
     /// An entry of this process is the last one.
-    async fn added(&self, facts: &[Fact]) {
+    async fn added(&self, entry: &[u8]) {
         let rebase = {
             let mut known = self.known.lock().expect("nobody panics with it");
+            let (session, facts) = read_entry(entry).expect("it was written here");
+            known.fold(facts, session).expect("what was found to be so is so");
             known.version += 1;
-            for fact in facts {
-                if let Fact::QueueStored { queue, .. } = fact {
-                    known.last_queue = known.last_queue.max(Some(queue.0));
-                }
-            }
             self.version.send_replace(known.version);
             (known.version - known.base >= REBASE_AFTER).then(|| {
                 known.base = known.version;

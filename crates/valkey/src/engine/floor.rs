@@ -138,12 +138,14 @@ impl Floor {
         &mut self,
         now: Time,
         (asker, session): (Asker, SessionId),
-        queue: QueueId,
-        consume: Consume,
+        (queue, consume): (QueueId, Consume),
         holder: Option<Arc<Holder>>,
+        after: &mut Aftermath,
     ) -> Result<(), Refusal> {
         let (consumer, is_shared) = (consume.consumer, consume.shared.is_some());
-        self.counter.apply_by(now, asker, Command::Consume(consume), &mut self.step)?;
+        let consumed = self.counter.apply_by(now, asker, Command::Consume(consume), &mut self.step);
+        self.carry_out(&[], after);
+        consumed?;
         self.consumers.insert(consumer, session);
         self.seats.insert(consumer, queue);
         self.holders.extend(holder.map(|holder| (consumer, holder)));
@@ -158,13 +160,15 @@ impl Floor {
         &mut self,
         now: Time,
         asker: Asker,
-        queue: QueueId,
-        pull: Pull,
+        (queue, pull): (QueueId, Pull),
         (ticket, holder): (Ticket, Option<Arc<Holder>>),
+        after: &mut Aftermath,
     ) {
         let consumer = pull.consumer;
-        if let Err(refusal) = self.counter.apply_by(now, asker, Command::Pull(pull), &mut self.step) {
-            return self.answer(ticket, Err(refusal.into()), &mut Aftermath::default());
+        let pulled = self.counter.apply_by(now, asker, Command::Pull(pull), &mut self.step);
+        self.carry_out(&[], after);
+        if let Err(refusal) = pulled {
+            return self.answer(ticket, Err(refusal.into()), after);
         }
         self.seats.insert(consumer, queue);
         self.holders.extend(holder.map(|holder| (consumer, holder)));
@@ -219,10 +223,8 @@ impl Floor {
         let given = (gift.message.clone(), gift.lease);
         let handed = self.counter.hand_to(now, asker, get, given, &mut self.step);
         self.carry_out(std::slice::from_ref(&gift), after);
+        self.holders.remove(&get.consumer);
         let got = self.got.take().and_then(|(_, got)| got);
-        if !get.no_ack && handed.is_ok() {
-            self.seats.insert(get.consumer, QueueId(u32::MAX));
-        }
         handed.map(|()| got.expect("what was handed was given"))
     }
 
@@ -289,8 +291,6 @@ impl Floor {
         if let Command::Cancel { consumer } | Command::Leave { consumer } = command {
             self.consumers.remove(&consumer);
             self.seats.remove(&consumer);
-        }
-        if let Command::Cancel { consumer } = command {
             self.holders.remove(&consumer);
         }
         reply.map(overtake_engine::core::answer_of)
@@ -305,6 +305,19 @@ impl Floor {
         assert!(cancelled.is_ok(), "a pull that is not answered is known to the counter");
         self.carry_out(&[], after);
         self.serve(consumer, after);
+    }
+
+    /// What somebody asked for cannot be leased: it gets what it has, if that is something.
+    pub(super) fn fail(&mut self, now: Time, consumer: ConsumerId, why: Failure, after: &mut Aftermath) {
+        match self.pulls.get_mut(&consumer) {
+            Some(pull) if pull.messages.is_empty() => {
+                let nobody = Ticket::Session { number: SessionId(0), token: None };
+                let ticket = std::mem::replace(&mut pull.ticket, nobody);
+                self.answer(ticket, Err(why), after);
+            }
+            _ => {}
+        }
+        self.give_up(now, consumer, after);
     }
 
     /// A session is over, or the part of one: its consumers end, and its leases that wait; what it was told and has not heard goes back.
@@ -365,9 +378,14 @@ impl Floor {
                 Effect::Deliver(delivery) => self.deliver(&delivery, gifts, &mut told, after),
                 Effect::Served { consumer } => self.serve(consumer, after),
                 Effect::Cancelled { consumer } => match self.pulls.remove(&consumer) {
-                    Some(pull) => self.answer(pull.ticket, Err(Refusal::NoSuchQueue.into()), after),
-                    None => {
+                    Some(pull) => {
                         self.seats.remove(&consumer);
+                        self.holders.remove(&consumer);
+                        self.answer(pull.ticket, Err(Refusal::NoSuchQueue.into()), after);
+                    }
+                    None => {
+                        after.left.extend(self.seats.remove(&consumer));
+                        self.holders.remove(&consumer);
                         told.extend(
                             self.consumers.remove(&consumer).map(|to| (to, Event::Ended { consumer })),
                         );

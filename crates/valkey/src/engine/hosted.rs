@@ -9,6 +9,7 @@ use overtake_lane::{LeaseId, PlaceNumber, QueueId, Refusal, Seq, Settings, Vhost
 use tokio::sync::{Mutex as Turn, Notify, watch};
 use tokio::time::Instant;
 
+use super::definitions::Definitions;
 use crate::cluster::{CallError, Cluster};
 use crate::functions::{Asked, How, Leasing, Provenance, Said, Settle, Terms, Use};
 use crate::places::{Given, NotDone, Places};
@@ -22,6 +23,7 @@ pub(super) struct Hosted {
     pub(super) vhost: VhostId,
     pub(super) name: Arc<str>,
     places: Arc<Places>,
+    definitions: Arc<Definitions>,
     /// What holds at the places, as far as this process has seen to it.
     ruled: Mutex<Option<Ruled>>,
     /// Somebody of this process may hold something there that ends with the process.
@@ -87,7 +89,7 @@ pub(super) fn failure(why: NotDone) -> Failure {
 
 impl Hosted {
     pub(super) fn new(
-        cluster: Arc<Cluster>,
+        (cluster, definitions): (Arc<Cluster>, Arc<Definitions>),
         (queue, vhost, name): (QueueId, VhostId, Arc<str>),
         settings: &Settings,
         caller: (String, Arc<AtomicUsize>),
@@ -103,6 +105,7 @@ impl Hosted {
             vhost,
             name,
             places,
+            definitions,
             ruled,
             holds,
             common,
@@ -174,18 +177,40 @@ impl Hosted {
     }
 
     pub(super) async fn ask<A: Asked>(&self, place: PlaceNumber, ask: &A) -> Result<A::Answer, Failure> {
-        match self.places.ask(place, ask, deadline()).await {
-            Err(NotDone::Gone) if self.make_anew().await? => {
-                self.places.ask(place, ask, deadline()).await.map_err(failure)
-            }
+        self.healed(|| self.places.ask(place, ask, deadline())).await
+    }
+
+    /// Asks every place the same.
+    pub(super) async fn ask_all<A: Asked>(&self, ask: &A) -> Result<Vec<A::Answer>, Failure> {
+        self.healed(|| self.places.ask_all(ask, deadline())).await
+    }
+
+    /// Leases what goes next, as far as the places are known.
+    pub(super) async fn lease_now(&self, want: &Leasing) -> Result<Vec<Given>, Failure> {
+        self.healed(|| self.places.lease_now(want, deadline())).await
+    }
+
+    /// Does this; and once more where a place is gone though the queue is not: a server came back without what it had.
+    async fn healed<T, F>(&self, ask: impl Fn() -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, NotDone>>,
+    {
+        match ask().await {
+            Err(NotDone::Gone) if self.make_anew().await? => ask().await.map_err(failure),
             answer => answer.map_err(failure),
         }
     }
 
-    /// Makes places again that are gone though their queue is not: a server came back without what it had. False: it is the queue that is gone.
+    /// Makes places again that are gone. False: it is the queue that is gone.
     async fn make_anew(&self) -> Result<bool, Failure> {
-        let Some(ruled) = self.ruled().filter(|_| !*self.is_gone.borrow()) else { return Ok(false) };
-        tracing::warn!(queue = %self.name, "a place of it is not there any more, and is made again: a server has lost what it had, or the queue was deleted just now");
+        if !self.is_gone() {
+            self.definitions.follow().await?;
+        }
+        if !self.definitions.has(self.queue) {
+            self.end();
+        }
+        let Some(ruled) = self.ruled().filter(|_| !self.is_gone()) else { return Ok(false) };
+        tracing::warn!(queue = %self.name, "a place of it is not there any more, and is made again: a server has lost what it had");
         self.say(ruled).await?;
         Ok(true)
     }
@@ -198,16 +223,6 @@ impl Hosted {
     /// Whether somebody may; from now on nobody does until it is said again.
     pub(super) fn may_hold(&self) -> bool {
         self.holds.swap(false, Ordering::Relaxed)
-    }
-
-    /// Asks every place the same.
-    pub(super) async fn ask_all<A: Asked>(&self, ask: &A) -> Result<Vec<A::Answer>, Failure> {
-        self.places.ask_all(ask, deadline()).await.map_err(failure)
-    }
-
-    /// Leases what goes next, as far as the places are known.
-    pub(super) async fn lease_now(&self, want: &Leasing) -> Result<Vec<Given>, Failure> {
-        self.places.lease_now(want, deadline()).await.map_err(failure)
     }
 
     /// Ends leases, by sequences as they are known. Answers of each whether it held.
@@ -247,6 +262,10 @@ impl Hosted {
     /// The queue is gone.
     pub(super) fn end(&self) {
         self.is_gone.send_replace(true);
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        *self.is_gone.borrow()
     }
 
     /// Ends when the queue is gone.

@@ -235,6 +235,11 @@ impl ClusterEngine {
         &self.house.cluster
     }
 
+    /// The session that it is of; it does not end as long as this is there.
+    fn connected_session(&self) -> Option<Arc<Connected>> {
+        if let Ends::Session(connected) = &self.ends { Some(Arc::clone(connected)) } else { None }
+    }
+
     fn asked(&self, vhost: VhostId, ends: Ends) -> Self {
         Self { house: Arc::clone(&self.house), vhost, ends }
     }
@@ -383,8 +388,9 @@ impl House {
             max_message_bytes: self.options.max_message_bytes,
             sweep: self.options.sweep,
         };
-        let (cluster, caller) = (Arc::clone(&self.cluster), (self.caller.clone(), Arc::clone(&self.left)));
-        let hosted = Hosted::new(cluster, (queue, vhost, name), &settings, caller, common);
+        let known = (Arc::clone(&self.cluster), Arc::clone(&self.definitions));
+        let caller = (self.caller.clone(), Arc::clone(&self.left));
+        let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
         hosted.configure(&settings, &own, version).await?;
         let hosted = {
             let mut all = self.hosted.lock().expect("nobody panics with it");
@@ -443,7 +449,7 @@ impl House {
         let shared = shared.zip(asker.session).map(|(number, session)| WindowId { session, number });
         let consume = Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack };
         self.on_floor(|floor, now, after| {
-            let consumed = floor.consume(now, (asker, number), hosted.queue, consume, holder);
+            let consumed = floor.consume(now, (asker, number), (hosted.queue, consume), holder, after);
             let result = consumed.map(|()| Answer::Done).map_err(Failure::from);
             floor.tell_answer(number, token, result, after);
         });
@@ -483,16 +489,22 @@ impl Responder for ClusterEngine {
     }
 
     fn respond(&self, request: Request) -> Pending<Answer> {
-        let (house, asker) = (Arc::clone(&self.house), self.asker());
-        // What was begun is done, whether anybody waits for the answer or not.
-        let answer = house.runtime.clone().spawn(async move { house.respond(asker, request).await });
+        let (house, asker, connected) = (Arc::clone(&self.house), self.asker(), self.connected_session());
+        // What was begun is done, whether anybody waits for the answer or not; and the session of whoever asked is there as long.
+        let answer = house.runtime.clone().spawn(async move {
+            let answer = house.respond(asker, request).await;
+            drop(connected);
+            answer
+        });
         let house = Arc::clone(&self.house);
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(house.unavailable())) })
     }
 
     fn lend(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
         let (house, asker, consumer) = (Arc::clone(&self.house), self.asker(), self.house.next_consumer());
+        let connected = self.connected_session();
         Box::pin(async move {
+            let _connected = connected;
             let (caller, answer) = oneshot::channel();
             let mut open = OpenLease { house: &house, consumer, answer: Some(answer) };
             if let Err((_, why)) = house.lease(asker, consumer, lease, Ticket::Caller(caller)).await {

@@ -218,8 +218,7 @@ impl House {
             if !seen.insert(*receipt) {
                 return Err(Failure::Refused(stale()));
             }
-            let hosted =
-                self.hosted_in(asker, receipt.queue).await?.ok_or_else(|| Failure::Refused(stale()))?;
+            let hosted = self.here(asker, receipt.queue).await?.ok_or_else(|| Failure::Refused(stale()))?;
             let (place, seq) = hosted.find(receipt.seq).ok_or_else(|| Failure::Refused(stale()))?;
             let share = all.entry((hosted.queue, place)).or_insert_with(|| Share::of(hosted));
             share.parts.settlements.push((*outcome, seq, receipt.lease));

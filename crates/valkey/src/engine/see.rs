@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use overtake_engine::core::Answer;
 use overtake_engine::{
-    ANSWER_BYTES_MAX, Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select,
+    Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select, fitting,
 };
 use overtake_lane::{
-    Asker, Broker, Fact, LaneView, Marks, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
-    Refusal, Seq, Settings, State, Status, Step, Time, VhostId, WaitView,
+    Asker, Broker, Fact, LaneView, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
+    Refusal, Seq, Settings, State, Status, Step, Time, VhostId, WAIT_BOUNDS_MS, WaitView,
 };
 
 use super::House;
@@ -24,11 +24,6 @@ const CONTENTS: u32 = 100;
 /// Where the queue of an image is, wherever it is.
 const IMAGED: VhostId = VhostId::DEFAULT;
 const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
-/// Upper bounds of waiting times, ms, as places count them.
-const WAITS_MS: [u64; 20] = [
-    1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000,
-    7_200_000, 28_800_000, 86_400_000,
-];
 
 /// A queue with its messages, as they were a moment ago, in a broker of its own; where a content is read, its number is the sequence.
 struct Image {
@@ -107,7 +102,7 @@ impl House {
 
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
-        let image = self.image(asker, queue, is_about_content(&browse.filter)).await?;
+        let image = self.image(asker, queue, browse.filter.is_about_content()).await?;
         let (mut messages, mut next) = image.find(browse)?;
         let fits = fitting(messages.iter().map(|message| u64::from(message.bytes)));
         if fits < messages.len() {
@@ -171,7 +166,7 @@ impl House {
                 Ok((hosted, here))
             }
             Select::Matching(filter) => {
-                let image = self.image(asker, queue, is_about_content(&filter)).await?;
+                let image = self.image(asker, queue, filter.is_about_content()).await?;
                 let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
                 let (messages, _) = image.find(&browse)?;
                 let mut by_place: BTreeMap<PlaceNumber, Vec<Seq>> = BTreeMap::new();
@@ -273,21 +268,8 @@ pub(super) fn read(content: &[u8]) -> Result<Arc<Content>, Failure> {
 impl Image {
     /// Its queue is where it was asked for.
     fn query(&self, browse: &Browse) -> Result<Query, Refusal> {
-        let filter = &browse.filter;
-        let priority = match &filter.priority {
-            None => None,
-            Some(given) => Some(self.broker.map_priority(IMAGED, &self.hosted.name, given)?),
-        };
-        Ok(Query {
-            status: filter.status,
-            priority,
-            key: filter.key.clone(),
-            ending: filter.ending,
-            order: browse.order,
-            skip: browse.skip,
-            limit: browse.limit,
-            cursor: browse.cursor,
-        })
+        let level = |given| self.broker.map_priority(IMAGED, &self.hosted.name, given);
+        Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
     }
 
     fn find(&self, browse: &Browse) -> Result<(Vec<MessageView>, Option<overtake_lane::Cursor>), Refusal> {
@@ -300,34 +282,14 @@ impl Image {
         let query = self.query(browse)?;
         let mut says = |place| self.says(place, &browse.filter);
         let accept: Option<&mut dyn FnMut(Place) -> bool> =
-            if is_about_content(&browse.filter) { Some(&mut says) } else { None };
+            if browse.filter.is_about_content() { Some(&mut says) } else { None };
         self.broker.count(IMAGED, &self.hosted.name, &query, accept)
     }
 
     fn says(&self, place: Place, filter: &Filter) -> bool {
-        if !is_about_content(filter) {
-            return true;
-        }
-        let Some(content) = self.contents.get(&Seq(place.0)) else { return false };
-        let says =
-            |(name, value): &(String, String)| content.header(name).is_some_and(|header| header.says(value));
-        filter.headers.iter().all(says)
-            && filter.user_id.as_deref().is_none_or(|user| content.user_id() == Some(user))
+        let content = || self.contents.get(&Seq(place.0));
+        !filter.is_about_content() || content().is_some_and(|content| filter.says(content))
     }
-}
-
-fn is_about_content(filter: &Filter) -> bool {
-    !filter.headers.is_empty() || filter.user_id.is_some()
-}
-
-/// How many of these sizes a page holds.
-fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
-    let mut bytes = 0;
-    let fits = |size: u64| {
-        bytes += size;
-        bytes <= ANSWER_BYTES_MAX
-    };
-    sizes.map(fits).take_while(|fits| *fits).count().max(1)
 }
 
 fn gauge(lane: &BTreeMap<String, u64>, what: &str) -> u64 {
@@ -358,7 +320,7 @@ fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen
         lane.oldest_age_ms = lane.oldest_age_ms.max(age);
         let WaitView { buckets, count, sum_ms } = &mut lane.wait;
         if buckets.is_empty() {
-            *buckets = WAITS_MS.iter().map(|bound| (*bound, 0)).collect();
+            *buckets = WAIT_BOUNDS_MS.iter().map(|bound| (*bound, 0)).collect();
         }
         let mut so_far = 0;
         for (at, (_, bucket)) in buckets.iter_mut().enumerate() {

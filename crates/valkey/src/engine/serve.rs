@@ -188,11 +188,11 @@ impl House {
             return Err((ticket, why));
         }
         let (max, max_bytes) = (max.max(1), max_bytes.min(ANSWER_BYTES_MAX));
-        self.on_floor(|floor, now, _| {
+        self.on_floor(|floor, now, after| {
             let until = now.after(wait_ms.max(LONG_MS));
             let until = if wait_ms == 0 { until } else { now.after(wait_ms) };
             let pull = Pull { consumer, queue: Arc::clone(&queue), max, max_bytes, term, lanes, until };
-            floor.pull(now, asker, hosted.queue, pull, (ticket, holder));
+            floor.pull(now, asker, (hosted.queue, pull), (ticket, holder), after);
         });
         self.dispatched(&hosted);
         if wait_ms > 0 {
@@ -200,10 +200,11 @@ impl House {
         } else if let Some(me) = self.me.upgrade() {
             // What is claimed is handed over, whether somebody waits for it still or not.
             self.runtime.spawn(async move {
-                if let Err(why) = me.look_hard(&hosted).await {
-                    tracing::debug!(queue = %hosted.name, %why, "nothing can be leased now");
-                }
-                me.on_floor(|floor, now, after| floor.give_up(now, consumer, after));
+                let looked = me.look_hard(&hosted).await;
+                me.on_floor(|floor, now, after| match looked {
+                    Ok(()) => floor.give_up(now, consumer, after),
+                    Err(why) => floor.fail(now, consumer, why, after),
+                });
             });
         }
         Ok(())
@@ -288,7 +289,7 @@ async fn serve(house: Weak<House>, hosted: Weak<Hosted>) {
         match at_work.serve_once(&here).await {
             Ok(true) => continue,
             Ok(false) => {}
-            Err(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => return,
+            Err(_) if here.is_gone() => return,
             Err(why) => {
                 tracing::debug!(queue = %here.name, %why, "nothing can be leased now");
                 sleep(REST).await;

@@ -1,6 +1,6 @@
 //! What a place may be asked, as functions and their arguments.
 
-use overtake_lane::{LeaseId, Original, Outcome, Priority, Report, Seq, Status};
+use overtake_lane::{LeaseId, Original, Outcome, Report, Seq, Status};
 
 use super::parts::Admission;
 use super::terms::Terms;
@@ -350,134 +350,6 @@ impl Asked for Alive {
     }
 }
 
-/// Which messages.
-#[derive(Clone, Debug)]
-pub enum Which {
-    /// The one of this id; refused if it cannot be done.
-    Id(Box<str>),
-    /// These; what cannot be done is left out.
-    Seqs(Vec<Seq>),
-}
-
-impl Which {
-    fn add(&self, arguments: &mut Vec<Vec<u8>>) {
-        match self {
-            Self::Id(id) => arguments.extend([b"id".to_vec(), id.as_bytes().to_vec()]),
-            Self::Seqs(seqs) => {
-                arguments.push(b"seqs".to_vec());
-                arguments.extend(seqs.iter().map(|seq| text(seq.0)));
-            }
-        }
-    }
-}
-
-/// What an administrator does to messages. Answers to how many.
-#[derive(Clone, Debug)]
-pub struct Reprioritise {
-    /// The priority they get.
-    pub priority: Priority,
-    /// As it was given.
-    pub original: Original,
-    /// Which.
-    pub which: Which,
-}
-
-impl Asked for Reprioritise {
-    const FUNCTION: &'static str = "ot_reprioritise";
-    type Answer = Result<u64, Declined>;
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.extend([text(self.priority.0), given(self.original)]);
-        self.which.add(arguments);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| first.count())
-    }
-}
-
-/// Takes messages out, however they stand. Answers how many.
-#[derive(Clone, Debug)]
-pub struct Remove(pub Which);
-
-impl Asked for Remove {
-    const FUNCTION: &'static str = "ot_remove";
-    type Answer = Result<u64, Declined>;
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        self.0.add(arguments);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| first.count())
-    }
-}
-
-/// Takes messages back: who works on one by a lease of its own is told when it asks for more time. Answers how many.
-#[derive(Clone, Debug)]
-pub struct Cancel(pub Which);
-
-impl Asked for Cancel {
-    const FUNCTION: &'static str = "ot_cancel";
-    type Answer = Result<u64, Declined>;
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        self.0.add(arguments);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| first.count())
-    }
-}
-
-/// Puts dead letters back into their lanes. Answers how many.
-#[derive(Clone, Debug)]
-pub struct Replay {
-    /// With another priority, as it was given.
-    pub promote: Option<(Priority, Original)>,
-    /// Which.
-    pub which: Which,
-}
-
-impl Asked for Replay {
-    const FUNCTION: &'static str = "ot_replay";
-    type Answer = Result<u64, Declined>;
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.push(maybe(self.promote.map(|(priority, _)| priority.0)));
-        arguments.push(self.promote.map(|(_, original)| given(original)).unwrap_or_default());
-        self.which.add(arguments);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| first.count())
-    }
-}
-
-/// What came from another place, as a dead letter or a record, [leaves](super::Leaving) to go back there. Answers how many.
-#[derive(Clone, Debug)]
-pub struct SendHome {
-    /// With another priority, as it was given.
-    pub promote: Option<(Priority, Original)>,
-    /// Which.
-    pub which: Which,
-}
-
-impl Asked for SendHome {
-    const FUNCTION: &'static str = "ot_send_home";
-    type Answer = Result<u64, Declined>;
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.push(maybe(self.promote.map(|(priority, _)| priority.0)));
-        arguments.push(self.promote.map(|(_, original)| given(original)).unwrap_or_default());
-        self.which.add(arguments);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| first.count())
-    }
-}
-
 /// Whether a queue is used. Answers in how many ms it has been unused for so long.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
@@ -535,30 +407,8 @@ impl Asked for Offer {
     }
 }
 
-/// Takes out what stands so. Answers how many, and whether there may be more.
-#[derive(Clone, Copy, Debug)]
-pub struct Purge {
-    /// `None`: what is ready and delayed.
-    pub status: Option<Status>,
-    /// Most messages.
-    pub limit: u32,
-}
-
-impl Asked for Purge {
-    const FUNCTION: &'static str = "ot_purge";
-    type Answer = (u64, bool);
-
-    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        arguments.extend([self.status.map_or("waiting", word).into(), text(self.limit)]);
-    }
-
-    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        let [touched, more] = what.parts()? else { return Err(Malformed) };
-        Ok((Part(touched).count()?, Part(more).number()? == 1))
-    }
-}
-
-fn word(status: Status) -> &'static str {
+/// A state in a word.
+pub(super) fn word(status: Status) -> &'static str {
     match status {
         Status::Ready => "ready",
         Status::Delayed => "delayed",

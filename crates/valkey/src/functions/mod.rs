@@ -15,6 +15,7 @@
 //! # Time
 //! is the server's, and never goes back in a place. Whatever is asked, what was to happen by itself until now has happened before.
 
+mod administer;
 mod arrival;
 mod ask;
 mod define;
@@ -25,10 +26,11 @@ mod told;
 
 use crate::cluster::Library;
 
+pub use administer::{Cancel, Purge, Remove, Replay, Reprioritise, SendHome, Which};
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
-    Admit, Alive, Asked, Call, Cancel, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing,
-    Offer, Purge, Remove, Replay, Reprioritise, Said, SendHome, Settle, Standing, Sweep, Use, View, Which,
+    Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer,
+    Said, Settle, Standing, Sweep, Use, View,
 };
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
