@@ -27,9 +27,9 @@ pub(crate) struct Terms {
 impl Terms {
     /// `None`: the settings say nothing of keys.
     pub(crate) fn of(settings: &Settings) -> Option<Self> {
-        let Settings { group_limit, key_rate_limit, fair_keys, .. } = *settings;
-        let terms = Self { limit: group_limit, rate: key_rate_limit, takes_turns: fair_keys };
-        (group_limit > 0 || key_rate_limit.is_some() || fair_keys).then_some(terms)
+        let Settings { key_rate_limit: rate, fair_keys: takes_turns, .. } = *settings;
+        let limit = settings.out_per_key();
+        (limit > 0 || rate.is_some() || takes_turns).then_some(Self { limit, rate, takes_turns })
     }
 
     /// Whether nothing of a group may go now.

@@ -27,6 +27,7 @@ mod merge;
 mod message;
 mod metadata;
 mod ordinals;
+mod partitions;
 mod pattern;
 mod picker;
 mod policy;
@@ -73,6 +74,7 @@ pub use metadata::{
     MetadataSize,
 };
 pub use ordinals::Ordinals;
+pub use partitions::{PARTITION_BANDS_MAX, PLACES_MAX, PartitionMode, Partitions};
 pub use pattern::{BadPattern, PATTERN_LEN_MAX, Pattern};
 pub use picker::Head;
 pub use policy::{

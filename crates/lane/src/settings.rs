@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LANES_MAX;
 use crate::deaths::DeathReason;
+use crate::partitions::Partitions;
 use crate::priority::{Given, Priority, Scheme};
 use crate::rate::RateLimit;
 
@@ -31,11 +32,14 @@ pub struct Settings {
     /// Caps of single lanes, by lane name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lanes: BTreeMap<String, LaneSettings>,
+    /// In how many places the messages are kept, and which goes where. Fixed while messages are in the queue.
+    #[serde(skip_serializing_if = "Partitions::is_default")]
+    pub partitions: Partitions,
     /// Whether nothing is leased for now: what comes waits, and what is leased may be settled.
     pub paused: bool,
     /// Most messages leased at once over all consumers.
     pub max_active: u32,
-    /// Most messages of one key leased at once; 0: no limit. What has no key is not limited, here and below.
+    /// Most messages of one key leased at once; 0: no limit, but 1 where `partitions` go by the key. What has no key is not limited, here and below.
     pub group_limit: u32,
     /// How many messages may be leased in how long.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +111,7 @@ impl Default for Settings {
             order: Order::default(),
             picker: PickerKind::default(),
             lanes: BTreeMap::new(),
+            partitions: Partitions::default(),
             paused: false,
             max_active: 0,
             group_limit: 0,
@@ -305,6 +310,17 @@ impl Settings {
         self.history.is_some() || self.run_timeout_ms > 0
     }
 
+    /// The first setting that is fixed while messages are in the queue, and is another one there.
+    #[must_use]
+    pub fn fixed_change(&self, other: &Self) -> Option<&'static str> {
+        let changes = [
+            ("scheme", self.scheme != other.scheme),
+            ("last_value", self.last_value != other.last_value),
+            ("partitions", self.partitions != other.partitions),
+        ];
+        changes.into_iter().find(|(_, is_changed)| *is_changed).map(|(key, _)| key)
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -315,6 +331,7 @@ impl Settings {
         self.check_picker()?;
         self.check_times()?;
         self.check_rates()?;
+        self.check_partitions()?;
         if !(1..=WINDOW_MAX).contains(&self.max_unacked) {
             return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
         }
@@ -458,7 +475,7 @@ impl Settings {
 /// The name of the one lane of a FIFO queue.
 pub const FIFO_LANE: &str = "fifo";
 
-fn bad(key: &str, why: impl Into<String>) -> BadSetting {
+pub(crate) fn bad(key: &str, why: impl Into<String>) -> BadSetting {
     BadSetting { key: key.to_owned(), why: why.into() }
 }
 

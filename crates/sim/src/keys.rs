@@ -24,12 +24,12 @@ impl Group {
 
 /// Whether something else than its age says which message of a lane goes first.
 pub(crate) fn speaks_of_keys(settings: &Settings) -> bool {
-    settings.group_limit > 0 || settings.key_rate_limit.is_some() || settings.fair_keys
+    settings.out_per_key() > 0 || settings.key_rate_limit.is_some() || settings.fair_keys
 }
 
 /// Whether a candidate may be held back for its key, when so many of the group are out. Of tokens nothing is known here.
 pub(crate) fn may_be_held_back(settings: &Settings, one: &Candidate, out: &BTreeMap<Group, u64>) -> bool {
-    let limit = u64::from(settings.group_limit);
+    let limit = u64::from(settings.out_per_key());
     one.group.is_some_and(|group| {
         settings.key_rate_limit.is_some() || (limit > 0 && out.get(&group).is_some_and(|out| *out >= limit))
     })

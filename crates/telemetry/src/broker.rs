@@ -272,7 +272,7 @@ fn order(settings: &Settings) -> &'static str {
 fn held_back(settings: &Settings) -> &'static str {
     if settings.lanes.values().any(|lane| lane.max_active > 0) {
         "lane_cap"
-    } else if settings.group_limit > 0 || settings.key_rate_limit.is_some() {
+    } else if settings.out_per_key() > 0 || settings.key_rate_limit.is_some() {
         "key"
     } else {
         "no"

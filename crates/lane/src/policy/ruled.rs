@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use super::{Definition, Policy};
+use crate::partitions::PartitionMode;
 use crate::priority::Scheme;
 use crate::settings::{DeadLetterTo, Order, Overflow, Settings};
 
@@ -112,10 +113,11 @@ fn dead_letter(settings: &mut Settings, definition: &Definition) -> bool {
     }
 }
 
-/// Lanes for priorities from 0 to `most`. False: the queue has a scheme or lanes of its own, or names lanes that would be none.
+/// Lanes for priorities from 0 to `most`. False: the queue has a scheme, lanes or bands of its own, or names lanes that would be none.
 fn spread(settings: &mut Settings, most: u8) -> bool {
     let is_numbered = matches!(settings.scheme, Scheme::Max(_));
-    if !is_numbered || matches!(settings.order, Order::Lanes(_)) {
+    let has_bands = settings.partitions.mode == PartitionMode::Bands;
+    if !is_numbered || has_bands || matches!(settings.order, Order::Lanes(_)) {
         return false;
     }
     let scheme = std::mem::replace(&mut settings.scheme, Scheme::Max(most));
@@ -221,6 +223,7 @@ mod tests {
             r#""scheme":"ten-level""#,
             r#""scheme":"signed","order":"fifo""#,
             r#""scheme":"max-9","order":{"lanes":[{"name":"a","from":4},{"name":"b"}]}"#,
+            r#""scheme":"max-9","partitions":{"mode":"bands"}"#,
             r#""scheme":"max-9","lanes":{"8":{"max_active":1}}"#,
             r#""scheme":"max-9","order":"fifo","lanes":{"fifo":{"max_active":1}}"#,
         ] {

@@ -29,11 +29,8 @@ impl Queue {
             return Ok(());
         }
         let (own, new) = (self.own(), ruled.own.as_ref().unwrap_or(&ruled.settings));
-        if new.scheme != own.scheme {
-            return Err(Refusal::SettingFixed("scheme"));
-        }
-        if new.last_value != own.last_value {
-            return Err(Refusal::SettingFixed("last_value"));
+        if let Some(fixed) = own.fixed_change(new) {
+            return Err(Refusal::SettingFixed(fixed));
         }
         match (&ruled.settings.order, &self.settings.order) {
             (Order::Priority, Order::Priority) => Ok(()),

@@ -82,6 +82,15 @@ fn what_is_moved_removed_or_expires_leaves_its_group() {
 }
 
 #[test]
+fn one_message_of_a_key_is_out_where_places_go_by_the_key() {
+    check(
+        r#""partitions":{"mode":"key","count":16}"#,
+        "publish a,key=k b:9,key=l c:9,key=k d · lease 9 · ack c · lease 9",
+        expect!["b c d · a"],
+    );
+}
+
+#[test]
 fn a_group_limit_changes_while_messages_wait_and_are_out() {
     check(
         "",

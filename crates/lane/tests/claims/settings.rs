@@ -45,6 +45,33 @@ fn the_scheme_and_what_a_last_value_is_of_are_fixed_while_messages_are_there() {
 }
 
 #[test]
+fn where_messages_are_kept_is_fixed_while_messages_are_there() {
+    check(
+        "",
+        r#"publish a · settings "partitions":{"mode":"hash","count":4} · lease · ack a · settings "partitions":{"mode":"hash","count":4} · publish b · settings "partitions":{"mode":"hash","count":5} · settings  · settings "max_active":1,"partitions":{"mode":"hash","count":4} · restart · settings  · left"#,
+        expect![
+            "no: setting-fixed · a · no: setting-fixed · no: setting-fixed · no: setting-fixed · ready b"
+        ],
+    );
+}
+
+#[test]
+fn the_order_is_that_of_one_place_in_however_many_messages_are_kept() {
+    for partitions in [
+        "",
+        r#""partitions":{"mode":"hash","count":1000}"#,
+        r#""partitions":{"mode":"bands","bands":[7],"count":4}"#,
+        r#""partitions":{"mode":"key","count":16}"#,
+    ] {
+        check(
+            partitions,
+            "publish a:1 b:9 c:5,key=k d:9 e:5 · order · lease 2 · release d · lease 9",
+            expect!["b d c e a · b d · d(2) c e a"],
+        );
+    }
+}
+
+#[test]
 fn settings_survive_a_restart() {
     check(
         r#""max_active":1"#,

@@ -93,7 +93,7 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
             format!("queue {} has {leased} leases out, its cap is {cap}", round.queue.0)
         })?;
         if let Some(group) = pick.group {
-            let (of_group, cap) = (out.entry(group).or_default(), u64::from(settings.group_limit));
+            let (of_group, cap) = (out.entry(group).or_default(), u64::from(settings.out_per_key()));
             hold(cap == 0 || *of_group + own <= cap, Promise::Cap, || {
                 format!("a group of queue {} has {of_group} leases out, its limit is {cap}", round.queue.0)
             })?;

@@ -162,7 +162,7 @@ impl World {
             };
             // Nothing is known here of tokens.
             let held_back = |view: &MessageView| {
-                let limit = u64::from(settings.group_limit);
+                let limit = u64::from(settings.out_per_key());
                 keyed(view)
                     && (settings.key_rate_limit.is_some() || (limit > 0 && of_key(&view.key) >= limit))
             };
@@ -184,7 +184,7 @@ impl World {
                     lane(view).max_active == 0 || lane(view).leased <= u64::from(lane(view).max_active),
                     "over a lane's cap"
                 );
-                let limit = u64::from(settings.group_limit);
+                let limit = u64::from(settings.out_per_key());
                 assert!(
                     limit == 0 || !keyed(view) || of_key(&view.key) <= limit,
                     "over the limit of a group"
@@ -207,7 +207,7 @@ impl World {
                 }
             }
             let speaks_of_keys =
-                settings.group_limit > 0 || settings.key_rate_limit.is_some() || settings.fair_keys;
+                settings.out_per_key() > 0 || settings.key_rate_limit.is_some() || settings.fair_keys;
             if settings.picker == PickerKind::Strict && !speaks_of_keys {
                 let seqs = || given.iter().map(|delivery| (queue.queue, delivery.receipt.seq));
                 let has_gone = seqs().any(|at| !after.contains_key(&at));
