@@ -174,6 +174,12 @@ impl Broker {
         self.queues.values().filter_map(|queue| Some((queue.id, queue.owner?)))
     }
 
+    /// The queues that are kept in several places, and how many.
+    pub fn partitioned(&self) -> impl Iterator<Item = (QueueId, u16)> + '_ {
+        let all = self.queues.values().map(|queue| (queue.id, queue.settings.partitions.places()));
+        all.filter(|(_, places)| *places > 1)
+    }
+
     /// No queue that is made from now on has this number, or a lesser one: for whoever takes over from a broker of which only [`Broker::topology_facts`] are left.
     pub fn never_again(&mut self, id: QueueId) {
         self.next_queue = self.next_queue.max(id.0.saturating_add(1));

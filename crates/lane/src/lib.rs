@@ -74,7 +74,7 @@ pub use metadata::{
     MetadataSize,
 };
 pub use ordinals::Ordinals;
-pub use partitions::{PARTITION_BANDS_MAX, PLACES_MAX, PartitionMode, Partitions};
+pub use partitions::{PARTITION_BANDS_MAX, PLACES_MAX, PartitionMode, Partitions, Traits};
 pub use pattern::{BadPattern, PATTERN_LEN_MAX, Pattern};
 pub use picker::Head;
 pub use policy::{

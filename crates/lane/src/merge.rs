@@ -48,10 +48,13 @@ impl Merger {
 
     /// What goes next in a lane of a place, as far as is known; `None`: nothing.
     ///
-    /// # Panics
-    /// With more than [`LANES_MAX`] levels that have a head.
+    /// With heads of [`LANES_MAX`] levels those of another are not seen until they are shown again.
     pub fn show(&mut self, place: PlaceNumber, level: i32, head: Option<Head>) {
         let key = (place, Reverse(level));
+        let is_known = self.lanes.iter().any(|lane| lane.level == level);
+        if !is_known && self.shown.iter().count() >= LANES_MAX {
+            return;
+        }
         let before = match head {
             Some(head) => self.heads.insert(key, head),
             None => self.heads.remove(&key),
@@ -107,8 +110,8 @@ impl Merger {
         self.head(rank)
     }
 
-    /// What goes after what was picked, if nothing comes in between: up to where a place may be asked for more than one message at once. Told by the strict
-    /// picker only, whose turns do not depend on what is taken.
+    /// What goes after what was picked, if nothing comes in between: up to where a place may be asked for more than one message at once. Of lanes of several levels only by the strict
+    /// picker, whose turns do not depend on what is taken; of one level by any, for as many [turns](Self::turns) as it has.
     #[must_use]
     pub fn runner_up(&self, place: PlaceNumber, wanted: impl Fn(i32) -> bool) -> Option<Head> {
         let lanes = self.shown.iter().map(|rank| &self.lanes[rank]).filter(|lane| wanted(lane.level));
@@ -116,6 +119,14 @@ impl Merger {
             .flat_map(|lane| lane.heads.iter().map(|head| (lane.level, head)))
             .find(|(_, (_, at))| *at != place)
             .map(|(level, (_, at))| self.heads[&(*at, Reverse(level))])
+    }
+
+    /// How many messages of a level go, now that it is picked, before it is picked anew.
+    #[must_use]
+    pub fn turns(&self, level: i32) -> u32 {
+        let weight = self.weights.get(&level).copied().unwrap_or(1).max(1);
+        let rank = self.lanes.binary_search_by_key(&Reverse(level), |lane| Reverse(lane.level));
+        rank.map_or(1, |rank| self.picker.turns(rank, weight))
     }
 
     /// A message of a lane of this level was taken.

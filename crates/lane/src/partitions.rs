@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::priority::{Given, Priority, Scheme};
 use crate::settings::{BadSetting, LastValue, Settings, bad};
+use crate::topology::hash_of;
 
 /// Most places of one queue.
 pub const PLACES_MAX: u16 = 4_096;
@@ -53,6 +54,17 @@ pub enum PartitionMode {
     Bands,
     /// By the hash of the key: what has one key goes to one place, and one after the other.
     Key,
+}
+
+/// By what a message is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traits<'m> {
+    /// Its key.
+    pub key: Option<&'m str>,
+    /// The id its publisher gave it.
+    pub id: Option<&'m str>,
+    /// Its producer, and the number it has there.
+    pub origin: Option<(&'m str, u64)>,
 }
 
 impl Partitions {
@@ -111,6 +123,36 @@ impl Settings {
             (PartitionMode::Bands, _) => above..places,
             (PartitionMode::None | PartitionMode::Hash | PartitionMode::Key, _) => 0..places,
         }
+    }
+
+    /// The place of a message: of those it [may go to](Self::places_of) the one that its key, its producer's number or its id says, so that what belongs together and what comes
+    /// again is found there; else the one whose `turn` it is. The same for the same in every version.
+    #[must_use]
+    pub fn place_of(&self, priority: Priority, traits: Traits<'_>, turn: u64) -> u16 {
+        /// Numbers of a producer that stay together, as places remember them.
+        const NUMBERS: u64 = 4_096;
+        let places = self.places_of(priority);
+        let count = u64::from(places.end - places.start);
+        let by_key = self.partitions.mode == PartitionMode::Key
+            || self.group_limit > 0
+            || self.key_rate_limit.is_some();
+        let choice = match traits {
+            Traits { key: Some(key), .. } if by_key => hash_of(key.as_bytes()),
+            Traits { origin: Some((producer, number)), .. } => {
+                hash_of(producer.as_bytes()).wrapping_add(number / NUMBERS)
+            }
+            Traits { id: Some(id), .. } => hash_of(id.as_bytes()),
+            Traits { .. } => turn,
+        };
+        places.start + (choice % count) as u16
+    }
+
+    /// How many places share with this one what the queue may hold and how fast it may go: all, or those of its band.
+    #[must_use]
+    pub fn sharing(&self, place: u16) -> u16 {
+        let Partitions { mode, .. } = self.partitions;
+        let above = if mode == PartitionMode::Bands { self.partitions.above() } else { 0 };
+        if place < above { 1 } else { self.partitions.places() - above }
     }
 
     /// Most messages of one key leased at once; 0: no limit. What [`group_limit`](Self::group_limit) says, and 1 where it says nothing and places go by the key.
@@ -285,6 +327,47 @@ mod tests {
             );
         }
         refused(r#""group_limit":2,"partitions":{"mode":"key","count":2}"#, "`group_limit` is 1 where");
+    }
+
+    #[test]
+    fn what_comes_again_finds_its_place_and_what_belongs_together_goes_together() {
+        let hash = settings(r#""partitions":{"mode":"hash","count":16}"#);
+        let traits = |key, id| Traits { key, id, origin: None };
+        let place = |settings: &Settings, traits, turn| settings.place_of(Priority(4), traits, turn);
+        assert_eq!(place(&hash, traits(None, Some("a")), 1), place(&hash, traits(Some("k"), Some("a")), 2));
+        assert_eq!([16, 17, 35].map(|turn| place(&hash, traits(Some("k"), None), turn)), [0, 1, 3]);
+        let key = settings(r#""partitions":{"mode":"key","count":16}"#);
+        assert_eq!(
+            place(&key, traits(Some("k"), Some("a")), 1),
+            place(&key, traits(Some("k"), Some("b")), 2)
+        );
+        let limited = settings(r#""partitions":{"mode":"hash","count":16},"group_limit":2"#);
+        assert_eq!(place(&limited, traits(Some("k"), Some("a")), 1), place(&key, traits(Some("k"), None), 7));
+        let numbered = |number| Traits { origin: Some(("p", number)), ..Traits::default() };
+        assert_eq!(place(&hash, numbered(1), 1), place(&hash, numbered(4_095), 2));
+        assert_ne!(place(&hash, numbered(1), 1), place(&hash, numbered(4_096), 1));
+    }
+
+    #[test]
+    fn ids_are_spread_evenly_and_never_go_elsewhere() {
+        let hash = settings(r#""partitions":{"mode":"hash","count":16}"#);
+        let place = |id: &str| hash.place_of(Priority(4), Traits { id: Some(id), ..Traits::default() }, 0);
+        let mut counts = [0; 16];
+        (0..16_000).for_each(|id| counts[usize::from(place(&id.to_string()))] += 1);
+        assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
+        assert_eq!(["order-1", "order-2", ""].map(place), [0, 0, 0]);
+    }
+
+    #[test]
+    fn limits_are_shared_by_all_places_or_those_of_a_band() {
+        let sharing = |json: &str, places: [u16; 4]| {
+            let settings = settings(json);
+            places.map(|place| settings.sharing(place))
+        };
+        assert_eq!(sharing(r#""partitions":{"mode":"hash","count":16}"#, [0, 1, 9, 15]), [16; 4]);
+        let bands = r#""partitions":{"mode":"bands","count":8}"#;
+        assert_eq!(sharing(bands, [0, 1, 2, 9]), [1, 1, 8, 8]);
+        assert_eq!(sharing("", [0; 4]), [1; 4]);
     }
 
     #[test]

@@ -66,6 +66,16 @@ impl Picker {
         *turn = Some(Turn { rank, left: left - 1 });
     }
 
+    /// How many messages the lane of this rank may give, now that it is picked, before another may be: one where that depends on what it shows next.
+    pub(crate) fn turns(&self, rank: usize, weight: u32) -> u32 {
+        match self {
+            Self::Strict => u32::MAX,
+            Self::Aging { .. } => 1,
+            Self::Weighted { turn: Some(turn) } if turn.rank == rank && turn.left > 0 => turn.left,
+            Self::Weighted { .. } => weight,
+        }
+    }
+
     /// The rank whose turn it is.
     pub(crate) fn turn(&self) -> Option<usize> {
         if let Self::Weighted { turn } = self { turn.map(|turn| turn.rank) } else { None }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use overtake_lane::Time;
+use overtake_lane::{Settings, Time};
 
 use crate::api::Engine;
 
@@ -14,6 +14,11 @@ use crate::api::Engine;
 pub trait Fixture: Send {
     /// The engine as it runs now.
     fn engine(&self) -> Arc<dyn Engine>;
+
+    /// The settings of a queue that is to have these, for an engine that keeps queues in a way of its own: what they mean stays the same.
+    fn settings(&self, settings: Settings) -> Settings {
+        settings
+    }
 
     /// The time by the engine's clock.
     fn now(&self) -> Time;

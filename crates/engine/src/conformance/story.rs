@@ -73,6 +73,7 @@ impl<F: Fixture> Story<F> {
 
     /// Makes or changes a queue.
     pub async fn declare(&self, queue: &str, settings: Settings) {
+        let settings = self.fixture.settings(settings);
         self.engine().declare_queue(queue, settings).await.expect("the queue is declared");
     }
 

@@ -78,6 +78,11 @@ fn minus_log2(lot: u64) -> u64 {
 
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 
+/// A number for some bytes, which never changes.
+pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
+    finish(hash(START, bytes))
+}
+
 fn hash(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
 pub use exchange::{Exchange, ExchangeView};
+pub(crate) use hash::hash_of;
 pub use header::{HEADER_DEPTH_MAX, HeaderValue, Headers, Marks, Property};
 pub use route::{Envelope, Routed};
 pub use settings::{ExchangeKind, ExchangeSettings, HashOn};

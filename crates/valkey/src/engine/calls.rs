@@ -293,7 +293,11 @@ impl House {
             for which in pieces(which) {
                 match hosted.ask(place, &ask(which)).await? {
                     Ok(count) => touched += count,
-                    Err(declined) => missing = Some(declined.0),
+                    // Where it is says more than where it is not.
+                    Err(declined) if missing.is_none() || declined.0 != Refusal::NoSuchMessage => {
+                        missing = Some(declined.0);
+                    }
+                    Err(_) => {}
                 }
             }
         }

@@ -188,9 +188,10 @@ impl House {
             delay_ms: 0,
             bytes: message.bytes,
             content: content.clone(),
+            at: None,
             arrival: Some(Box::new(arrival)),
         };
-        let place = hosted.place_for(from);
+        let place = hosted.place_of(&admission, from.number);
         let admit = Admit { messages: vec![admission], tells: false };
         let told = hosted.ask(place, &admit).await?;
         Ok(told.first().is_some_and(Result::is_ok))

@@ -1,6 +1,6 @@
 //! Changing what is defined, and following what others change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -89,11 +89,11 @@ impl House {
             broker.own_settings(asker.vhost, name).ok().cloned()
         });
         let Some(before) = before else { return Ok(()) };
-        let fixed = match () {
-            () if before.scheme != settings.scheme => "scheme",
-            () if before.last_value != settings.last_value => "last_value",
-            () => return Ok(()),
-        };
+        // Others publish to the places that are there.
+        if before.partitions != settings.partitions {
+            return Err(Refusal::SettingFixed("partitions").into());
+        }
+        let Some(fixed) = before.fixed_change(settings) else { return Ok(()) };
         let hosted = self.hosted_by_name(asker, name).await?;
         if self.depth(&hosted).await? > 0 { Err(Refusal::SettingFixed(fixed).into()) } else { Ok(()) }
     }
@@ -205,15 +205,17 @@ impl House {
         let gone = self
             .definitions
             .change(asker, |broker, step| {
+                let places: BTreeMap<QueueId, u16> = broker.partitioned().collect();
                 change(broker, step)?;
-                Ok(deleted(step))
+                let places = |queue: &QueueId| places.get(queue).copied().unwrap_or(1);
+                Ok(deleted(step).iter().map(|queue| (*queue, places(queue))).collect::<Vec<_>>())
             })
             .await?;
-        for queue in gone {
+        for (queue, places) in gone {
             if let Some(hosted) = self.known(queue) {
                 self.end_hosted(&hosted);
             }
-            if let Err(why) = Places::forget(&self.cluster, queue.0, 1, deadline()).await {
+            if let Err(why) = Places::forget(&self.cluster, queue.0, places.into(), deadline()).await {
                 tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
             }
         }

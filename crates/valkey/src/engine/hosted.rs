@@ -1,21 +1,24 @@
 //! A queue as this process serves it: its places, and what is under way there that others must wait for.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use overtake_engine::Failure;
-use overtake_lane::{LeaseId, PlaceNumber, QueueId, Refusal, Seq, Settings, VhostId};
+use overtake_lane::{LeaseId, PLACES_MAX, PlaceNumber, QueueId, Refusal, Seq, Settings, Traits, VhostId};
 use tokio::sync::{Mutex as Turn, Notify, watch};
 use tokio::time::Instant;
 
 use super::definitions::Definitions;
 use crate::cluster::{CallError, Cluster};
-use crate::functions::{Asked, How, Leasing, Provenance, Said, Settle, Terms, Use};
+use crate::functions::{Admission, Asked, How, Leasing, Said, Settle, Terms, Use};
 use crate::places::{Given, NotDone, Places};
 
 /// Longest that a request waits for the servers.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Bits of a sequence that name the place, where there are several: enough for [`PLACES_MAX`].
+const PLACE_BITS: u32 = 12;
+const _: () = assert!(PLACES_MAX as u32 <= 1 << PLACE_BITS, "every place has a number");
 
 /// A queue, what is said of it, and its places.
 pub(super) struct Hosted {
@@ -26,6 +29,8 @@ pub(super) struct Hosted {
     definitions: Arc<Definitions>,
     /// What holds at the places, as far as this process has seen to it.
     ruled: Mutex<Option<Ruled>>,
+    /// Turns of what may go to any place. Processes begin anywhere.
+    turns: AtomicU64,
     /// Somebody of this process may hold something there that ends with the process.
     holds: AtomicBool,
     /// What is for all queues.
@@ -39,8 +44,10 @@ pub(super) struct Hosted {
     is_served: AtomicBool,
     is_watched: AtomicBool,
     is_gone: watch::Sender<bool>,
-    /// Leases that are on their way back; whoever asks for what is there waits for them.
+    /// Leases that are being ended; whoever asks for what is there waits for them.
     returning: watch::Sender<u64>,
+    /// Those of them whose messages are put back: with several places whoever leases waits for them, too, so that what is older goes first.
+    putting_back: watch::Sender<u64>,
 }
 
 /// What holds for a queue: its settings with those of policies, its own, and the version of the definitions that says so.
@@ -60,11 +67,15 @@ pub(super) struct Common {
 }
 
 /// Leases that are being given back.
-pub(super) struct Returning(Arc<Hosted>);
+pub(super) struct Returning {
+    hosted: Arc<Hosted>,
+    puts_back: bool,
+}
 
 impl Drop for Returning {
     fn drop(&mut self) {
-        self.0.returning.send_modify(|open| *open -= 1);
+        self.hosted.returning.send_modify(|open| *open -= 1);
+        self.hosted.putting_back.send_modify(|open| *open -= u64::from(self.puts_back));
     }
 }
 
@@ -93,12 +104,14 @@ impl Hosted {
         (queue, vhost, name): (QueueId, VhostId, Arc<str>),
         settings: &Settings,
         caller: (String, Arc<AtomicUsize>),
-        common: Common,
+        (common, first_turn): (Common, u64),
     ) -> Arc<Self> {
         let terms = terms(&name, settings, common);
-        let places = Places::new(cluster, queue.0, 1, terms, caller, common.sweep);
+        let count = PlaceNumber::from(settings.partitions.places());
+        let places = Places::new(cluster, queue.0, count, terms, caller, common.sweep);
         let ((returning, _), (is_gone, _)) = (watch::channel(0), watch::channel(false));
         let (ruled, holds, stirred) = (Mutex::default(), AtomicBool::new(false), Notify::new());
+        let turns = AtomicU64::new(first_turn);
         let (turn, carrying, is_served) = (Turn::new(()), Turn::new(()), AtomicBool::new(false));
         Arc::new(Self {
             queue,
@@ -107,6 +120,7 @@ impl Hosted {
             places,
             definitions,
             ruled,
+            turns,
             holds,
             common,
             stirred,
@@ -116,6 +130,7 @@ impl Hosted {
             is_watched: AtomicBool::new(false),
             is_gone,
             returning,
+            putting_back: watch::channel(0).0,
         })
     }
 
@@ -141,7 +156,12 @@ impl Hosted {
         let Ruled { settings, own, version } = &ruled;
         let terms = terms(&self.name, settings, self.common).of_declared(own);
         let said = if **settings == **own { Said::Declared } else { Said::ByPolicy };
-        let configured = self.places.configure(terms, (*version, said), deadline()).await.map_err(failure)?;
+        let share = |place: PlaceNumber| match settings.partitions.places() {
+            1 => None,
+            _ => Some(settings.sharing(place as u16)),
+        };
+        let configured = self.places.configure(terms, &share, (*version, said), deadline()).await;
+        let configured = configured.map_err(failure)?;
         configured.map_err(|declined| Failure::from(declined.0))?;
         *self.ruled.lock().expect("nobody panics with it") = Some(ruled);
         Ok(())
@@ -156,24 +176,38 @@ impl Hosted {
         &self.places
     }
 
-    /// Where a message goes that is published now.
-    pub(super) fn place_for_next(&self) -> PlaceNumber {
-        0
+    /// Whether it is in one place, which alone says how its messages follow each other.
+    pub(super) fn is_whole(&self) -> bool {
+        self.places.count() == 1
     }
 
-    /// Where a message goes that left another place: always the same.
-    pub(super) fn place_for(&self, from: &Provenance) -> PlaceNumber {
-        (from.number % u64::from(self.places.count())) as PlaceNumber
+    /// Where a message goes. Of those that may go anywhere all of one turn go to one place, and those of the next to the next.
+    pub(super) fn place_of(&self, message: &Admission, turn: u64) -> PlaceNumber {
+        if self.is_whole() {
+            return 0;
+        }
+        let origin = message.origin.as_ref().map(|origin| (origin.producer(), origin.sequence()));
+        let traits = Traits { key: message.key.as_deref(), id: message.id.as_deref(), origin };
+        self.settings().place_of(message.priority, traits, turn).into()
+    }
+
+    /// The next turn.
+    pub(super) fn next_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Where a message is, and the sequence that it has there.
     pub(super) fn find(&self, seq: Seq) -> Option<(PlaceNumber, Seq)> {
-        (self.places.count() == 1).then_some((0, seq))
+        if self.is_whole() {
+            return Some((0, seq));
+        }
+        let place = (seq.0 & ((1 << PLACE_BITS) - 1)) as PlaceNumber;
+        (place < self.places.count()).then_some((place, Seq(seq.0 >> PLACE_BITS)))
     }
 
-    /// The sequence that a message of a place is known by.
-    pub(super) fn known_as(&self, _place: PlaceNumber, seq: Seq) -> Seq {
-        seq
+    /// The sequence that a message of a place is known by: with several places the place is in it, behind the clock by which they count.
+    pub(super) fn known_as(&self, place: PlaceNumber, seq: Seq) -> Seq {
+        if self.is_whole() { seq } else { Seq(seq.0 << PLACE_BITS | u64::from(place)) }
     }
 
     pub(super) async fn ask<A: Asked>(&self, place: PlaceNumber, ask: &A) -> Result<A::Answer, Failure> {
@@ -282,10 +316,20 @@ impl Hosted {
         self.ask(0, &Use { is_used, within_ms }).await.map(Some)
     }
 
-    /// Begins to give back: until what this answers is dropped, whoever asks for what is there waits.
-    pub(super) fn return_some(self: &Arc<Self>) -> Returning {
+    /// Begins to end leases: until what this answers is dropped, whoever asks for what is there waits.
+    pub(super) fn return_some(self: &Arc<Self>, puts_back: bool) -> Returning {
         self.returning.send_modify(|open| *open += 1);
-        Returning(Arc::clone(self))
+        self.putting_back.send_modify(|open| *open += u64::from(puts_back));
+        Returning { hosted: Arc::clone(self), puts_back }
+    }
+
+    /// Waits for what is being put back, where a message of another place might go before it.
+    pub(super) async fn until_put_back(&self) {
+        if !self.is_whole() {
+            let mut putting_back = self.putting_back.subscribe();
+            // It is there as long as this is.
+            let _ = putting_back.wait_for(|open| *open == 0).await;
+        }
     }
 
     /// Waits for what is on its way back.

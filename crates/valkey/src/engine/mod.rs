@@ -164,6 +164,8 @@ struct House {
     consumers: AtomicU64,
     sessions: AtomicU64,
     transactions: AtomicU64,
+    /// When the last message came that was published here, µs since 1970.
+    came: AtomicU64,
     down: watch::Sender<Option<Arc<str>>>,
     keepers: Mutex<Vec<AbortHandle>>,
 }
@@ -204,6 +206,7 @@ impl ClusterEngine {
             consumers: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
             transactions: AtomicU64::new(0),
+            came: AtomicU64::new(0),
             down,
             keepers: Mutex::default(),
             options,
@@ -323,6 +326,14 @@ impl House {
         SystemClock.now()
     }
 
+    /// When what is published now comes, µs since 1970: later than whatever was published here before.
+    fn comes_at(&self) -> u64 {
+        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_micros() as u64);
+        let later = |last: u64| now.max(last + 1);
+        let last = self.came.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(later(last)));
+        later(last.unwrap_or_default())
+    }
+
     fn next_consumer(&self) -> ConsumerId {
         ConsumerId(self.consumers.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -390,6 +401,8 @@ impl House {
         };
         let known = (Arc::clone(&self.cluster), Arc::clone(&self.definitions));
         let caller = (self.caller.clone(), Arc::clone(&self.left));
+        // Processes begin in different places.
+        let common = (common, u64::from(self.process));
         let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
         hosted.configure(&settings, &own, version).await?;
         let hosted = {

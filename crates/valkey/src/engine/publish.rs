@@ -38,6 +38,9 @@ struct Routed {
     admission: Admission,
 }
 
+/// Whose turn it is at each queue in one step: what comes together stays together, as far as it may go anywhere.
+type Turns = BTreeMap<QueueId, u64>;
+
 /// Messages for one place, and which of all those are.
 struct Batch {
     hosted: Arc<Hosted>,
@@ -93,8 +96,8 @@ impl House {
         Letter { publish, content: written }
     }
 
-    /// Where the copies of a message go.
-    async fn route(&self, asker: Asker, letter: Letter) -> Result<Vec<Routed>, Failure> {
+    /// Where the copies of a message go; `turns` are those of the queues that others of the same step went to.
+    async fn route(&self, asker: Asker, letter: Letter, turns: &mut Turns) -> Result<Vec<Routed>, Failure> {
         let Letter { publish, content } = letter;
         let copies = self.definitions.with(|broker| broker.copies(asker, &publish))?;
         let mut routed = Vec::with_capacity(copies.len());
@@ -112,9 +115,11 @@ impl House {
                 delay_ms,
                 bytes: publish.bytes,
                 content: content.clone(),
+                at: (!hosted.is_whole()).then(|| self.comes_at()),
                 arrival: None,
             };
-            routed.push(Routed { place: hosted.place_for_next(), hosted, admission });
+            let turn = *turns.entry(queue).or_insert_with(|| hosted.next_turn());
+            routed.push(Routed { place: hosted.place_of(&admission, turn), hosted, admission });
         }
         Ok(routed)
     }
@@ -127,8 +132,9 @@ impl House {
     ) -> Vec<Result<Answer, Failure>> {
         let mut answers: Vec<Option<Result<Answer, Failure>>> = vec![None; messages.len()];
         let mut batch: Vec<(usize, Routed)> = Vec::new();
+        let mut turns = Turns::new();
         for (at, message) in messages.into_iter().enumerate() {
-            match self.route(asker, self.letter(asker, message)).await {
+            match self.route(asker, self.letter(asker, message), &mut turns).await {
                 Err(why) => answers[at] = Some(Err(why)),
                 Ok(mut copies) if copies.len() == 1 && !copies[0].is_offered(self) => {
                     batch.extend(copies.pop().map(|copy| (at, copy)));
@@ -194,8 +200,9 @@ impl House {
         check_size(&messages)?;
         let is_one = messages.len() == 1 && settlements.is_empty();
         let mut routed = Vec::with_capacity(messages.len());
+        let mut turns = Turns::new();
         for (at, message) in messages.into_iter().enumerate() {
-            let copies = self.route(asker, self.letter(asker, message)).await;
+            let copies = self.route(asker, self.letter(asker, message), &mut turns).await;
             let at_fault = |failure| part_of(failure, Part::Publish(at));
             routed.extend(copies.map_err(at_fault)?.into_iter().map(|copy| (at, copy)));
         }
@@ -243,7 +250,7 @@ impl House {
         let admitted = if copy.is_offered(self) {
             self.offer(copy).await?
         } else {
-            let admit = Admit { messages: vec![copy.admission], tells: true };
+            let admit = Admit { messages: vec![copy.admission], tells: hosted.is_whole() };
             let told = hosted.ask(place, &admit).await?.into_iter().next();
             told.ok_or_else(|| unsaid("the place answers nothing"))?
                 .map_err(|declined| Failure::from(declined.0))?
@@ -287,6 +294,7 @@ impl House {
         if shares.len() <= 1 {
             let Some((at, mut share)) = shares.pop_first() else { return Ok(BTreeMap::new()) };
             let parts = std::mem::take(&mut share.parts);
+            let tells = tells && share.hosted.is_whole();
             let told = share.hosted.ask(at.1, &Transact { parts, tells }).await?;
             return match told {
                 Ok(admitted) => Ok(BTreeMap::from([(at, admitted)])),
@@ -303,9 +311,15 @@ impl House {
             }
         }))
         .await;
-        let decision = match prepared.into_iter().collect::<Result<Vec<()>, Failure>>() {
-            Ok(_) => self.decide(&name, Decision::Commit).await?,
-            Err(why) => {
+        // Of several parts that cannot be done the first is named.
+        let fault = prepared.into_iter().filter_map(Result::err).min_by_key(|failure| match failure {
+            Failure::Refused(Refused { part: Some(Part::Publish(at)), .. }) => (0, *at),
+            Failure::Refused(Refused { part: Some(Part::Settlement(at)), .. }) => (1, *at),
+            _ => (2, 0),
+        });
+        let decision = match fault {
+            None => self.decide(&name, Decision::Commit).await?,
+            Some(why) => {
                 // What was prepared ends now; if not, when that is overdue.
                 if self.decide(&name, Decision::Abort).await.is_ok() {
                     let abort = Abort { name };
@@ -317,8 +331,12 @@ impl House {
         if decision == Decision::Abort {
             return Err(Failure::Unavailable("the servers took too long; it was given up".into()));
         }
-        let commit = Commit { name, tells };
-        let done = together(shares.iter().map(|((_, place), share)| share.hosted.ask(*place, &commit))).await;
+        let commit = |share: &Share| Commit { name: name.clone(), tells: tells && share.hosted.is_whole() };
+        let done = together(shares.iter().map(|((_, place), share)| {
+            let commit = commit(share);
+            async move { share.hosted.ask(*place, &commit).await }
+        }))
+        .await;
         shares.keys().copied().zip(done).map(|(at, admitted)| Ok((at, admitted?))).collect()
     }
 

@@ -38,6 +38,7 @@ const REST: Duration = Duration::from_millis(200);
 impl House {
     /// Claims what the takers of a queue want, and hands it over. Whether anybody got something.
     async fn serve_once(&self, hosted: &Arc<Hosted>) -> Result<bool, Failure> {
+        hosted.until_put_back().await;
         let _turn = hosted.turn.lock().await;
         let wants = self.floor().wants(hosted.queue);
         for want in wants {
@@ -55,7 +56,12 @@ impl House {
     async fn claim(&self, hosted: &Arc<Hosted>, want: &Want) -> Result<Vec<Given>, Failure> {
         let mut leasing = self.leasing(hosted, want);
         let mut all = hosted.lease_now(&leasing).await?;
-        while hosted.places().count() > 1 && !all.is_empty() && !leasing.choice.one {
+        while !hosted.is_whole() && !all.is_empty() {
+            if leasing.choice.one {
+                let level =
+                    |given: &Given| hosted.places().terms().level(given.shown.stored.message.priority);
+                leasing.choice.only = all.first().map(level);
+            }
             let bytes: u64 = all.iter().map(|given| u64::from(given.shown.stored.message.bytes)).sum();
             leasing.max = want.max.min(CLAIM_MAX) - all.len() as u32;
             leasing.max_bytes = leasing_bytes(want).saturating_sub(bytes);
@@ -83,6 +89,7 @@ impl House {
         let except = want.choice.except.iter().filter_map(|lane| terms.level_named(lane)).collect();
         let choice = Choice {
             floor: terms.least_level(want.choice.at_least),
+            only: None,
             except,
             one: want.choice.one,
             last: None,
@@ -93,6 +100,7 @@ impl House {
             term_ms,
             holder: is_held.then(|| (self.caller.clone(), ALIVE_MS)),
             choice,
+            granted: Vec::new(),
         }
     }
 
@@ -129,7 +137,8 @@ impl House {
         if leases.is_empty() {
             return;
         }
-        let (returning, hosted) = (hosted.return_some(), Arc::clone(hosted));
+        let puts_back = !matches!(how, How::By(Outcome::Ack));
+        let (returning, hosted) = (hosted.return_some(puts_back), Arc::clone(hosted));
         self.runtime.spawn(async move {
             // What cannot be given back now is ready again when this process says nothing more of it, or its time is over.
             if let Err(why) = hosted.settle(how, &leases).await {
@@ -235,7 +244,8 @@ impl House {
         hosted.holds();
         let choice = Choice::default();
         let (max_bytes, holder_of) = (ANSWER_BYTES_MAX, Some((self.caller.clone(), ALIVE_MS)));
-        let leasing = Leasing { max: 1, max_bytes, term_ms: 0, holder: holder_of, choice };
+        let leasing =
+            Leasing { max: 1, max_bytes, term_ms: 0, holder: holder_of, choice, granted: Vec::new() };
         let mut given = hosted.lease_now(&leasing).await?;
         if given.is_empty() {
             hosted.ask_all(&Sweep).await?;

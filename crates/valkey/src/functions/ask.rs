@@ -141,6 +141,8 @@ impl Asked for Admit {
 pub struct Choice {
     /// None of a lesser level.
     pub floor: Option<i32>,
+    /// Only of this level.
+    pub only: Option<i32>,
     /// None of these levels.
     pub except: Vec<i32>,
     /// Only one: enough where another goes next.
@@ -162,6 +164,8 @@ pub struct Leasing {
     pub holder: Option<(String, u64)>,
     /// From where.
     pub choice: Choice,
+    /// Slots that the place was ever granted, by limits ([`Grant`](super::Grant)).
+    pub granted: Vec<(Option<i32>, u64)>,
 }
 
 impl Asked for Leasing {
@@ -169,7 +173,7 @@ impl Asked for Leasing {
     type Answer = Vec<Shown>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
-        let Choice { floor, except, one, last } = &self.choice;
+        let Choice { floor, only, except, one, last } = &self.choice;
         arguments.extend([
             text(self.max),
             text(self.max_bytes.min(1 << 53)),
@@ -179,12 +183,25 @@ impl Asked for Leasing {
             maybe(*floor),
             last.map(|last| last.0.to_vec()).unwrap_or_default(),
             text(u8::from(*one)),
+            self.granted_json().into_bytes(),
+            maybe(*only),
         ]);
         arguments.extend(except.iter().map(text));
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         what.parts()?.iter().map(|part| Shown::read(&Part(part))).collect()
+    }
+}
+
+impl Leasing {
+    fn granted_json(&self) -> String {
+        if self.granted.is_empty() {
+            return String::new();
+        }
+        let name = |lane: Option<i32>| lane.map(|lane| lane.to_string()).unwrap_or_default();
+        let all = self.granted.iter().map(|(lane, granted)| (name(*lane), serde_json::Value::from(*granted)));
+        serde_json::Value::Object(all.collect()).to_string()
     }
 }
 

@@ -11,7 +11,7 @@ end
 -- Whether nothing may be leased now, whoever asks.
 local function is_held_back(p)
   local s = p.settings
-  if s.paused or (s.max_active > 0 and p.leased >= s.max_active) then return true end
+  if s.paused or is_at_most(p) then return true end
   return s.rate and p.tokens < s.rate.per_ms
 end
 
@@ -36,7 +36,7 @@ end
 
 local function is_capped(p, level)
   local cap = p.settings.caps[text(level)]
-  return cap and cap > 0 and gauge(p, level, 'leased') >= cap
+  return cap and cap > 0 and gauge(p, level, 'leased') >= SLOTS.most(p, text(level), cap)
 end
 
 -- The most urgent of those that may go, of lanes that have a head.
@@ -82,12 +82,12 @@ local function source(p, want)
     local floor = rank_of(want.floor - 1)
     if to == '+' or floor < string.sub(to, 2) then to = '(' .. floor end
   end
-  if not p.keys and s.picker == 'strict' and not next(s.caps) and not next(want.except) then
+  if not p.keys and not want.only and s.picker == 'strict' and not next(s.caps) and not next(want.except) then
     local head = walk(p, '-', to, want.max)
     return function(is_taken) return head(is_taken) end
   end
   local lanes = {}
-  for _, level in ipairs(ready_levels(p)) do
+  for _, level in ipairs(want.only and { want.only } or ready_levels(p)) do
     local rank, after = rank_of(level), rank_of(level - 1)
     local stop = '(' .. after
     if to ~= '+' and string.sub(to, 2) < after then stop = to end
@@ -191,7 +191,7 @@ local function lease_all(p, want)
 end
 
 -- Leases. Arguments: most messages, most bytes, how long in ms (0: no end), the holder with whom the leases end (or empty), how long that is believed to be there, ms, the least level (or empty), the last
--- member that may go (or empty), whether of one lane only (1 or 0), then levels of lanes to leave out. Answers `[sequence, message, content]` of each.
+-- member that may go (or empty), whether of one lane only (1 or 0), slots that were ever granted by names of limits (JSON, or empty), the one level to take from (or empty), then levels of lanes to leave out. Answers `[sequence, message, content]` of each.
 local function lease(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
@@ -205,9 +205,10 @@ local function lease(keys, args)
   else
     local want = {
       max = tonumber(args[4]), bytes = tonumber(args[5]), ms = tonumber(args[6]), holder = args[7] ~= '' and args[7] or false,
-      floor = tonumber(args[9]), last = args[10], one = args[11] == '1', except = {},
+      floor = tonumber(args[9]), last = args[10], one = args[11] == '1', only = tonumber(args[13]), except = {},
     }
-    for at = 12, #args do want.except[args[at]] = true end
+    for at = 14, #args do want.except[args[at]] = true end
+    SLOTS.take(p, args[12])
     if p.keys or next(want.except) or next(p.settings.caps) or p.settings.picker ~= 'strict' then
       -- Something more urgent may be ready and stay.
       want.is_inversion = function(level)

@@ -21,6 +21,7 @@ mod ask;
 mod define;
 mod leaving;
 mod parts;
+mod slots;
 mod terms;
 mod told;
 
@@ -35,7 +36,9 @@ pub use ask::{
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
+pub use slots::{GiveBackSlots, Grant, Slots};
 pub use terms::Terms;
+pub(crate) use told::read_heads;
 pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};
 
 /// Calls of one caller that a place remembers: so many may be under way at once.
@@ -47,6 +50,7 @@ pub const LIBRARY: Library = Library { name: "overtake", version: 1, source: SOU
 /// What it consists of. The last files use what is before them, and nothing uses them: each is a block of its own, since a chunk of Lua has no more than 200 local names.
 const SOURCE: &str = concat!(
     include_str!("register.lua"),
+    include_str!("slots.lua"),
     include_str!("place.lua"),
     include_str!("groups.lua"),
     include_str!("producers.lua"),
@@ -56,6 +60,8 @@ const SOURCE: &str = concat!(
     include_str!("lease.lua"),
     "do\n",
     include_str!("transact.lua"),
+    "end\ndo\n",
+    include_str!("grants.lua"),
     "end\ndo\n",
     include_str!("leaving.lua"),
     "end\ndo\n",

@@ -31,6 +31,9 @@ pub struct Admission {
     pub content: Vec<u8>,
     /// If its producer numbers what it publishes, how: what was taken here by a number is not taken again.
     pub origin: Option<Box<Origin>>,
+    /// When its publisher says that it comes, µs since 1970: what orders it among messages of other places ([`Terms::of_several`](super::Terms::of_several)). `None`, or
+    /// more than a second off: as the server says.
+    pub at: Option<u64>,
     /// If it left another place, how, and nobody numbered it: only for [`Admit`](super::Admit).
     pub arrival: Option<Box<Arrival>>,
 }
@@ -55,13 +58,18 @@ impl Admission {
     fn further(&self) -> String {
         /// Numbers by which a place keeps those that are taken together.
         const BLOCK: u64 = 4_096;
-        match (&self.arrival, &self.origin) {
-            (Some(arrival), _) => arrival.json(),
-            (None, Some(origin)) => {
-                let (sequence, floor) = (origin.sequence(), origin.floor());
-                let [block, least] = [sequence, floor].map(|number| (number / BLOCK, number % BLOCK));
-                json!({ "origin": [origin.producer(), block.0, block.1, least.0, least.1] }).to_string()
-            }
+        if let Some(arrival) = &self.arrival {
+            return arrival.json();
+        }
+        let origin = self.origin.as_ref().map(|origin| {
+            let (sequence, floor) = (origin.sequence(), origin.floor());
+            let [block, least] = [sequence, floor].map(|number| (number / BLOCK, number % BLOCK));
+            json!([origin.producer(), block.0, block.1, least.0, least.1])
+        });
+        match (origin, self.at) {
+            (Some(origin), Some(at)) => json!({ "origin": origin, "at": at }).to_string(),
+            (Some(origin), None) => json!({ "origin": origin }).to_string(),
+            (None, Some(at)) => format!("{{\"at\":{at}}}"),
             (None, None) => String::new(),
         }
     }

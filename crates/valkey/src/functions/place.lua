@@ -18,6 +18,7 @@
 --   :j  what came of messages of other places, by the leave  hash
 --   :jt when                                              sorted set, scores are milliseconds
 --   :r, :ru  what producers numbered: see there
+--   :s  of the first place: slots, see there
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 
@@ -77,6 +78,24 @@ local function read_settings(packed)
   return settings
 end
 
+-- The first member of each lane in which something is ready, the most urgent lane first.
+local function ready_heads(p)
+  local heads, from = {}, '-'
+  while true do
+    local member = redis.call('ZRANGE', p.base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if not member then return heads end
+    heads[#heads + 1] = member
+    from = '[' .. rank_of(level_of(member) - 1)
+  end
+end
+
+-- The levels of these lanes.
+local function ready_levels(p)
+  local levels = ready_heads(p)
+  for at, member in ipairs(levels) do levels[at] = level_of(member) end
+  return levels
+end
+
 -- What goes next, if anything may.
 local function head_of(p)
   if not p.keys then return redis.call('ZRANGE', p.base .. ':o', 0, 0)[1] end
@@ -87,11 +106,17 @@ end
 -- The least score of a set.
 local function first_of(p, set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
 
+-- Whether as many are leased as the queue lets.
+local function is_at_most(p)
+  local limit = p.settings.max_active
+  return limit > 0 and p.leased >= SLOTS.most(p, '', limit)
+end
+
 -- The place of a call, or what to answer instead. The first three arguments of every call are the version of the settings that the caller goes by, the
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over')
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over', 'slots', 'heads')
   if not got[1] then return nil, { 'gone' } end
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
@@ -114,8 +139,9 @@ local function open(keys, args)
   p.us = tonumber(time[1]) * 1000000 + tonumber(time[2])
   -- A replica that takes over may be behind.
   p.now = math.max(math.floor(p.us / 1000), tonumber(got[8]))
-  p.head = head_of(p)
-  p.was_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
+  if p.settings.by_clock then p.heads = got[17] or '' else p.head = head_of(p) end
+  SLOTS.read(p, got[16])
+  p.was_full = is_at_most(p)
   return p
 end
 

@@ -96,10 +96,18 @@ local function check(p, m, tally)
   return no_room(p, level, m.priority, m.size, tally, replaced)
 end
 
-local function next_seq(p)
+-- So far may the clock of whoever publishes be off, us.
+local CLOCKS_APART = 1000000
+
+-- The sequence of what comes now. With one order over places there is a clock in it: that of whoever publishes, by which its messages have one order wherever they go, as long as it is
+-- near the clock here; else the clock here.
+local function next_seq(p, at)
   p.seq = p.seq + 1
-  -- With one order over places there is a clock in it.
-  if p.settings.by_clock and p.us > p.seq then p.seq = p.us end
+  if p.settings.by_clock then
+    local came = p.us
+    if at then came = math.max(p.us - CLOCKS_APART, math.min(at, p.us + CLOCKS_APART)) end
+    p.seq = math.max(p.seq, came)
+  end
   return key_of(p.seq)
 end
 
@@ -142,7 +150,7 @@ local function arrive(p, key, m, content)
 end
 
 local function publish(p, m)
-  local key = next_seq(p)
+  local key = next_seq(p, m.at)
   arrive(p, key, compose(p, m, m.delay_ms > 0 and DELAYED or READY), m.content)
   return key
 end
@@ -151,18 +159,6 @@ end
 local function before_in_lane(p, level, key)
   local rank = rank_of(level)
   return redis.call('ZLEXCOUNT', p.base .. ':o', '[' .. rank, '(' .. rank .. key)
-end
-
--- The levels of lanes in which something is ready, the most urgent first.
-local function ready_levels(p)
-  local levels, from = {}, '-'
-  while true do
-    local member = redis.call('ZRANGE', p.base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-    if not member then return levels end
-    local level = level_of(member)
-    levels[#levels + 1] = level
-    from = '[' .. rank_of(level - 1)
-  end
 end
 
 local function weight_of(p, level) return p.settings.weights[text(level)] or 1 end
@@ -229,7 +225,7 @@ end
 local function given_text(argument) return argument ~= '' and argument or nil end
 
 -- A message takes ten arguments: its priority inside, what was given, id, key, its own time to live, the one that stands in for the queue's, its delay,
--- its size, its content, and what few have, as JSON: how it left another place, or how its producer numbered it. Empty: none.
+-- its size, its content, and what not all have, as JSON: how it left another place, how its producer numbered it, when its publisher says it comes. Empty: none.
 local PER_MESSAGE = 10
 
 local function read_message(args, at)
@@ -255,7 +251,7 @@ end
 -- The message of a publish that a full place refuses is a dead letter, where it says so.
 local function refuse(p, m, why)
   if why == 'queue_full' and p.settings.overflow == 'reject_dead_letter' and p.settings.dead_letter ~= 'drop' then
-    local key = next_seq(p)
+    local key = next_seq(p, m.at)
     local dead = compose(p, m, DEAD)
     insert(p, key, dead, m.content)
     die(p, key, dead, 'maxlen')

@@ -196,6 +196,8 @@ local function configure(keys, args)
     p.tokens = was.rate and math.min(most, math.floor(p.tokens * settings.rate.per_ms / was.rate.per_ms)) or most
     if not was.rate then p.filled = p.now end
   end
+  SLOTS.drain(p, was, settings)
+  if SLOTS.are_limited(settings) then p.slots = p.slots or {} end
   p.has_changed.order, p.has_changed.offers = true, true
   if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
   if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
@@ -209,7 +211,7 @@ local function configure(keys, args)
 end
 
 local ALL_KEYS = {
-  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru',
+  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru', ':s',
 }
 
 -- Nothing is left of a place. Answers 1 if there was something.
@@ -219,7 +221,7 @@ local function forget(keys)
   local all = {}
   for at, name in ipairs(ALL_KEYS) do all[at] = base .. name end
   redis.call('UNLINK', unpack(all))
-  return { 'ok', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), NEVER, '', { calls and 1 or 0 }, tonumber(calls or 0) + 1, 0 }
+  return { 'ok', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), NEVER, '', { calls and 1 or 0 }, tonumber(calls or 0) + 1, 0, {} }
 end
 
 -- Lets time pass, and nothing else.

@@ -142,6 +142,27 @@ end
 
 -- ---- the end of a call ----
 
+-- What a place that is one of several shows: of each lane what goes next there, 24 bytes: the member, and when it was published, where that tells its turn.
+local function show(p)
+  local all, is_aging = {}, p.settings.picker == 'aging'
+  for _, member in ipairs(ready_heads(p)) do
+    if p.keys then member = head_of_groups(p, level_of(member)) end
+    if member then all[#all + 1] = member .. key_of(is_aging and message(p, key_in(member))[SINCE] or 0) end
+  end
+  return table.concat(all)
+end
+
+-- Whether in some lane something goes next that went later, or nothing did.
+local function is_better(before, now)
+  local known = {}
+  for at = 1, #before, 24 do known[string.sub(before, at, at + 7)] = string.sub(before, at + 8, at + 15) end
+  for at = 1, #now, 24 do
+    local was = known[string.sub(now, at, at + 7)]
+    if not was or string.sub(now, at + 8, at + 15) < was then return true end
+  end
+  return false
+end
+
 -- Counters of `:c`, by where they are among what is read of it.
 local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
 
@@ -149,6 +170,10 @@ local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [
 -- there have been, by which answers and pushes are put in order; and whether something is to go elsewhere.
 local function answer(p, what)
   see_off(p)
+  local slots, is_freed
+  if p.slots then
+    slots, is_freed = SLOTS.tell(p, function(_, name) return name == '' and p.leased or gauge(p, tonumber(name), 'leased') end)
+  end
   local leavers = {}
   for _, one in ipairs(p.leavers) do
     p.leaves, p.leaving = p.leaves + 1, p.leaving + 1
@@ -202,17 +227,33 @@ local function answer(p, what)
   if #p.leavers > 0 or p.has_heard then
     for _, one in ipairs({ 'leaves', text(p.leaves), 'leaving', text(p.leaving) }) do c[#c + 1] = one end
   end
-  redis.call('HSET', p.base .. ':c', unpack(c))
   local head = p.head or ''
+  if p.heads then
+    head = p.heads
+    if p.has_changed.order or p.has_changed.offers then head = show(p) end
+    if head ~= p.heads then
+      c[#c + 1] = 'heads'
+      c[#c + 1] = head
+    end
   -- What nothing was put into is as it was found.
-  if p.has_changed.order or p.has_changed.offers then head = head_of(p) or '' end
-  local is_full = p.settings.max_active > 0 and p.leased >= p.settings.max_active
-  if head ~= '' and (not p.head or head < p.head or (p.was_full and not is_full)) then
+  elseif p.has_changed.order or p.has_changed.offers then
+    head = head_of(p) or ''
+  end
+  if slots then
+    c[#c + 1] = 'slots'
+    c[#c + 1] = cmsgpack.pack(p.slots)
+  end
+  redis.call('HSET', p.base .. ':c', unpack(c))
+  local gets_better
+  if p.heads then gets_better = is_better(p.heads, head) else gets_better = head ~= '' and (not p.head or head < p.head) end
+  if is_freed then
+    redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls) .. 'f')
+  elseif gets_better or (head ~= '' and p.was_full and not is_at_most(p)) then
     redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
   end
   local alarm, sign = p.alarm, p.sign
   if p.has_changed.alarms or not alarm then alarm = first_of(p, 'alarms') end
   if p.has_changed.alive or not sign then sign = first_of(p, 'alive') end
   local wakes_at = p.over and p.now or earlier(alarm, sign)
-  return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0 }
+  return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0, slots or {} }
 end

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backoff, DeadLetterTo, FIFO_LANE, Given, LastValue, Order, Overflow, PickerKind, Priority, RateLimit,
-    Scheme, Settings,
+    Backoff, DeadLetterTo, FIFO_LANE, Given, LastValue, Merger, Order, Overflow, PickerKind, Priority,
+    RateLimit, Scheme, Settings,
 };
 use serde::Serialize;
 
@@ -104,7 +104,8 @@ impl Terms {
             let priority = settings.scheme.map(&reject.priority).ok()?.0;
             Some(Reject { depth: reject.depth, priority })
         });
-        let Settings { group_limit, key_rate_limit, fair_keys, .. } = *settings;
+        let Settings { key_rate_limit, fair_keys, .. } = *settings;
+        let group_limit = settings.out_per_key();
         let keys = (group_limit > 0 || key_rate_limit.is_some() || fair_keys).then_some(Keys {
             limit: group_limit,
             rate: key_rate_limit,
@@ -168,10 +169,53 @@ impl Terms {
         Self { scheme: own.scheme, ..self }
     }
 
-    /// The same for a place that is one of several: sequences and leases are counted by the server's clock, so that they can be compared.
+    /// The same for a place that is one of several, of which so many share what the queue may hold and how fast it may go: sequences and leases are counted by a clock, so that
+    /// they can be compared, and the place has an equal share of lengths and of rates, rounded up.
     #[must_use]
-    pub fn of_several(self) -> Self {
-        Self { by_clock: true, ..self }
+    pub fn of_several(self, sharing: u16) -> Self {
+        let sharing = u64::from(sharing.max(1));
+        // As many in so long, as far as one at a time is not too many.
+        let rate = |rate: RateLimit| {
+            let messages = (u64::from(rate.messages) / sharing).max(1);
+            let per_ms = rate.per_ms.saturating_mul(sharing).saturating_mul(messages)
+                / u64::from(rate.messages.max(1));
+            RateLimit { messages: messages as u32, per_ms }
+        };
+        Self {
+            by_clock: true,
+            max_length: self.max_length.div_ceil(sharing),
+            max_bytes: self.max_bytes.div_ceil(sharing),
+            reject_below: self
+                .reject_below
+                .map(|reject| Reject { depth: reject.depth.div_ceil(sharing), ..reject }),
+            rate: self.rate.map(rate),
+            ..self
+        }
+    }
+
+    /// By what heads of several places are merged.
+    #[must_use]
+    pub fn merger(&self) -> Merger {
+        let kind = match self.picker {
+            "weighted" => PickerKind::Weighted(BTreeMap::new()),
+            "aging" => PickerKind::AgingMs(self.aging_ms.unwrap_or_default()),
+            _ => PickerKind::Strict,
+        };
+        Merger::new(&kind, self.weights.clone())
+    }
+
+    /// Whether the most urgent lane always goes first, so that a place may be asked for several messages at once.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.picker == "strict"
+    }
+
+    /// Limits of what is out at once that a message of this level comes under: that of its lane, that of the queue (`None`).
+    #[must_use]
+    pub fn limits(&self, level: i32) -> Vec<Option<i32>> {
+        let of_queue = (self.max_active > 0).then_some(None);
+        let of_lane = self.caps.get(&level).is_some_and(|cap| *cap > 0).then_some(Some(level));
+        of_lane.into_iter().chain(of_queue).collect()
     }
 
     /// The level of the lane that takes a priority.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Death, DeathReason, Deaths, Ending, Extras, LeaseId, Message, Original, Place, Priority, Record, Refusal,
-    Report, Route, Seq, State, Time, Work,
+    Death, DeathReason, Deaths, Ending, Extras, Head, LeaseId, Message, Original, Place, Priority, Record,
+    Refusal, Report, Route, Seq, State, Time, Work,
 };
 use redis::Value;
+
+use super::slots::Slots;
 
 /// An answer that is none of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +66,16 @@ pub enum Told<T> {
         now: Time,
         /// When something happens there by itself next, if anything does.
         wakes_at: Option<Time>,
-        /// What goes next.
-        head: Option<Where>,
+        /// What goes next; of a place that is one of several, in each lane.
+        heads: Vec<Head>,
         /// The answer.
         what: T,
         /// The number of the call there: what another one says is older or newer.
         calls: u64,
         /// Something has left and is to go elsewhere ([`Leaving`](super::Leaving)).
         leaving: bool,
+        /// What there is to say of slots: of a place that is one of several, and limited in what is out at once.
+        slots: Vec<Slots>,
     },
     /// Other settings hold there, of this version; nothing was done.
     Version(u64),
@@ -91,24 +95,39 @@ impl<T> Told<T> {
         match Part(value).parts()? {
             [word] if Part(word).bytes()? == b"gone" => Ok(Self::Gone),
             [word, version] if Part(word).bytes()? == b"version" => Ok(Self::Version(Part(version).count()?)),
-            [word, now, wakes_at, head, what, calls, leaving] if Part(word).bytes()? == b"ok" => {
-                let head = match Part(head).bytes()? {
-                    [] => None,
-                    head => Some(Where(head.try_into().map_err(|_| Malformed)?)),
-                };
+            [word, now, wakes_at, head, what, calls, leaving, slots] if Part(word).bytes()? == b"ok" => {
                 let now = Time(Part(now).count()?);
                 Ok(Self::Done {
                     now,
                     wakes_at: Part(wakes_at).time()?.some(),
-                    head,
+                    heads: read_heads(Part(head).bytes()?)?,
                     what: read(Part(what))?,
                     calls: Part(calls).count()?,
                     leaving: Part(leaving).number()? == 1,
+                    slots: Part(slots)
+                        .parts()?
+                        .iter()
+                        .map(|one| Slots::read(Part(one)))
+                        .collect::<Result<_, _>>()?,
                 })
             }
             _ => Err(Malformed),
         }
     }
+}
+
+/// What a place shows: one that is alone where something stands, one of several that and when it was published, 8 bytes, for each lane.
+pub(crate) fn read_heads(shown: &[u8]) -> Result<Vec<Head>, Malformed> {
+    let head = |place: [u8; 16], since| Head { level: Where(place).level(), seq: Where(place).seq(), since };
+    if let Ok(alone) = shown.try_into() {
+        return Ok(vec![head(alone, Time(0))]);
+    }
+    let (all, []) = shown.as_chunks::<24>() else { return Err(Malformed) };
+    let of_lane = |one: &[u8; 24]| {
+        let (place, since) = one.split_first_chunk::<16>()?;
+        Some(head(*place, Time(u64::from_be_bytes(since.try_into().ok()?))))
+    };
+    all.iter().map(|one| of_lane(one).ok_or(Malformed)).collect()
 }
 
 /// A part of an answer.

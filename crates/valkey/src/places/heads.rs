@@ -3,14 +3,14 @@
 //! Heads are hints: the place itself says what it gives. A place that is being asked shows nothing to others meanwhile, so that nobody else is sent after the same
 //! message; what it answers is shown again.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use overtake_lane::{Head, Merger, PickerKind, PlaceNumber, Time};
+use overtake_lane::{Head, Merger, PlaceNumber, Seq};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use crate::functions::Where;
+use crate::functions::{Choice, Terms, Where};
 
 #[derive(Debug)]
 pub(super) struct Heads {
@@ -22,14 +22,22 @@ pub(super) struct Heads {
 #[derive(Debug)]
 struct State {
     merger: Merger,
-    /// By place.
-    known: Vec<Option<Where>>,
-    /// What a place showed and did not give.
-    held_back: Vec<Option<Where>>,
-    /// Of each place the call that said so.
-    calls: Vec<u64>,
-    claimed: Vec<bool>,
+    is_strict: bool,
+    places: Vec<Shown>,
     counts: Order,
+}
+
+/// What is known of a place.
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    /// The call that said so.
+    calls: u64,
+    /// Of each lane.
+    heads: Vec<Head>,
+    /// Levels of lanes that showed something and did not give it.
+    held_back: BTreeSet<i32>,
+    /// Somebody is asking it.
+    is_claimed: bool,
 }
 
 /// How well the order over places was kept.
@@ -47,35 +55,62 @@ pub struct Order {
 pub(super) struct Claim<'h> {
     heads: &'h Heads,
     pub(super) place: PlaceNumber,
-    /// The last that may go before another place has something better.
+    /// The lane whose turn it is.
+    pub(super) level: i32,
+    /// The last that may go before another place has something better; `None`: none has anything.
     pub(super) last: Option<Where>,
+    /// The one lane that may go, and how many of it: where turns depend on what is taken.
+    pub(super) only: Option<(i32, u32)>,
+}
+
+fn place_of(head: &Head) -> Where {
+    Where::new(head.level, head.seq)
+}
+
+impl Shown {
+    fn free(&self) -> impl Iterator<Item = &Head> {
+        self.heads.iter().filter(|head| !self.is_claimed && !self.held_back.contains(&head.level))
+    }
+
+    fn best(&self) -> Option<Where> {
+        self.heads.iter().map(place_of).min()
+    }
 }
 
 impl State {
-    /// What a call to a place says of it, unless a later one has spoken already.
-    fn say(&mut self, place: PlaceNumber, calls: u64, head: Option<Where>) {
-        let at = place as usize;
-        if calls > self.calls[at] {
-            (self.calls[at], self.known[at], self.held_back[at]) = (calls, head, None);
-            self.show(place);
+    /// What a call to a place says of it, unless a later one has spoken already. True: in some lane something goes sooner than was known.
+    fn say(&mut self, place: PlaceNumber, calls: u64, heads: Vec<Head>) -> bool {
+        let there = &mut self.places[place as usize];
+        if calls <= there.calls {
+            return false;
         }
+        let is_better = heads.iter().any(|head| {
+            there
+                .heads
+                .iter()
+                .find(|known| known.level == head.level)
+                .is_none_or(|known| head.seq <= known.seq)
+        });
+        (there.calls, there.heads) = (calls, heads);
+        there.held_back.clear();
+        self.show(place);
+        is_better
     }
 
     fn show(&mut self, place: PlaceNumber) {
-        let at = place as usize;
-        let shown = self.known[at].filter(|_| !self.claimed[at]);
-        // The strict picker: of a place only the first head is asked for.
-        let head = shown.map(|head| Head { level: head.level(), since: Time(0), seq: head.seq() });
-        self.merger.show_all(place, head.as_slice());
+        let heads: Vec<Head> = self.places[place as usize].free().copied().collect();
+        self.merger.show_all(place, &heads);
     }
 }
 
 impl Heads {
-    pub(super) fn new(places: usize) -> Self {
-        let merger = Merger::new(&PickerKind::Strict, BTreeMap::new());
-        let (known, claimed, calls) = (vec![None; places], vec![false; places], vec![0; places]);
-        let held_back = known.clone();
-        let state = State { merger, known, held_back, calls, claimed, counts: Order::default() };
+    pub(super) fn new(places: usize, terms: &Terms) -> Self {
+        let state = State {
+            merger: terms.merger(),
+            is_strict: terms.is_strict(),
+            places: vec![Shown::default(); places],
+            counts: Order::default(),
+        };
         Self { state: Mutex::new(state), better: Notify::new() }
     }
 
@@ -83,27 +118,41 @@ impl Heads {
         change(&mut self.state.lock().expect("nobody panics with it"))
     }
 
-    /// A place has said what goes next there.
-    pub(super) fn tell(&self, place: PlaceNumber, calls: u64, head: Option<Where>) {
-        let is_better = self.with(|state| {
-            let before = state.known[place as usize];
-            state.say(place, calls, head);
-            head.is_some_and(|head| before.is_none_or(|before| head <= before))
+    /// Other terms hold: turns begin anew.
+    pub(super) fn configure(&self, terms: &Terms) {
+        self.with(|state| {
+            (state.merger, state.is_strict) = (terms.merger(), terms.is_strict());
+            (0..state.places.len()).for_each(|at| state.show(at as PlaceNumber));
         });
-        if is_better {
+    }
+
+    /// A place has said what goes next there.
+    pub(super) fn tell(&self, place: PlaceNumber, calls: u64, heads: Vec<Head>) {
+        if self.with(|state| state.say(place, calls, heads)) {
             self.better.notify_waiters();
         }
     }
 
-    /// The place with what goes next, of lanes at this level or above.
-    pub(super) fn claim(&self, floor: Option<i32>) -> Option<Claim<'_>> {
-        let wanted = |level: i32| floor.is_none_or(|floor| level >= floor);
+    /// The place with what goes next, of the lanes that are wanted.
+    pub(super) fn claim(&self, choice: &Choice) -> Option<Claim<'_>> {
+        let wanted = |level: i32| {
+            choice.floor.is_none_or(|floor| level >= floor)
+                && choice.only.is_none_or(|only| level == only)
+                && !choice.except.contains(&level)
+        };
         self.with(|state| {
-            let (place, _) = state.merger.pick(wanted)?;
-            let last = state.merger.runner_up(place, |_| true).map(|head| Where::new(head.level, head.seq));
-            state.claimed[place as usize] = true;
+            let (place, Head { level, .. }) = state.merger.pick(wanted)?;
+            let is_whole = state.places.len() == 1;
+            let only = (!is_whole && !state.is_strict).then(|| (level, state.merger.turns(level)));
+            let last = match only {
+                // The oldest of that lane elsewhere goes before what is younger here.
+                Some(_) => state.merger.runner_up(place, |other| other == level),
+                None => state.merger.runner_up(place, wanted),
+            };
+            let last = last.as_ref().map(place_of);
+            state.places[place as usize].is_claimed = true;
             state.show(place);
-            Some(Claim { heads: self, place, last })
+            Some(Claim { heads: self, place, level, last, only })
         })
     }
 
@@ -115,9 +164,9 @@ impl Heads {
     /// What was shown and not given is shown again.
     pub(super) fn show_again(&self) {
         self.with(|state| {
-            for at in 0..state.known.len() {
-                if let Some(head) = state.held_back[at].take() {
-                    state.known[at] = Some(head);
+            for at in 0..state.places.len() {
+                if !state.places[at].held_back.is_empty() {
+                    state.places[at].held_back.clear();
                     state.show(at as PlaceNumber);
                 }
             }
@@ -131,24 +180,34 @@ impl Heads {
 }
 
 impl Claim<'_> {
-    /// What the place gave, and shows now. One that shows something and gives nothing is held back, and is asked again when it is heard of.
-    pub(super) fn told(self, calls: u64, given: &[Where], head: Option<Where>) {
-        let at = self.place as usize;
+    /// The lane is not asked for, and left alone until something is shown again.
+    pub(super) fn hold_back(self) {
+        self.heads.with(|state| state.places[self.place as usize].held_back.insert(self.level));
+    }
+
+    /// What the place gave, and shows now. A lane that shows something and gives nothing is held back, and is asked again when it is heard of.
+    pub(super) fn told(self, calls: u64, given: &[(i32, Seq)], heads: Vec<Head>) {
         self.heads.with(|state| {
-            let is_newest = calls > state.calls[at];
-            state.say(self.place, calls, head.filter(|_| !given.is_empty()));
+            let is_newest = calls > state.places[self.place as usize].calls;
+            state.say(self.place, calls, heads);
             if is_newest && given.is_empty() {
-                state.held_back[at] = head;
+                let there = &mut state.places[self.place as usize];
+                match self.only {
+                    Some((level, _)) => drop(there.held_back.insert(level)),
+                    // Whatever it shows it might have given.
+                    None => there.held_back = there.heads.iter().map(|head| head.level).collect(),
+                }
             }
-            let rivals: Vec<Where> = (0..state.known.len())
-                .filter(|other| *other != at)
-                .filter_map(|other| state.known[other])
-                .collect();
-            let best = rivals.into_iter().min();
+            for (level, _) in given {
+                state.merger.charge(*level);
+            }
+            let at = self.place as usize;
+            let rivals = state.places.iter().enumerate().filter(|(other, _)| *other != at);
+            let best = rivals.filter_map(|(_, there)| there.best()).min();
             state.counts.leased += given.len() as u64;
             state.counts.missed += u64::from(given.is_empty());
-            let passed_over = |given: &&Where| best.is_some_and(|best| best.level() > given.level());
-            state.counts.inversions += given.iter().filter(passed_over).count() as u64;
+            let passed_over = |level: i32| best.is_some_and(|best| best.level() > level);
+            state.counts.inversions += given.iter().filter(|(level, _)| passed_over(*level)).count() as u64;
         });
     }
 }
@@ -156,9 +215,9 @@ impl Claim<'_> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let is_shown = self.heads.with(|state| {
-            state.claimed[self.place as usize] = false;
+            state.places[self.place as usize].is_claimed = false;
             state.show(self.place);
-            state.known[self.place as usize].is_some()
+            state.places[self.place as usize].free().next().is_some()
         });
         if is_shown {
             self.heads.better.notify_waiters();
@@ -168,40 +227,101 @@ impl Drop for Claim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use overtake_lane::Seq;
+    use overtake_lane::{PickerKind, Settings, Time};
 
     use super::*;
 
-    fn head(level: i32, seq: u64) -> Where {
-        Where::new(level, Seq(seq))
+    fn heads_of(places: usize, picker: PickerKind) -> Heads {
+        let settings = Settings { picker, ..Settings::default() };
+        Heads::new(places, &Terms::new("q".into(), &settings, 0, 0))
+    }
+
+    fn strict(places: usize) -> Heads {
+        heads_of(places, PickerKind::Strict)
+    }
+
+    fn head(level: i32, seq: u64) -> Head {
+        Head { level, seq: Seq(seq), since: Time(0) }
+    }
+
+    fn above(floor: i32) -> Choice {
+        Choice { floor: Some(floor), ..Choice::default() }
+    }
+
+    fn anything() -> Choice {
+        Choice::default()
     }
 
     #[test]
     fn who_is_being_asked_is_asked_by_nobody_else() {
-        let heads = Heads::new(3);
-        heads.tell(0, 1, Some(head(5, 1)));
-        heads.tell(2, 1, Some(head(9, 2)));
-        let urgent = heads.claim(None).expect("there is one");
-        assert_eq!((urgent.place, urgent.last), (2, Some(head(5, 1))));
-        let other = heads.claim(None).expect("another");
+        let heads = strict(3);
+        heads.tell(0, 1, vec![head(5, 1)]);
+        heads.tell(2, 1, vec![head(9, 2)]);
+        let urgent = heads.claim(&anything()).expect("there is one");
+        assert_eq!((urgent.place, urgent.last), (2, Some(Where::new(5, Seq(1)))));
+        let other = heads.claim(&anything()).expect("another");
         assert_eq!((other.place, other.last), (0, None));
-        assert!(heads.claim(None).is_none());
-        urgent.told(2, &[head(9, 2)], Some(head(1, 7)));
-        assert_eq!(heads.claim(None).expect("what it shows now").place, 2);
+        assert!(heads.claim(&anything()).is_none());
+        urgent.told(2, &[(9, Seq(2))], vec![head(1, 7)]);
+        assert_eq!(heads.claim(&anything()).expect("what it shows now").place, 2);
         drop(other);
-        assert_eq!(heads.claim(Some(5)).expect("given up, it is as it was").place, 0);
+        assert_eq!(heads.claim(&above(5)).expect("given up, it is as it was").place, 0);
     }
 
     #[test]
     fn a_place_that_gives_nothing_is_left_alone_until_it_is_heard_of() {
-        let heads = Heads::new(1);
-        heads.tell(0, 1, Some(head(5, 1)));
-        heads.claim(None).expect("it shows something").told(3, &[], Some(head(5, 1)));
-        assert!(heads.claim(None).is_none());
-        heads.tell(0, 2, Some(head(5, 1)));
-        assert!(heads.claim(None).is_none(), "what was said before");
-        heads.tell(0, 4, Some(head(5, 1)));
-        assert!(heads.claim(None).is_some());
+        let heads = strict(1);
+        heads.tell(0, 1, vec![head(5, 1)]);
+        heads.claim(&anything()).expect("it shows something").told(3, &[], vec![head(5, 1)]);
+        assert!(heads.claim(&anything()).is_none());
+        heads.tell(0, 2, vec![head(5, 1)]);
+        assert!(heads.claim(&anything()).is_none(), "what was said before");
+        heads.tell(0, 4, vec![head(5, 1)]);
+        assert!(heads.claim(&anything()).is_some());
         assert_eq!(heads.counts(), Order { leased: 0, inversions: 0, missed: 1 });
+    }
+
+    #[test]
+    fn of_a_place_that_is_held_back_other_lanes_go() {
+        let heads = strict(2);
+        heads.tell(0, 1, vec![head(9, 1), head(5, 2)]);
+        heads.tell(1, 1, vec![head(7, 3)]);
+        heads.claim(&anything()).expect("the most urgent").hold_back();
+        let next = heads.claim(&anything()).expect("another place");
+        assert_eq!((next.place, next.level, next.last), (1, 7, Some(Where::new(5, Seq(2)))));
+        heads.show_again();
+        assert_eq!(heads.claim(&anything()).expect("as it was").level, 9);
+    }
+
+    #[test]
+    fn lanes_that_are_not_wanted_are_not_asked_for() {
+        let heads = strict(2);
+        heads.tell(0, 1, vec![head(9, 1), head(5, 2)]);
+        heads.tell(1, 1, vec![head(7, 3)]);
+        let but = Choice { except: vec![9, 7], ..Choice::default() };
+        assert_eq!(heads.claim(&but).map(|claim| (claim.place, claim.level)), Some((0, 5)));
+        let only = Choice { only: Some(7), ..Choice::default() };
+        assert_eq!(heads.claim(&only).map(|claim| (claim.place, claim.level)), Some((1, 7)));
+    }
+
+    #[test]
+    fn lanes_of_all_places_take_turns_by_their_weights() {
+        let weights = [("9".to_owned(), 2), ("5".to_owned(), 1)].into();
+        let heads = heads_of(2, PickerKind::Weighted(weights));
+        let mut calls = 0;
+        let mut turns = Vec::new();
+        for _ in 0..6 {
+            calls += 1;
+            heads.tell(0, calls, vec![head(9, calls), head(5, 100 + calls)]);
+            heads.tell(1, calls, vec![head(9, 50 + calls), head(5, calls)]);
+            let claim = heads.claim(&anything()).expect("there is one");
+            turns.push((claim.level, claim.place, claim.only.map(|(_, most)| most)));
+            let (level, place) = (claim.level, claim.place);
+            let shown = heads.with(|state| state.places[place as usize].heads.clone());
+            claim.told(calls + 1, &[(level, Seq(calls))], shown);
+            calls += 1;
+        }
+        let (nine, five) = (|left| (9, 0, Some(left)), (5, 1, Some(1)));
+        assert_eq!(turns, [nine(2), nine(1), five, nine(2), nine(1), five]);
     }
 }

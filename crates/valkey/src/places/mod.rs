@@ -12,7 +12,9 @@
 
 mod heads;
 mod numbers;
+mod slots;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,7 +22,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use overtake_lane::PlaceNumber;
+use overtake_lane::{Head, PlaceNumber, Seq};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
@@ -29,9 +31,11 @@ use tokio::time::{Instant, sleep_until};
 use self::heads::Heads;
 pub use self::heads::Order;
 use self::numbers::Numbers;
+use self::slots::Slots;
 use crate::cluster::{Call, CallError, Cluster, Heard};
 use crate::functions::{
-    self, Asked, Configure, Declined, Forget, Leasing, Malformed, Said, Shown, Sweep, Terms, Told, Where,
+    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Said, Shown, Sweep, Terms,
+    Told,
 };
 
 /// Why nothing came of it.
@@ -100,6 +104,7 @@ pub struct Places {
     terms: Mutex<Arc<Terms>>,
     places: Vec<Place>,
     heads: Heads,
+    slots: Slots,
     /// Something happens in a place earlier than was known.
     sooner: Arc<Notify>,
     /// Something has left a place.
@@ -138,29 +143,46 @@ impl Places {
             is_left: AtomicBool::new(false),
         };
         let places: Vec<Place> = (0..count).map(place).collect();
-        let heads = Heads::new(places.len());
+        let heads = Heads::new(places.len(), &terms);
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
-        let all = Arc::new(Self { cluster, caller, terms, places, heads, sooner, left, all_left, keepers });
+        let slots = Slots::default();
+        let all =
+            Arc::new(Self { cluster, caller, terms, places, heads, slots, sooner, left, all_left, keepers });
         all.keep(sweep);
         all
     }
 
-    /// Has these terms hold at every place from now on, which is made where it is not there; unless a later version holds.
+    /// Has these terms hold at every place from now on, which is made where it is not there; unless a later version holds. `sharing` says of a place that is one of several how many
+    /// share what the queue may hold with it.
     ///
     /// # Errors
     /// [`NotDone`], of the first place where that cannot be done; else why a place declines.
     pub async fn configure(
         &self,
         terms: Terms,
+        sharing: &(dyn Fn(PlaceNumber) -> Option<u16> + Sync),
         (version, said): (u64, Said),
         deadline: Instant,
     ) -> Result<Result<(), Declined>, NotDone> {
-        let terms = Arc::new(terms);
-        let configured = self.ask_all(&Configure { version, terms: &terms, said }, deadline).await?;
+        let mut shares: BTreeMap<Option<u16>, Terms> = BTreeMap::new();
+        for sharing in (0..self.count()).map(sharing) {
+            let share = || match sharing {
+                None => terms.clone(),
+                Some(others) => terms.clone().of_several(others),
+            };
+            shares.entry(sharing).or_insert_with(share);
+        }
+        let configured = together((0..self.count()).map(|place| {
+            let configure = Configure { version, terms: &shares[&sharing(place)], said };
+            async move { self.ask(place, &configure, deadline).await }
+        }));
+        let configured: Vec<_> = configured.await.into_iter().collect::<Result<_, _>>()?;
         let declined = configured.into_iter().find_map(Result::err);
         if declined.is_none() {
-            *self.terms.lock().expect("nobody panics with it") = terms;
+            self.heads.configure(&terms);
+            self.slots.freed();
+            *self.terms.lock().expect("nobody panics with it") = Arc::new(terms);
         }
         Ok(declined.map_or(Ok(()), Err))
     }
@@ -214,8 +236,8 @@ impl Places {
         ask: &A,
         deadline: Instant,
     ) -> Result<A::Answer, NotDone> {
-        let (calls, head, what) = self.call(place, ask, deadline).await?;
-        self.heads.tell(place, calls, head);
+        let (calls, heads, what) = self.call(place, ask, deadline).await?;
+        self.heads.tell(place, calls, heads);
         Ok(what)
     }
 
@@ -224,7 +246,7 @@ impl Places {
         place: PlaceNumber,
         ask: &A,
         deadline: Instant,
-    ) -> Result<(u64, Option<Where>, A::Answer), NotDone> {
+    ) -> Result<(u64, Vec<Head>, A::Answer), NotDone> {
         let there = &self.places[place as usize];
         let number = there.numbers.take().await;
         let call = functions::Call { version: None, caller: &self.caller, number: Some(number.value) };
@@ -232,7 +254,13 @@ impl Places {
         let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
-            Told::Done { now, wakes_at, head, what, calls, leaving } => {
+            Told::Done { now, wakes_at, heads, what, calls, leaving, slots } => {
+                // Whoever leases or asks for slots has what becomes free.
+                let is_freed = self.slots.say(place, calls, &slots);
+                if is_freed && ![Leasing::FUNCTION, GiveBackSlots::FUNCTION].contains(&A::FUNCTION) {
+                    self.slots.freed();
+                    self.heads.show_again();
+                }
                 match (there.is_left.swap(leaving, Ordering::Relaxed), leaving) {
                     (false, true) => drop(self.all_left.fetch_add(1, Ordering::Relaxed)),
                     (true, false) => drop(self.all_left.fetch_sub(1, Ordering::Relaxed)),
@@ -245,7 +273,7 @@ impl Places {
                 if there.wakes.lock().expect("nobody panics with it").say(calls, at) {
                     self.sooner.notify_one();
                 }
-                Ok((calls, head, what))
+                Ok((calls, heads, what))
             }
             // Nothing is asked for under certain terms only.
             Told::Version(_) => Err(NotDone::Malformed),
@@ -278,18 +306,31 @@ impl Places {
     /// # Errors
     /// [`NotDone`]; what was leased and not answered is ready again once its time is over, or its holder is gone.
     pub async fn lease_now(&self, want: &Leasing, deadline: Instant) -> Result<Vec<Given>, NotDone> {
-        while let Some(claim) = self.heads.claim(want.choice.floor) {
+        while let Some(claim) = self.heads.claim(&want.choice) {
             let place = claim.place;
-            let choice = functions::Choice { last: claim.last, ..want.choice.clone() };
-            let want = Leasing { choice, ..want.clone() };
-            let (calls, head, shown) = self.call(place, &want, deadline).await?;
+            let max = want.max.min(claim.only.map_or(u32::MAX, |(_, turns)| turns));
+            // Without a slot nothing of the lane goes until one is free, and then it is shown again.
+            let granted = match self.slots_for(claim.level, place, max, deadline).await? {
+                Ok(granted) => granted,
+                Err(spent) => {
+                    claim.hold_back();
+                    if !self.slots.is_spent(spent) {
+                        self.heads.show_again();
+                    }
+                    continue;
+                }
+            };
+            let only = claim.only.map(|(level, _)| level).or(want.choice.only);
+            let choice = functions::Choice { last: claim.last, only, ..want.choice.clone() };
+            let want = Leasing { choice, granted, max, ..want.clone() };
+            let (calls, heads, shown) = self.call(place, &want, deadline).await?;
             let terms = self.terms();
-            let given: Vec<Where> = shown
+            let given: Vec<(i32, Seq)> = shown
                 .iter()
                 .map(|one| &one.stored.message)
-                .map(|message| Where::new(terms.level(message.priority), message.seq))
+                .map(|message| (terms.level(message.priority), message.seq))
                 .collect();
-            claim.told(calls, &given, head);
+            claim.told(calls, &given, heads);
             if !shown.is_empty() {
                 return Ok(shown.into_iter().map(|shown| Given { place, shown }).collect());
             }
@@ -394,11 +435,19 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
     while let Some(what) = heard.next().await {
         let Some(all) = places.upgrade() else { return };
         match what {
-            Heard::Message(head) => {
-                if let Some((head, calls)) = head.split_first_chunk()
-                    && let Ok(calls) = <[u8; 8]>::try_from(calls)
+            Heard::Message(pushed) => {
+                let (heads, is_freed) = match pushed.split_last() {
+                    Some((b'f', heads)) if heads.len() % 8 == 0 => (heads, true),
+                    _ => (&pushed[..], false),
+                };
+                if let Some((heads, calls)) = heads.split_last_chunk()
+                    && let Ok(heads) = functions::read_heads(heads)
                 {
-                    all.heads.tell(place, u64::from_be_bytes(calls), Some(Where(*head)));
+                    all.heads.tell(place, u64::from_be_bytes(*calls), heads);
+                }
+                if is_freed {
+                    all.slots.freed();
+                    all.heads.show_again();
                 }
             }
             // What was missed is asked for; if not now, then at the next look.

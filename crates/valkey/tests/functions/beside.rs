@@ -40,8 +40,8 @@ impl Twin {
 
     pub(crate) fn call_beside<A: Asked>(&mut self, base: &str, ask: &A) -> (Option<Where>, A::Answer) {
         let told = self.told(base, ask, Call { version: None, caller: "mover", number: None });
-        let Told::Done { head, what, .. } = told else { panic!("it is there") };
-        (head, what)
+        let Told::Done { heads, what, .. } = told else { panic!("it is there") };
+        (heads.first().map(|head| Where::new(head.level, head.seq)), what)
     }
 
     pub(crate) fn purge_beside(&mut self, name: &str, status: Option<Status>) {
@@ -149,6 +149,7 @@ impl Twin {
             bytes: message.bytes,
             content: leaver.shown.content.clone().expect("it says something"),
             origin: None,
+            at: None,
             arrival: Some(Box::new(Arrival {
                 from: Provenance { queue: QueueId(1), place: 0, number: leaver.number },
                 since: leaver.at,

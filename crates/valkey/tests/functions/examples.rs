@@ -70,7 +70,7 @@ fn a_message_that_was_given_and_found_no_taker_is_as_if_it_had_not_been() {
         Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
     twin.publish(vec![publish(Given::Number(4), 10)]);
     let choice = Choice::default();
-    let want = Leasing { max: 1, max_bytes: 100, term_ms: 60_000, holder: None, choice };
+    let want = Leasing { max: 1, max_bytes: 100, term_ms: 60_000, holder: None, choice, granted: Vec::new() };
     for _ in 0..2 {
         let [given] = &done(twin.told(BASE, &want, by(None))).1[..] else { panic!("it is leased") };
         let message = &given.stored.message;

@@ -105,8 +105,9 @@ impl Twin {
     pub(crate) fn call<A: Asked>(&mut self, ask: &A, number: Option<u64>) -> A::Answer {
         let version = (self.version > 0 && A::FUNCTION != "ot_configure").then_some(self.version);
         let told = self.told(BASE, ask, Call { version, caller: "test", number });
-        let Told::Done { now, head, what, wakes_at, leaving, .. } = told else { panic!("it is there") };
+        let Told::Done { now, heads, what, wakes_at, leaving, .. } = told else { panic!("it is there") };
         assert!(now >= self.now, "time never goes back");
+        let head = heads.first().map(|head| Where::new(head.level, head.seq));
         (self.now, self.head, self.wakes_at, self.leaving) = (now, head, wakes_at, leaving);
         what
     }
@@ -223,6 +224,7 @@ impl Twin {
             bytes: publish.bytes,
             content: b"content".to_vec(),
             origin: publish.origin.clone(),
+            at: None,
             arrival: None,
         };
         publishes.iter().map(admission).collect()
@@ -308,14 +310,21 @@ impl Twin {
         let except = self.views().into_iter().filter(|lane| lanes.except.contains(&lane.lane));
         let choice = Choice {
             floor: self.floor(lanes.at_least),
+            only: None,
             except: except.map(|lane| lane.level).collect(),
             one: lanes.one,
             last: None,
         };
         let holder = term_ms.is_none().then(|| ("session".to_owned(), 3_600_000));
         let timeout = self.settings.consumer_timeout_ms;
-        let (shown, again) =
-            self.ask_twice(&Leasing { max, max_bytes, term_ms: term_ms.unwrap_or(timeout), holder, choice });
+        let (shown, again) = self.ask_twice(&Leasing {
+            max,
+            max_bytes,
+            term_ms: term_ms.unwrap_or(timeout),
+            holder,
+            choice,
+            granted: Vec::new(),
+        });
         assert!(again.iter().all(|one| shown.contains(one)), "but for what was over meanwhile");
         let term = term_ms.map_or(LeaseTerm::Session, LeaseTerm::Ms);
         let pull = Pull { consumer, queue: QUEUE.into(), max, max_bytes, term, lanes, until: self.now };

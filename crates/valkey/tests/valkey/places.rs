@@ -18,9 +18,13 @@ const SWEEP: Duration = Duration::from_secs(3_600);
 
 async fn open(nodes: Nodes, count: u32, caller: &str) -> Arc<Places> {
     let cluster = Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster");
-    let terms = Terms::new("q".into(), &Settings::default(), 0, 0).of_several();
+    let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let places = Places::new(cluster, 1, count, terms.clone(), (caller.to_owned(), Arc::default()), SWEEP);
-    places.configure(terms, (1, Said::Declared), long()).await.expect("configured").expect("taken");
+    places
+        .configure(terms, &|_| Some(1), (1, Said::Declared), long())
+        .await
+        .expect("configured")
+        .expect("taken");
     places
 }
 
@@ -36,6 +40,7 @@ fn message(priority: i32, name: &str) -> Admission {
         bytes: name.len() as u32,
         content: name.as_bytes().to_vec(),
         origin: None,
+        at: None,
         arrival: None,
     }
 }
@@ -47,7 +52,8 @@ async fn publish(places: &Places, at: u32, priority: i32, name: &str) {
 }
 
 fn want(max: u32) -> Leasing {
-    Leasing { max, max_bytes: 1 << 30, term_ms: 600_000, holder: None, choice: Choice::default() }
+    let (choice, granted) = (Choice::default(), Vec::new());
+    Leasing { max, max_bytes: 1 << 30, term_ms: 600_000, holder: None, choice, granted }
 }
 
 fn names(given: &[Given]) -> Vec<String> {
