@@ -13,7 +13,7 @@ const LEVELS: i32 = 10;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let mut rows = Vec::new();
-    for places in [1, 10, 100, 1_000, 10_000] {
+    for places in [1, 10, 100, 1_000, 10_000, 100_000] {
         let what = format!("pick, take, show: {places} places");
         if plan.wants(&what) {
             let count = plan.times(if plan.quick { 20_000 } else { 500_000 });

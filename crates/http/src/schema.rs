@@ -140,13 +140,16 @@ pub(crate) struct SettingsSchema {
     /// Caps of single lanes, by lane name.
     #[schema(required = false)]
     lanes: BTreeMap<String, LaneSettingsSchema>,
+    /// In how many places the messages are kept, and which goes where; missing: in one. Fixed while messages are in the queue.
+    #[schema(required = false)]
+    partitions: PartitionsSchema,
     /// Whether nothing is leased for now.
     #[schema(required = false)]
     paused: bool,
     /// Most messages leased at once over all consumers.
     #[schema(required = false)]
     max_active: u32,
-    /// Most messages of one key leased at once; what has no key is not limited, here and below.
+    /// Most messages of one key leased at once; what has no key is not limited, here and below. 1 where `partitions` go by the key.
     #[schema(required = false)]
     group_limit: u32,
     /// How many messages may be leased in how long.
@@ -222,6 +225,23 @@ pub(crate) struct SettingsSchema {
     /// Of the consumers that stay only one is served: the oldest of the highest priority.
     #[schema(required = false)]
     single_active_consumer: bool,
+}
+
+/// In how many places the messages of a queue are kept, and which goes where. The order is that of one place.
+#[derive(ToSchema, Serialize)]
+#[schema(as = Partitions)]
+pub(crate) struct PartitionsSchema {
+    /// `none` (default): one place; `hash`: `count` places, evenly; `bands`: by priority; `key`: `count` places, by the hash of the key, of which
+    /// one message is out at a time.
+    #[schema(required = false, default = "none")]
+    mode: String,
+    /// Of `hash` and `key` how many places, 2 to 4,096; of `bands` over how many places the last band is spread, 0 or 1: it is not.
+    #[schema(required = false)]
+    count: u16,
+    /// Of `bands`: the least urgent priority of each band but the last, the most urgent first; missing: 7 and 4, where priorities go from 0
+    /// to 9.
+    #[schema(required = false)]
+    bands: Vec<PrioritySchema>,
 }
 
 /// So many in so long, by a token bucket that holds `messages` and is full at first.
@@ -408,9 +428,14 @@ mod tests {
             "default_priority": 1, "lanes": {"1": {"max_active": 1}}, "last_value": "key",
             "reject_below": {"depth": 1, "priority": 1}, "history": "h",
             "rate_limit": {"messages": 1, "per_ms": 1}, "key_rate_limit": {"messages": 1, "per_ms": 1},
+            "partitions": {"mode": "bands", "count": 2, "bands": [5]},
         });
         let settings: Settings = serde_json::from_value(every).expect("settings");
-        assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(settings).expect("JSON")));
+        assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(&settings).expect("JSON")));
+        assert_eq!(
+            properties::<PartitionsSchema>(),
+            keys(&serde_json::to_value(&settings.partitions).expect("JSON"))
+        );
         assert_eq!(
             properties::<BackoffSchema>(),
             keys(&serde_json::to_value(Backoff::default()).expect("JSON"))

@@ -7,8 +7,8 @@
 //! | `bands` | one for each of `bands`, and `count` for all below | that of its priority |
 //! | `key` | `count` | that of its key, or any where it has none |
 //!
-//! The heads of all places meet in one [`Merger`](crate::Merger), so the order is that of one queue whatever is said here. What can be told apart is
-//! how much a queue can take on several servers, and that `key` keeps the messages of a key one after the other.
+//! The heads of all places meet in one [`Merger`](crate::Merger), so the order is that of one queue whatever is said here. What
+//! differs is how much a queue takes on several servers, and that `key` keeps the messages of a key one after the other.
 
 use std::ops::Range;
 
@@ -35,8 +35,8 @@ pub struct Partitions {
     /// With `hash` and `key` how many places there are, 2 to 4,096; with `bands` over how many the last band is spread, 0 or 1: it is not.
     #[serde(skip_serializing_if = "is_zero")]
     pub count: u16,
-    /// With `bands`: the least urgent priority of each band but the last, the most urgent first, in the words of the scheme. None: 7 and 4, where priorities go
-    /// from 0 to 9.
+    /// With `bands`: the least urgent priority of each band but the last, the most urgent first, in the words of the scheme. None: 7 and 4, where
+    /// priorities go from 0 to 9.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Given>,
 }
@@ -196,7 +196,8 @@ impl Settings {
         let Partitions { bands, .. } = &self.partitions;
         let is_ten_level = matches!(self.scheme, Scheme::TenLevel | Scheme::Max(9));
         if bands.is_empty() && !is_ten_level {
-            let why = "must be said where priorities do not go from 0 to 9: the least priority of each band but the last, such as [\"high\", \"normal\"]";
+            let why = "must be said where priorities do not go from 0 to 9: the least priority of each band but the last, \
+                such as [\"high\", \"normal\"]";
             return Err(bad("partitions.bands", why));
         }
         if bands.len() > PARTITION_BANDS_MAX {
@@ -228,7 +229,6 @@ impl Settings {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
 fn is_zero(count: &u16) -> bool {
     *count == 0
 }

@@ -5,19 +5,20 @@ use overtake_amqp::connection::{DeclareQueue as Wanted, Refused};
 use overtake_engine::DeclareQueue;
 use overtake_lane::{
     ARGUMENTS_LEN_MAX, DeadLetterTo, Existing, Given, Identity, LaneSettings, LastValue, Order, Overflow,
-    PickerKind, RateLimit, Scheme, Settings,
+    Partitions, PickerKind, RateLimit, Scheme, Settings,
 };
 
 use super::{Arguments, TIME};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 23] = [
+pub(crate) const KNOWN: [&str; 24] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
     "x-picker",
     "x-max-active",
     "x-lane-caps",
+    "x-partitions",
     "x-group-limit",
     "x-rate-limit",
     "x-key-rate-limit",
@@ -87,6 +88,7 @@ fn priorities(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), 
         settings.lanes =
             caps.into_iter().map(|(lane, max_active)| (lane, LaneSettings { max_active })).collect();
     }
+    settings.partitions = arguments.setting::<Partitions>("x-partitions")?.unwrap_or_default();
     settings.group_limit = arguments.count("x-group-limit")?.unwrap_or_default();
     settings.rate_limit = arguments.setting::<RateLimit>("x-rate-limit")?;
     settings.key_rate_limit = arguments.setting::<RateLimit>("x-key-rate-limit")?;

@@ -61,6 +61,8 @@ fn an_exclusive_queue_is_found_again_durable_or_not() {
 fn every_argument_of_a_queue_counts() {
     let caps = table(&[("5", n(1))]);
     let other_caps = table(&[("5", n(2))]);
+    let hashed = table(&[("mode", t("hash")), ("count", n(2))]);
+    let keyed = table(&[("mode", t("key")), ("count", n(2))]);
     let dead = ("x-dead-letter-exchange", t("dlx"));
     let rows: &[(&str, Value<'_>, Value<'_>, &str, &str)] = &[
         ("x-message-ttl", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
@@ -84,6 +86,13 @@ fn every_argument_of_a_queue_counts() {
         ("x-default-priority", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-max-active", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-group-limit", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
+        (
+            "x-partitions",
+            Value::Table(hashed.view()),
+            Value::Table(keyed.view()),
+            "{\"count\":2,\"mode\":\"hash\"}' of type 'table",
+            "{\"count\":2,\"mode\":\"key\"}' of type 'table",
+        ),
         ("x-run-timeout", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-history", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
         ("x-fair-keys", YES, Value::Bool(false), "true' of type 'bool", "false' of type 'bool"),

@@ -113,6 +113,18 @@ fn caps_are_numbers_of_lanes_that_are_there() {
 }
 
 #[test]
+fn partitions_are_places_by_a_rule() {
+    check("x-partitions", n(5), "invalid type");
+    check("x-partitions", Value::Table(table(&[("places", n(5))]).view()), "unknown field `places`");
+    let uncounted = table(&[("mode", t("hash"))]);
+    let told = "invalid arguments for queue 'q' in vhost '/': `partitions.count` must be 2 to 4096";
+    check_all(&[("x-partitions", Value::Table(uncounted.view()))], told);
+    let bands = table(&[("mode", t("bands"))]);
+    let told = "invalid arguments for queue 'q' in vhost '/': `partitions.bands` must be said";
+    check_all(&[("x-partitions", Value::Table(bands.view()))], told);
+}
+
+#[test]
 fn rates_are_so_many_in_so_long() {
     check("x-group-limit", n(-1), "expected a whole number from 0 to 4294967295");
     check("x-fair-keys", n(1), "");

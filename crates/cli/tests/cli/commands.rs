@@ -69,16 +69,28 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.check(&["queue", "declare", "jobs", "max_activ=1"], expect![[r#"
         exit 1
-        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
-         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
+        error: `max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` (422 field-unknown)
+         hint: check the spelling: one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer` are taken here
     "#]]);
     story.check(&["queue", "declare", "jobs", "scheme=five"], expect![[r#"
         exit 1
         error: `scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255 (422 value-invalid)
          hint: correct the value under `key` as `detail` says; nothing was done
     "#]]);
+    story.check(&["queue", "declare", "jobs", "partitions.mode=hash"], expect![[r#"
+        exit 1
+        error: `partitions.count`: `partitions.count` must be 2 to 4096 (422 value-invalid)
+         hint: correct the value under `key` as `detail` says; nothing was done
+    "#]]);
     story.check(
-        &["queue", "declare", "a/b c", "order={lanes=[{name=\"hot\",from=7},{name=\"cold\"}]}"],
+        &[
+            "queue",
+            "declare",
+            "a/b c",
+            "order={lanes=[{name=\"hot\",from=7},{name=\"cold\"}]}",
+            "partitions.mode=hash",
+            "partitions.count=4",
+        ],
         expect![[r#"
             exit 0
             queue a/b c is made
@@ -118,6 +130,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               max_unacked = 10000
               order = {"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}
               overflow = "evict"
+              partitions = {"count":4,"mode":"hash"}
               paused = false
               picker = "strict"
               run_timeout_ms = 0
