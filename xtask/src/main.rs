@@ -8,6 +8,7 @@
 mod backports;
 mod bench;
 mod clients;
+mod cluster;
 mod counts;
 mod deploy;
 mod fuzz;

@@ -4,15 +4,15 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::needs;
 use crate::report::Done;
 use crate::shell::{cargo, run_hearing, works};
 use crate::test::Run;
+use crate::{cluster, needs};
 
 /// Cases per property with `--long`; proptest's own default is 256.
 const LONG_CASES: &str = "4096";
 
-/// Every test of every crate.
+/// Every test of every crate, but the proof on a cluster, which is a step of its own.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
     // A test that wants one says that it is skipped; in CI it fails.
     for why in [needs::prometheus()?, needs::peers()?, needs::valkey()?].into_iter().flatten() {
@@ -26,7 +26,8 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
         cargo(
             ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]
                 .into_iter()
-                .chain(everything),
+                .chain(everything)
+                .chain(["--", "--skip", cluster::PROOF]),
         )
     };
     count(&mut command, run)?;
@@ -40,7 +41,8 @@ pub(crate) fn doctests(run: &mut Run) -> Result<Done> {
     Ok(Done::Ok)
 }
 
-fn count(command: &mut Command, run: &mut Run) -> Result<()> {
+/// Runs tests, and counts them.
+pub(crate) fn count(command: &mut Command, run: &mut Run) -> Result<()> {
     if run.long {
         command.env("PROPTEST_CASES", LONG_CASES);
     }

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::counts::Counts;
 use crate::report::{Done, Report};
 use crate::shell::{cargo, run};
-use crate::{clients, deploy, fuzz, needs, seed, sim, suite, tidy};
+use crate::{clients, cluster, deploy, fuzz, needs, seed, sim, suite, tidy};
 
 /// What the steps of one run share.
 pub(crate) struct Run {
@@ -33,6 +33,11 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", what: "every target of the workspace, no warnings", body: clippy },
     Step { name: "suite", what: "the whole test suite", body: suite::step },
     Step { name: "doctests", what: "the examples in the documentation", body: suite::doctests },
+    Step {
+        name: "cluster",
+        what: "brokers on a cluster under faults, and what is lost without",
+        body: cluster::step,
+    },
     Step { name: "sim", what: "the simulator, from a seed that is the commit's", body: sim::step },
     Step { name: "fuzz", what: "each fuzz target for a moment", body: fuzz::step },
     Step { name: "clients", what: "other people's AMQP clients against a real broker", body: clients::step },

@@ -77,11 +77,14 @@ fn queues_are_declared_listed_shown_and_deleted() {
         error: `scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255 (422 value-invalid)
          hint: correct the value under `key` as `detail` says; nothing was done
     "#]]);
-    story.check(&["queue", "declare", "jobs", "partitions.mode=hash"], expect![[r#"
+    story.check(
+        &["queue", "declare", "jobs", "partitions.mode=hash"],
+        expect![[r#"
         exit 1
         error: `partitions.count`: `partitions.count` must be 2 to 4096 (422 value-invalid)
          hint: correct the value under `key` as `detail` says; nothing was done
-    "#]]);
+    "#]],
+    );
     story.check(
         &[
             "queue",

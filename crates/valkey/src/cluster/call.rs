@@ -36,6 +36,15 @@ impl Call {
         Self { slot, function, keys, args, is_write: true, retry_in_doubt: true }
     }
 
+    /// One that writes, once however often it is done, at keys that all begin with `base`; which of them are there the function alone knows.
+    ///
+    /// While a slot is on its way each of two nodes has some of its keys, and a node looks only for those that a call names. So another is named that nobody ever writes: then neither node does the call
+    /// (`ASK` here, `TRYAGAIN` there) before all of the slot has come, and the function never takes a part for the whole.
+    #[must_use]
+    pub fn write_below(function: &'static str, base: &str, args: Vec<Bytes>) -> Self {
+        Self::write(function, vec![base.to_owned().into(), format!("{base}:nothing").into()], args)
+    }
+
     /// One that only reads.
     ///
     /// # Panics

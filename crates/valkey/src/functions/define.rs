@@ -11,7 +11,7 @@ use crate::cluster::Call;
 pub const DEFINITIONS: &str = "{overtake}:definitions";
 
 fn call(function: &'static str, arguments: Vec<Vec<u8>>) -> Call {
-    Call::write(function, vec![DEFINITIONS.into()], arguments.into_iter().map(Bytes::from).collect())
+    Call::write_below(function, DEFINITIONS, arguments.into_iter().map(Bytes::from).collect())
 }
 
 /// Adds an entry behind a version, if that is the last one.

@@ -199,9 +199,8 @@ impl Places {
     ) -> Result<(), NotDone> {
         let call = functions::Call { version: None, caller: "", number: None };
         let args: Vec<Bytes> = Forget.all_arguments(call).into_iter().map(Bytes::from).collect();
-        let calls = (0..count).map(|place| {
-            Call::write(Forget::FUNCTION, vec![format!("{{{queue}:{place}}}").into()], args.clone())
-        });
+        let calls = (0..count)
+            .map(|place| Call::write_below(Forget::FUNCTION, &format!("{{{queue}:{place}}}"), args.clone()));
         for done in cluster.calls(deadline, calls.collect()).await {
             done?;
         }
@@ -251,7 +250,7 @@ impl Places {
         let number = there.numbers.take().await;
         let call = functions::Call { version: None, caller: &self.caller, number: Some(number.value) };
         let args = ask.all_arguments(call).into_iter().map(Bytes::from).collect();
-        let call = Call::write(A::FUNCTION, vec![there.base.clone().into()], args);
+        let call = Call::write_below(A::FUNCTION, &there.base, args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
             Told::Done { now, wakes_at, heads, what, calls, leaving, slots } => {

@@ -6,18 +6,25 @@ use std::time::Duration;
 
 use overtake_lane::{Original, Outcome, Priority, Settings};
 use overtake_peer::Vault;
-use overtake_valkey::cluster::{Cluster, Nodes};
+use overtake_valkey::cluster::{Cluster, Nodes, Slot};
 use overtake_valkey::functions::{Admission, Admit, Choice, How, LIBRARY, Leasing, Said, Settle, Terms};
 use overtake_valkey::places::{Given, Places};
 use tokio::time::Instant;
 
 use crate::story::long;
-use crate::world::{Program, World};
+use crate::world::{Program, World, until};
 
 const SWEEP: Duration = Duration::from_secs(3_600);
 
 async fn open(nodes: Nodes, count: u32, caller: &str) -> Arc<Places> {
-    let cluster = Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster");
+    open_on(connect(nodes).await, count, caller).await
+}
+
+async fn connect(nodes: Nodes) -> Arc<Cluster> {
+    Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster")
+}
+
+async fn open_on(cluster: Arc<Cluster>, count: u32, caller: &str) -> Arc<Places> {
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let places = Places::new(cluster, 1, count, terms.clone(), (caller.to_owned(), Arc::default()), SWEEP);
     places
@@ -157,4 +164,29 @@ async fn several_processes_give_each_message_once() {
     }
     assert_eq!(all.len(), 300, "each once");
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>().len(), 300);
+}
+
+#[tokio::test]
+async fn a_place_that_is_on_its_way_to_another_node_is_asked_when_it_is_there() {
+    for program in Program::all() {
+        let world = World::cluster(program, 0, &[]).await;
+        let cluster = connect(world.nodes()).await;
+        let places = open_on(Arc::clone(&cluster), 1, "one").await;
+        publish(&places, 0, 5, "a").await;
+        let slot = Slot::of(b"{1:0}");
+        let from = world.primary_of(0, slot).await.expect("held");
+        let to = (from + 1) % 3;
+        // Some of what the place is made of is there, and some is here.
+        world.begin_move(slot, from, to).await;
+        world.move_keys(slot, from, to, 2).await;
+        let retried = || cluster.counts().retries;
+        let before = retried();
+        let ((), ()) = tokio::join!(publish(&places, 0, 9, "b"), async {
+            until(async || retried() > before).await;
+            while world.move_keys(slot, from, to, 2).await > 0 {}
+            world.end_move(slot, from, to).await;
+        });
+        let given = places.lease(&want(3), long()).await.expect("leased");
+        assert_eq!(names(&given), ["b", "a"], "{program:?}");
+    }
 }

@@ -225,7 +225,7 @@ impl World {
         let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
         words.extend(keys.iter().map(String::as_str));
         let moved = self.try_ask_words(from, &words).await.expect("it answers");
-        moved.expect("they are moved");
+        moved.unwrap_or_else(|why| panic!("{keys:?} are not moved: {why}"));
         keys.len()
     }
 

@@ -1,0 +1,41 @@
+//! The proof that brokers on a cluster keep what was confirmed, whatever falls. It is no part of the suite: it wants the machine for itself.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::report::Done;
+use crate::shell::{cargo, works};
+use crate::test::Run;
+use crate::{needs, suite};
+
+/// Messages of the proof with `--long`.
+const MESSAGES_LONG: &str = "200000";
+/// The tests of `crates/cli/tests/cluster` that are the proof; the others are its checker's own.
+pub(crate) const PROOF: &str = "proof::";
+
+/// Both halves of it.
+pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    if let Some(why) = needs::valkey()? {
+        return Ok(Done::Skipped(why));
+    }
+    let mut command = if works("cargo", &["nextest", "--version"]) { with_nextest() } else { with_cargo() };
+    if run.long {
+        command.env("CLUSTER_MESSAGES", MESSAGES_LONG);
+    }
+    suite::count(&mut command, run)?;
+    Ok(Done::Ok)
+}
+
+fn with_nextest() -> Command {
+    let filter = format!("package(overtake) & binary(cluster) & test({PROOF})");
+    let mut command = cargo(["nextest", "run", "--workspace", "--all-features", "--ignore-default-filter"]);
+    command.args(["--success-output", "immediate", "--filterset", &filter]);
+    command
+}
+
+fn with_cargo() -> Command {
+    let mut command = cargo(["test", "--workspace", "--all-features", "--test", "cluster", PROOF, "--"]);
+    command.args(["--test-threads", "1", "--nocapture"]);
+    command
+}
