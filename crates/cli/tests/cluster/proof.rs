@@ -166,15 +166,14 @@ fn join(threads: Threads) {
     }
 }
 
-/// When all is published: takes what is left, and judges.
-fn end(stage: &Stage, consumers: Threads) -> Verdict {
+/// When all is published: takes what is left, and judges. Answers also in which queues something stays.
+fn end(stage: &Stage, consumers: Threads) -> (Verdict, Vec<String>) {
     let left = stage.drain();
     stage.end();
     join(consumers);
     let verdict = judge(&stage.book.close(), &RULES);
     println!("{verdict}");
-    assert_eq!(left, Vec::<String>::new(), "nothing is left in the queues");
-    verdict
+    (verdict, left)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,9 +217,10 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
 
     tokio::task::block_in_place(|| join(publishers));
     say("all is confirmed");
-    let verdict = tokio::task::block_in_place(|| end(&stage, consumers));
+    let (verdict, left) = tokio::task::block_in_place(|| end(&stage, consumers));
     say("all is done");
     cast.stop();
+    assert_eq!(left, Vec::<String>::new(), "nothing is left in the queues");
     assert_eq!(verdict.faults(), Vec::<String>::new());
     assert_eq!(verdict.confirmed, messages() as usize);
     let inverted = verdict.inversions_us.len();
@@ -248,7 +248,8 @@ async fn where_a_confirm_waits_for_no_replica_messages_are_lost_and_found_out() 
     cast.world.servers[3].resume();
     cast.world.until_taken_over(1, Slot::new(0).expect("a slot"), 0).await;
     let consumers = consumers(&stage);
-    let verdict = tokio::task::block_in_place(|| end(&stage, consumers));
+    // A lease whose end was lost with the rest may stay for as long as its broker is there.
+    let (verdict, _) = tokio::task::block_in_place(|| end(&stage, consumers));
     cast.stop();
     assert_eq!(verdict.confirmed, LONG_MESSAGES as usize);
     assert!(!verdict.lost.is_empty(), "nothing was lost, so nobody knows whether the checker would see it");
