@@ -169,6 +169,12 @@ impl Broker {
         queue.entries[queue.handed(receipt)?].holder()
     }
 
+    /// Whether somebody here holds this message of a queue whose messages are kept elsewhere, by whatever lease.
+    #[must_use]
+    pub fn is_out(&self, queue: QueueId, seq: Seq) -> bool {
+        self.queues.get(&queue).is_some_and(|queue| queue.is_out(seq))
+    }
+
     fn remote_mut(&mut self, id: QueueId) -> Option<&mut Queue> {
         self.queues.get_mut(&id).map(|queue| &mut **queue).filter(|queue| queue.is_remote())
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use overtake_lane::{LaneSettings, LeaseTerm, Outcome, Priority, RateLimit, Settings, UrgentCredit};
+use overtake_lane::{
+    LaneSettings, LeaseTerm, Outcome, PartitionMode, Partitions, Priority, RateLimit, Settings, UrgentCredit,
+};
 use tokio::task::JoinSet;
 
 use super::{ENDS, Fixture, Story, settings};
@@ -215,6 +217,16 @@ pub async fn no_more_of_a_key_are_leased_than_the_limit_of_its_group<F: Fixture>
         story.ack("a").await;
     });
     assert_eq!(leased, "b");
+}
+
+/// Where places go by the key nothing else needs to be said of it.
+pub async fn one_message_of_a_key_is_leased_where_places_go_by_the_key<F: Fixture>(fixture: F) {
+    let by_key = Partitions { mode: PartitionMode::Key, count: 4, ..Partitions::default() };
+    let story = Story::of(fixture, settings(|s| s.partitions = by_key)).await;
+    story.publish("a:9,key=k b:9,key=k c:5,key=l d:5 e:5").await;
+    assert_eq!(story.lease(9).await, "a c d e");
+    story.ack("a").await;
+    assert_eq!(story.lease(9).await, "b");
 }
 
 /// What was out is out still.

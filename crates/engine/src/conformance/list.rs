@@ -93,6 +93,7 @@ macro_rules! conformance_tests {
                 a_cap_counts_pulls_and_consumers_together,
                 many_consumers_never_hold_more_than_the_cap,
                 no_more_of_a_key_are_leased_than_the_limit_of_its_group,
+                one_message_of_a_key_is_leased_where_places_go_by_the_key,
                 groups_survive_a_restart,
                 a_rate_lets_so_many_go_in_so_long,
                 a_rate_of_a_key_holds_back_nobody_else,

@@ -1,6 +1,9 @@
 //! Every no, by name. Those of one theme stand there; here are the others.
 
-use overtake_lane::{ExchangeKind, ExchangeSettings, HashOn, Outcome, Refusal, Scheme, Settings, Status};
+use overtake_lane::{
+    ExchangeKind, ExchangeSettings, HashOn, Outcome, PartitionMode, Partitions, Refusal, Scheme, Settings,
+    Status,
+};
 
 use super::{Fixture, Story, binding, refused, settings};
 use crate::api::{Browse, ConsumeRequest, DeleteOnly, LeaseRequest, Select};
@@ -192,4 +195,7 @@ pub async fn settings_that_messages_depend_on_are_fixed_while_they_are_there<F: 
     let changed = settings(|s| s.last_value = Some(overtake_lane::LastValue::Key));
     let refusal = refused(story.engine().declare_queue("q", changed).await);
     assert_eq!(refusal, Refusal::SettingFixed("last_value"));
+    let partitions = Partitions { mode: PartitionMode::Hash, count: 16, ..Partitions::default() };
+    let refusal = refused(story.engine().declare_queue("q", settings(|s| s.partitions = partitions)).await);
+    assert_eq!(refusal, Refusal::SettingFixed("partitions"));
 }

@@ -127,6 +127,12 @@ impl Queue {
         self.handed.as_ref()?.0.get(&(receipt.seq, receipt.lease)).copied()
     }
 
+    /// Whether somebody holds this message, by whatever lease.
+    pub(crate) fn is_out(&self, seq: Seq) -> bool {
+        let leases = (seq, LeaseId(0))..=(seq, LeaseId(u64::MAX));
+        self.handed.as_ref().is_some_and(|handed| handed.0.range(leases).next().is_some())
+    }
+
     /// Nobody holds it any more. Answers by which receipt somebody did.
     pub(crate) fn take_back(&mut self, slot: Slot) -> Receipt {
         let Message { seq, state, .. } = self.entries[slot].message;

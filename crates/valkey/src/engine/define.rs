@@ -15,7 +15,7 @@ use overtake_lane::{
 
 use super::House;
 use super::hosted::{Hosted, deadline};
-use super::serve::ALIVE_MS;
+use super::signs::ALIVE_MS;
 use crate::functions::Enrol;
 use crate::places::Places;
 

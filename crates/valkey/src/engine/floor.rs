@@ -203,6 +203,10 @@ impl Floor {
         let untaken = self.counter.hand(now, queue, messages, terms, &mut self.step);
         for at in untaken {
             let Gift { message, lease, .. } = &gifts[at];
+            // A server has lost that somebody here holds it: until they are done with it, it goes to nobody.
+            if self.counter.is_out(queue, message.seq) {
+                continue;
+            }
             after.untaken.push(Receipt { queue, seq: message.seq, lease: *lease });
         }
         self.carry_out(gifts, after);
@@ -241,6 +245,11 @@ impl Floor {
     /// Whether a lease is of somebody here, who holds it as long as they are there.
     pub(super) fn is_held(&self, receipt: &Receipt) -> bool {
         self.counter.holder_of(receipt).is_some()
+    }
+
+    /// Whether somebody here holds a message, by whatever lease.
+    pub(super) fn knows(&self, queue: QueueId, seq: Seq) -> bool {
+        self.counter.is_out(queue, seq)
     }
 
     /// Whether somebody consumes from a queue here, or holds something of it, as far as is known.

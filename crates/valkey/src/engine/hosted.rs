@@ -1,5 +1,6 @@
 //! A queue as this process serves it: its places, and what is under way there that others must wait for.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use tokio::sync::{Mutex as Turn, Notify, watch};
 use tokio::time::Instant;
 
 use super::definitions::Definitions;
+use super::signs::{Overlooked, UnderWay};
 use crate::cluster::{CallError, Cluster};
 use crate::functions::{Admission, Asked, How, Leasing, Said, Settle, Terms, Use};
 use crate::places::{Given, NotDone, Places};
@@ -37,6 +39,10 @@ pub(super) struct Hosted {
     common: Common,
     /// Somebody has come or has room.
     pub(super) stirred: Notify,
+    /// Leases that are on their way from places to who takes them, or back.
+    pub(super) under_way: Arc<UnderWay>,
+    /// What was out to this process by places, and nobody here knew of.
+    pub(super) unknown: Mutex<BTreeMap<PlaceNumber, Overlooked>>,
     /// Whoever serves its takers does so alone.
     pub(super) turn: Turn<()>,
     /// Whoever carries what has left it does so alone.
@@ -124,6 +130,8 @@ impl Hosted {
             holds,
             common,
             stirred,
+            under_way: Arc::default(),
+            unknown: Mutex::default(),
             turn,
             carrying,
             is_served,

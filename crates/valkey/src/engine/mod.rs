@@ -24,6 +24,7 @@ mod line;
 mod publish;
 mod see;
 mod serve;
+mod signs;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,7 +51,7 @@ use tokio::time::Instant;
 use self::definitions::Definitions;
 use self::floor::{Aftermath, Floor, Ticket};
 use self::hosted::{Common, Hosted};
-use self::serve::ALIVE_MS;
+use self::signs::ALIVE_MS;
 use crate::cluster::{Cluster, Nodes};
 use crate::functions::{Enrol, LIBRARY};
 
@@ -282,7 +283,7 @@ impl House {
         let keepers = [
             tokio::spawn(definitions::listen(Arc::downgrade(&self.definitions))),
             tokio::spawn(define::follow(me.clone())),
-            tokio::spawn(serve::give_signs(me.clone())),
+            tokio::spawn(signs::give_signs(me.clone())),
             tokio::spawn(pass_time(me)),
         ];
         let mut kept = self.keepers.lock().expect("nobody panics with it");
@@ -308,7 +309,7 @@ impl House {
         self.stop();
         let hosted = self.all_hosted();
         crate::places::together(hosted.iter().map(|hosted| hosted.settled_down())).await;
-        let alive = crate::functions::Alive { holder: self.caller.clone(), ms: 0 };
+        let alive = crate::functions::Alive::gone(self.caller.clone());
         drop(crate::places::together(hosted.iter().map(|hosted| hosted.ask_all(&alive))).await);
         let call = Enrol { number: Some(self.process), ms: 0 }.call();
         drop(self.cluster.call(hosted::deadline(), call).await);

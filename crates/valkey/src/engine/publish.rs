@@ -277,6 +277,7 @@ impl House {
             return told.map_err(|declined| Failure::from(declined.0));
         };
         let Leasing { term_ms, holder, choice, .. } = self.leasing(&hosted, want);
+        let _under_way = hosted.under_way.begin();
         let offer = Offer { term_ms, holder, floor: choice.floor, message: admission };
         let (admitted, shown) = hosted.ask(place, &offer).await?;
         let given = shown.into_iter().map(|shown| Given { place, shown }).collect();

@@ -16,20 +16,15 @@ use super::carry::fill_in;
 use super::floor::{Aftermath, Gift, Ticket};
 use super::hosted::Hosted;
 use super::see::read;
-use crate::functions::{Alive, Choice, How, Leasing, Sweep};
-use crate::places::{Given, together};
+use super::signs::ALIVE_MS;
+use crate::functions::{Choice, How, Leasing, Sweep};
+use crate::places::Given;
 
 /// Where leases end, and how.
 type Ends = (QueueId, How);
 
 /// Most messages of one claim.
 const CLAIM_MAX: u32 = 200;
-/// How long a process is believed to be there that says nothing more, ms.
-pub(super) const ALIVE_MS: u64 = 15_000;
-/// How often it says so.
-const SIGN: Duration = Duration::from_millis(ALIVE_MS / 5);
-/// In which of those rounds it is looked for transactions whose end is overdue.
-const OVERDUE_ROUNDS: u64 = 10;
 /// A pull that is ended by hand does not end by itself meanwhile, ms.
 const LONG_MS: u64 = 600_000;
 /// Between two tries where servers do not answer.
@@ -40,6 +35,7 @@ impl House {
     async fn serve_once(&self, hosted: &Arc<Hosted>) -> Result<bool, Failure> {
         hosted.until_put_back().await;
         let _turn = hosted.turn.lock().await;
+        let _under_way = hosted.under_way.begin();
         let wants = self.floor().wants(hosted.queue);
         for want in wants {
             let given = self.claim(hosted, &want).await?;
@@ -138,13 +134,14 @@ impl House {
             return;
         }
         let puts_back = !matches!(how, How::By(Outcome::Ack));
+        let under_way = hosted.under_way.begin();
         let (returning, hosted) = (hosted.return_some(puts_back), Arc::clone(hosted));
         self.runtime.spawn(async move {
-            // What cannot be given back now is ready again when this process says nothing more of it, or its time is over.
+            // What cannot be given back now goes back with a sign of life.
             if let Err(why) = hosted.settle(how, &leases).await {
                 tracing::debug!(queue = %hosted.name, %why, "leases are not given back yet");
             }
-            drop(returning);
+            drop((returning, under_way));
         });
     }
 
@@ -242,6 +239,7 @@ impl House {
         hosted.settled_down().await;
         hosted.unused_in(true).await?;
         hosted.holds();
+        let _under_way = hosted.under_way.begin();
         let choice = Choice::default();
         let (max_bytes, holder_of) = (ANSWER_BYTES_MAX, Some((self.caller.clone(), ALIVE_MS)));
         let leasing =
@@ -312,33 +310,6 @@ async fn serve(house: Weak<House>, hosted: Weak<Hosted>) {
             () = stirred => {}
             () = better => {}
             () = ended.wait() => return,
-        }
-    }
-}
-
-/// Says again and again that this process is there, to the places at which it holds something.
-pub(super) async fn give_signs(house: Weak<House>) {
-    let mut every = tokio::time::interval(SIGN);
-    let mut rounds = 0_u64;
-    loop {
-        every.tick().await;
-        let Some(house) = house.upgrade() else { return };
-        let alive = Alive { holder: house.caller.clone(), ms: ALIVE_MS };
-        let holding = house.all_hosted().into_iter().filter(|hosted| hosted.may_hold());
-        let hosted: Vec<_> = holding.collect();
-        for hosted in hosted.iter().filter(|hosted| house.floor().holds(hosted.queue)) {
-            hosted.holds();
-        }
-        // What cannot be said now is said again before it is too late.
-        drop(together(hosted.iter().map(|hosted| hosted.ask_all(&alive))).await);
-        house.enrol().await;
-        rounds += 1;
-        if rounds.is_multiple_of(OVERDUE_ROUNDS) {
-            for hosted in house.all_hosted() {
-                if let Err(why) = house.end_overdue(&hosted).await {
-                    tracing::debug!(queue = %hosted.name, %why, "a transaction that is overdue is not ended yet");
-                }
-            }
         }
     }
 }

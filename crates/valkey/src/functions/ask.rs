@@ -345,25 +345,62 @@ impl Asked for Sweep {
     }
 }
 
-/// Whoever holds leases that end with it is there, or gone. Answers how many messages were put back.
+/// Whoever holds leases that end with it is there, or gone. Answers what is out to it.
 #[derive(Clone, Debug)]
 pub struct Alive {
     /// Who.
     pub holder: String,
-    /// It is believed to be there for so long from now, ms; 0: it is gone.
+    /// It is believed to be there for so long from now, ms; 0: it is gone, and what it holds goes back.
     pub ms: u64,
+    /// What is out to it and unknown to it: that goes back.
+    pub unknown: Option<Unknown>,
+}
+
+/// Messages that are out to a holder which knows nothing of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// By this lease, or one before it.
+    pub last: LeaseId,
+    /// Which.
+    pub seqs: Vec<Seq>,
+}
+
+/// What is out to a holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Out {
+    /// How many messages went back.
+    pub lost: u64,
+    /// The last lease that was given there, to whomever.
+    pub last: LeaseId,
+    /// The messages that are out to it.
+    pub seqs: Vec<Seq>,
+}
+
+impl Alive {
+    /// The holder is gone.
+    #[must_use]
+    pub fn gone(holder: String) -> Self {
+        Self { holder, ms: 0, unknown: None }
+    }
 }
 
 impl Asked for Alive {
     const FUNCTION: &'static str = "ot_alive";
-    type Answer = u64;
+    type Answer = Out;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.extend([self.holder.clone().into_bytes(), text(self.ms)]);
+        if let Some(Unknown { last, seqs }) = &self.unknown {
+            arguments.push(text(last.0));
+            arguments.extend(seqs.iter().map(|seq| text(seq.0)));
+        }
     }
 
-    fn read(&self, what: Part<'_>) -> Result<u64, Malformed> {
-        Part(what.parts()?.first().ok_or(Malformed)?).count()
+    fn read(&self, what: Part<'_>) -> Result<Out, Malformed> {
+        let [lost, last, seqs] = what.parts()? else { return Err(Malformed) };
+        let (seqs, []) = Part(seqs).bytes()?.as_chunks() else { return Err(Malformed) };
+        let seqs = seqs.iter().map(|seq| Seq(u64::from_be_bytes(*seq))).collect();
+        Ok(Out { lost: Part(lost).count()?, last: LeaseId(Part(last).count()?), seqs })
     }
 }
 

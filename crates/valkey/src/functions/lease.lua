@@ -258,21 +258,20 @@ local function extend(keys, args)
   return answer(p, what)
 end
 
--- A holder is there. Arguments: the holder, how long that is believed from now, ms; 0: it is gone. Answers how many messages were put back.
+-- A holder is there. Arguments: the holder, how long that is believed from now, ms (0: it is gone), then a lease that was given here, and sequences of messages that went out to it with that or before and of
+-- which it knows nothing: they go back. Answers how many went back, the last lease that was given here, and the sequences of what is out to it, as bytes.
 local function alive(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
-  local ms = tonumber(args[5])
-  local lost = 0
-  if ms > 0 then
-    -- Of one that holds nothing nothing is to be known.
-    if redis.call('ZSCORE', p.base .. ':q', args[4]) then put(p, 'alive', args[4], p.now + ms) end
-  else
-    sync(p)
-    lost = give_back(p, args[4])
-    put(p, 'alive', args[4], false)
-  end
-  return answer(p, { lost })
+  local holder, ms, unknown = args[4], tonumber(args[5]), {}
+  sync(p)
+  if ms == 0 then return answer(p, { bury(p, holder), p.lease, '' }) end
+  -- Of one that holds nothing nothing is to be known.
+  if redis.call('ZSCORE', p.base .. ':q', holder) then put(p, 'alive', holder, p.now + ms) end
+  for at = 7, #args do unknown[#unknown + 1] = key_of(tonumber(args[at])) end
+  local lost = give_back(p, holder, unknown, tonumber(args[6]))
+  sync(p)
+  return answer(p, { lost, p.lease, table.concat(held_by(p, holder)) })
 end
 
 register_always('ot_lease', lease)

@@ -178,21 +178,33 @@ local function tick(p)
   end
 end
 
--- Whoever is gone holds nothing.
-local function give_back(p, holder)
+-- What is out to a holder.
+local function held_by(p, holder)
   local held = redis.call('ZRANGE', p.base .. ':h', '[' .. holder .. ZERO, '(' .. holder .. '\1', 'BYLEX')
-  local keys = {}
-  for i, member in ipairs(held) do keys[i] = string.sub(member, -8) end
+  for i, member in ipairs(held) do held[i] = string.sub(member, -8) end
+  return held
+end
+
+-- Of these goes back what is out to this holder by a lease that was given by then. Answers how many.
+local function give_back(p, holder, keys, last)
+  local count = 0
   fetch(p, keys)
   for _, key in ipairs(keys) do
     local m = message(p, key)
     -- What a transaction is to settle is for that to say.
-    if not m[PREPARED] then
+    if m and m[STATE] == LEASED and m[HOLDER] == holder and m[LEASE] <= last and not m[PREPARED] then
       local why = put_back(p, key, m, 'lost')
       if why then finish(p, key, m, why) end
+      count = count + 1
     end
   end
-  return #keys
+  return count
+end
+
+-- Whoever is gone holds nothing.
+local function bury(p, holder)
+  put(p, 'alive', holder, false)
+  return give_back(p, holder, held_by(p, holder), p.lease)
 end
 
 -- Holders that have given no sign for too long are gone.
@@ -200,8 +212,7 @@ local function bury_holders(p)
   p.sign = first_of(p, 'alive')
   if not is_over(p.sign, p.now) then return end
   for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
-    give_back(p, holder)
-    put(p, 'alive', holder, false)
+    bury(p, holder)
   end
 end
 

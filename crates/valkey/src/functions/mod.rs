@@ -30,8 +30,8 @@ use crate::cluster::Library;
 pub use administer::{Cancel, Purge, Remove, Replay, Reprioritise, SendHome, Which};
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
-    Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer,
-    Said, Settle, Standing, Sweep, Use, View,
+    Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer, Out,
+    Said, Settle, Standing, Sweep, Unknown, Use, View,
 };
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};

@@ -135,14 +135,15 @@ impl Heads {
 
     /// The place with what goes next, of the lanes that are wanted.
     pub(super) fn claim(&self, choice: &Choice) -> Option<Claim<'_>> {
-        let wanted = |level: i32| {
-            choice.floor.is_none_or(|floor| level >= floor)
-                && choice.only.is_none_or(|only| level == only)
-                && !choice.except.contains(&level)
-        };
         self.with(|state| {
-            let (place, Head { level, .. }) = state.merger.pick(wanted)?;
             let is_whole = state.places.len() == 1;
+            // A place that is alone shows one head for all its lanes: behind one that is not wanted others may be.
+            let wanted = |level: i32| {
+                choice.floor.is_none_or(|floor| level >= floor)
+                    && choice.only.is_none_or(|only| level == only)
+                    && (is_whole || !choice.except.contains(&level))
+            };
+            let (place, Head { level, .. }) = state.merger.pick(wanted)?;
             let only = (!is_whole && !state.is_strict).then(|| (level, state.merger.turns(level)));
             let last = match only {
                 // The oldest of that lane elsewhere goes before what is younger here.
@@ -300,6 +301,9 @@ mod tests {
         heads.tell(1, 1, vec![head(7, 3)]);
         let but = Choice { except: vec![9, 7], ..Choice::default() };
         assert_eq!(heads.claim(&but).map(|claim| (claim.place, claim.level)), Some((0, 5)));
+        let alone = strict(1);
+        alone.tell(0, 1, vec![head(9, 1)]);
+        assert_eq!(alone.claim(&but).map(|claim| claim.level), Some(9), "behind it there may be others");
         let only = Choice { only: Some(7), ..Choice::default() };
         assert_eq!(heads.claim(&only).map(|claim| (claim.place, claim.level)), Some((1, 7)));
     }

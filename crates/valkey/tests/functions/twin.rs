@@ -393,7 +393,7 @@ impl Twin {
     /// Whoever was connected is gone.
     pub(crate) fn end_session(&mut self) {
         let held = self.stored(Status::Leased).into_iter().filter(|(_, holder)| holder.is_some()).count();
-        let lost = self.call(&Alive { holder: "session".into(), ms: 0 }, None);
+        let lost = self.call(&Alive::gone("session".into()), None).lost;
         assert!(lost as usize <= held, "{lost} of {held}");
         self.broker(Command::EndSession { session: SESSION }).0.expect("ended");
     }

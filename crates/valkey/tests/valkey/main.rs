@@ -14,5 +14,6 @@ mod processes;
 mod pushes;
 mod rights;
 mod settings;
+mod signs;
 mod story;
 mod world;
