@@ -63,10 +63,11 @@ impl World {
         let one = self.endpoints.all[at].as_ref().expect("nobody looks after it");
         let is_over = message.expires <= self.true_clock();
         let stands = self.audit.find(queue, message.seq).is_some();
-        // Work that takes too long is over, too, and a newer value may have come while an older one was lent.
-        let settings = self.book.settings.get(&queue);
-        let is_bounded =
-            settings.is_none_or(|settings| settings.run_timeout_ms > 0 || settings.last_value.is_some());
+        // Work that takes too long is over, too, and so is what was held for too long too often; and a newer value may have come while an older one was lent.
+        let is_bounded = self.book.settings.get(&queue).is_none_or(|settings| {
+            let is_given_up = settings.consumer_timeout_ms > 0 && settings.delivery_limit > 0;
+            settings.run_timeout_ms > 0 || is_given_up || settings.last_value.is_some()
+        });
         let arrived = one.ledger.has(queue, message.seq);
         hold(arrived || is_over || stands || is_bounded, Promise::Kept, || {
             format!("{message:?} left {} and never came to its receiver", one.queue)
