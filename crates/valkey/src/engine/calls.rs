@@ -8,8 +8,11 @@ use overtake_lane::{
     Asker, Binding, Command, Given, Original, Outcome, Priority, Receipt, Refusal, Report, Status, WindowId,
 };
 
+use tokio::time::sleep;
+
 use super::House;
 use super::hosted::Hosted;
+use super::serve::REST;
 use crate::functions::{
     Asked, Cancel, Declined, Extend, Extended, Finish, How, Purge, Remove, Replay, Reprioritise, SendHome,
     Which,
@@ -192,18 +195,50 @@ impl House {
     ) -> Result<Vec<Result<(), Refusal>>, Failure> {
         let mut results = vec![Err(Refusal::StaleReceipt); receipts.len()];
         let how = How::By(outcome);
+        let mut failed = None;
         for (queue, at) in by_queue(&receipts) {
-            let Some(hosted) = self.here(asker, queue).await? else { continue };
+            let hosted = match self.here(asker, queue).await {
+                Ok(Some(hosted)) => hosted,
+                Ok(None) => continue,
+                Err(why) => {
+                    failed = Some(why);
+                    continue;
+                }
+            };
             let leases: Vec<_> = at.iter().map(|at| (receipts[*at].seq, receipts[*at].lease)).collect();
-            let held = hosted.settle(how, &leases).await?;
-            self.is_settled(at.iter().map(|at| receipts[*at]));
-            for (at, held) in at.into_iter().zip(held) {
-                if held {
-                    results[at] = Ok(());
+            match hosted.settle(how, &leases).await {
+                Ok(held) => {
+                    self.is_settled(at.iter().map(|at| receipts[*at]));
+                    for (at, _) in at.into_iter().zip(held).filter(|(_, held)| *held) {
+                        results[at] = Ok(());
+                    }
+                }
+                Err(why) => {
+                    self.settle_later(&hosted, how, at.iter().map(|at| receipts[*at]).collect());
+                    failed = Some(why);
                 }
             }
         }
-        Ok(results)
+        failed.map_or(Ok(results), Err)
+    }
+
+    /// Ends leases once servers answer again, as long as they are held here: whoever acknowledges over AMQP is told nothing, and does not say it twice.
+    fn settle_later(&self, hosted: &Arc<Hosted>, how: How, mut receipts: Vec<Receipt>) {
+        let (me, hosted) = (self.me.clone(), Arc::clone(hosted));
+        self.runtime.spawn(async move {
+            while let Some(house) = me.upgrade().filter(|_| !hosted.is_gone()) {
+                receipts.retain(|receipt| house.floor().is_held(receipt));
+                let leases: Vec<_> = receipts.iter().map(|receipt| (receipt.seq, receipt.lease)).collect();
+                if leases.is_empty() {
+                    return;
+                }
+                if hosted.settle(how, &leases).await.is_ok() {
+                    return house.is_settled(receipts);
+                }
+                drop(house);
+                sleep(REST).await;
+            }
+        });
     }
 
     /// These leases are over, and there may be room.

@@ -14,7 +14,7 @@ use super::definitions::Definitions;
 use super::signs::{Overlooked, UnderWay};
 use crate::cluster::{CallError, Cluster};
 use crate::functions::{Admission, Asked, How, Leasing, Said, Settle, Terms, Use};
-use crate::places::{Given, NotDone, Places};
+use crate::places::{Given, NotDone, Places, together};
 
 /// Longest that a request waits for the servers.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -270,16 +270,19 @@ impl Hosted {
     /// Ends leases, by sequences as they are known. Answers of each whether it held.
     pub(super) async fn settle(&self, how: How, leases: &[(Seq, LeaseId)]) -> Result<Vec<bool>, Failure> {
         let mut held = vec![false; leases.len()];
-        for place in 0..self.places.count() {
-            let here = |(at, (seq, lease)): (usize, &(Seq, LeaseId))| {
-                self.find(*seq).filter(|(where_, _)| *where_ == place).map(|(_, seq)| (at, (seq, *lease)))
-            };
-            let (at, leases): (Vec<usize>, Vec<(Seq, LeaseId)>) =
-                leases.iter().enumerate().filter_map(here).unzip();
-            if leases.is_empty() {
-                continue;
+        let mut by_place: BTreeMap<PlaceNumber, Vec<(usize, (Seq, LeaseId))>> = BTreeMap::new();
+        for (at, (seq, lease)) in leases.iter().enumerate() {
+            if let Some((place, seq)) = self.find(*seq) {
+                by_place.entry(place).or_default().push((at, (seq, *lease)));
             }
-            for (at, is_held) in at.into_iter().zip(self.ask(place, &Settle { how, leases }).await?) {
+        }
+        let settled = together(by_place.into_iter().map(|(place, leases)| async move {
+            let (at, leases): (Vec<usize>, Vec<_>) = leases.into_iter().unzip();
+            Ok::<_, Failure>((at, self.ask(place, &Settle { how, leases }).await?))
+        }));
+        for settled in settled.await {
+            let (at, each) = settled?;
+            for (at, is_held) in at.into_iter().zip(each) {
                 held[at] = is_held;
             }
         }

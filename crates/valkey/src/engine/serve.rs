@@ -28,7 +28,7 @@ const CLAIM_MAX: u32 = 200;
 /// A pull that is ended by hand does not end by itself meanwhile, ms.
 const LONG_MS: u64 = 600_000;
 /// Between two tries where servers do not answer.
-const REST: Duration = Duration::from_millis(200);
+pub(super) const REST: Duration = Duration::from_millis(200);
 
 impl House {
     /// Claims what the takers of a queue want, and hands it over. Whether anybody got something.
