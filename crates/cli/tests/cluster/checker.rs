@@ -6,8 +6,8 @@
 //! - *Gone.* After a settlement was confirmed its message is not delivered any more.
 //! - *One holder.* Nobody gets a message of which somebody else is *sure* that it is his.
 //! - *Cap.* No queue has more messages out than its `max_active`, counting those only whose holders are sure of them.
-//! - *Order.* An inversion is a delivery while a more urgent message of the same queue waits: one that was confirmed [`Rules::flight_us`] before, and whose own first delivery
-//!   comes [`Rules::flight_us`] after. Nearer than that the two may have crossed on their ways. Its length is for how long the more urgent one had waited.
+//! - *Order.* An inversion is a message that waits while a less urgent one of the same queue is delivered: from [`Rules::flight_us`] after its confirm to [`Rules::flight_us`] before
+//!   its own first delivery; nearer than that the two may have crossed on their ways. Its length is from its confirm to the last of those deliveries.
 //!
 //! A holder is sure of a message from when he read it until the first of:
 //!
@@ -18,7 +18,7 @@
 //!
 //! So a holder is sure for no longer than he really has it, and whatever is found is a fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::history::{Entry, Event, Holder, Message};
@@ -62,7 +62,7 @@ pub(crate) struct Verdict {
     pub(crate) over_cap: BTreeMap<u16, usize>,
     /// The most that any queue had out.
     pub(crate) out_most: usize,
-    /// Lengths of inversions, microseconds.
+    /// Lengths of inversions, microseconds: of each message that was passed over.
     pub(crate) inversions_us: Vec<u64>,
 }
 
@@ -81,6 +81,12 @@ impl Verdict {
         say(self.held_twice.len(), "held by two at once", first(&self.held_twice));
         say(self.over_cap.len(), "queues with more out than they may have", format!("{:?}", self.over_cap));
         faults
+    }
+
+    /// The messages that faults are of.
+    pub(crate) fn at_fault(&self) -> BTreeSet<Message> {
+        let came_again = self.came_back.iter().chain(&self.held_twice).map(|(message, ..)| message);
+        self.lost.iter().chain(&self.unsettled).chain(came_again).copied().collect()
     }
 
     /// The longest inversion, milliseconds.
@@ -286,51 +292,23 @@ impl Stories {
     }
 
     fn judge_order(&self, rules: &Rules, verdict: &mut Verdict) {
-        let mut turns: BTreeMap<u16, Vec<(u64, Turn)>> = BTreeMap::new();
+        // When messages of each level were delivered, queue by queue.
+        let mut delivered: BTreeMap<(u16, u8), Vec<u64>> = BTreeMap::new();
         for story in self.messages.values() {
-            let of_queue = turns.entry(story.queue).or_default();
-            let deliveries = story.holders.iter().map(|holder| self.holdings[holder].from_us);
-            of_queue.extend(deliveries.clone().map(|at| (at, Turn::Delivered { level: story.level })));
-            let (Some(confirmed_us), Some(first)) = (story.confirmed_us, deliveries.min()) else { continue };
-            let (from, to) = (confirmed_us + rules.flight_us, first.saturating_sub(rules.flight_us));
-            if from < to {
-                let (level, since) = (story.level, confirmed_us);
-                of_queue.push((from, Turn::Waits { level, since }));
-                of_queue.push((to, Turn::Goes { level, since }));
-            }
+            let times = story.holders.iter().map(|holder| self.holdings[holder].from_us);
+            delivered.entry((story.queue, story.level)).or_default().extend(times);
         }
-        for mut turns in turns.into_values() {
-            turns.sort_unstable();
-            // Since when each waits, level by level. Two may have been confirmed in the same microsecond.
-            let mut waiting: BTreeMap<u8, BTreeMap<u64, usize>> = BTreeMap::new();
-            for (at, turn) in turns {
-                match turn {
-                    Turn::Waits { level, since } => {
-                        *waiting.entry(level).or_default().entry(since).or_default() += 1;
-                    }
-                    Turn::Goes { level, since } => {
-                        let of_level = waiting.get_mut(&level).expect("it waited");
-                        let count = of_level.get_mut(&since).expect("it waited");
-                        *count -= 1;
-                        if *count == 0 {
-                            of_level.remove(&since);
-                        }
-                    }
-                    Turn::Delivered { level } => {
-                        let more_urgent = waiting.range(level + 1..);
-                        let oldest = more_urgent.filter_map(|(_, since)| since.keys().next()).min();
-                        verdict.inversions_us.extend(oldest.map(|since| at - since));
-                    }
-                }
-            }
+        delivered.values_mut().for_each(|times| times.sort_unstable());
+        for story in self.messages.values() {
+            let first = story.holders.iter().map(|holder| self.holdings[holder].from_us).min();
+            let (Some(since), Some(first)) = (story.confirmed_us, first) else { continue };
+            let (from, to) = (since + rules.flight_us, first.saturating_sub(rules.flight_us));
+            let less_urgent = delivered.range((story.queue, 0)..(story.queue, story.level));
+            let last = less_urgent.filter_map(|(_, times)| {
+                let before = times.partition_point(|at| *at < to);
+                times[..before].last().filter(|at| **at > from)
+            });
+            verdict.inversions_us.extend(last.max().map(|at| at - since));
         }
     }
-}
-
-/// What changes in a queue, as far as the order goes. At the same time it is an inversion only where it cannot be none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
-    Goes { level: u8, since: u64 },
-    Delivered { level: u8 },
-    Waits { level: u8, since: u64 },
 }

@@ -3,6 +3,7 @@
 //! What is asked is written down before it is sent, and what is told after it was read; so what really happened lies between the two. There is one book, and its entries
 //! stand in the order of their times.
 
+use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -119,4 +120,25 @@ impl Book {
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().expect("nobody panicked")
     }
+}
+
+/// What happened to a message, a line for each entry.
+pub(crate) fn story(entries: &[Entry], message: Message) -> String {
+    let mut holders = BTreeSet::new();
+    let mut lines = vec![format!("  {message:?}")];
+    for Entry { at_us, event } in entries {
+        let is_its = match event {
+            Event::Published { message: its, .. } | Event::Confirmed { message: its } => *its == message,
+            Event::Delivered { holder, message: its, .. } => *its == message && holders.insert(*holder),
+            Event::SettleAsked { holder }
+            | Event::Settled { holder }
+            | Event::PutBack { holder }
+            | Event::Lost { holder } => holders.contains(holder),
+            Event::Cut { .. } | Event::Mended { .. } => true,
+        };
+        if is_its {
+            lines.push(format!("  {:>9} ms  {event:?}", at_us / 1_000));
+        }
+    }
+    lines.join("\n")
 }

@@ -3,6 +3,7 @@
 
 use std::io::Result;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::history::{Event, Holder};
@@ -50,7 +51,6 @@ fn any(stage: &Stage, dice: &mut Dice) -> usize {
 fn lease_at(stage: &Stage, dice: &mut Dice, queue: &str) -> Result<Option<Batch>> {
     let broker = any(stage, dice);
     let ask = json!({ "max": MOST, "wait_ms": 5, "visibility_timeout_ms": LEASE_MS });
-    let over_us = stage.book.now_us() + LEASE_MS * 1_000;
     let path = format!("/v1/queues/{queue}/leases");
     let reply = http::try_ask(&stage.brokers[broker].url, "POST", &path, &ask)?;
     let leased = reply.json["messages"].as_array().cloned().unwrap_or_default();
@@ -60,6 +60,10 @@ fn lease_at(stage: &Stage, dice: &mut Dice, queue: &str) -> Result<Option<Batch>
     let text = |message: &Value, what: &str| message[what].as_str().expect("a text").to_owned();
     let deliver = |message: &Value| {
         let named = named(text(message, "body").as_bytes());
+        // It may have been leased for whoever asked before, and is that much older.
+        let over: Timestamp = text(message, "deadline").parse().expect("a time");
+        let left = over.as_microsecond() - Timestamp::now().as_microsecond();
+        let over_us = stage.book.now_us().saturating_add_signed(left);
         stage.book.deliver(named, broker, Some(over_us))
     };
     let receipts = leased.iter().map(|message| text(message, "receipt")).collect();

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::checker::{Rules, Verdict, judge};
 use crate::consumer::{Consumer, consume};
-use crate::history::Event;
+use crate::history::{Event, story};
 use crate::leaser::lease;
 use crate::publisher::{PUBLISHERS, publish};
 use crate::road::{OTHER_LOOPBACK, PORTS_ALONE, Road};
@@ -30,6 +30,10 @@ const CUT: Duration = Duration::from_secs(10);
 const MOVED: usize = 200;
 /// Of those that hold something, so many.
 const MOVED_FULL: usize = 8;
+
+/// Longest that a message may be passed over, milliseconds: out to a broker that is given up 15 s after its last sign of life; or that knows nothing of it, and hears so twice; while its
+/// primary falls.
+const INVERSION_MOST_MS: u64 = 25_000;
 
 /// A broker that is cut off gives its last sign of life up to 3 s before, and is given up 15 s after it. Half a second is more than a confirm and a delivery are on their ways.
 const RULES: Rules =
@@ -134,6 +138,9 @@ impl Cast {
     }
 }
 
+/// Of so many messages that are at fault it is said what happened to them.
+const TOLD_MAX: usize = 5;
+
 type Threads = Vec<JoinHandle<()>>;
 
 fn publishers(stage: &Arc<Stage>) -> Threads {
@@ -171,8 +178,12 @@ fn end(stage: &Stage, consumers: Threads) -> (Verdict, Vec<String>) {
     let left = stage.drain();
     stage.end();
     join(consumers);
-    let verdict = judge(&stage.book.close(), &RULES);
+    let entries = stage.book.close();
+    let verdict = judge(&entries, &RULES);
     println!("{verdict}");
+    for message in verdict.at_fault().into_iter().take(TOLD_MAX) {
+        println!("{}", story(&entries, message));
+    }
     (verdict, left)
 }
 
@@ -224,7 +235,9 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
     assert_eq!(verdict.faults(), Vec::<String>::new());
     assert_eq!(verdict.confirmed, messages() as usize);
     let inverted = verdict.inversions_us.len();
-    assert!(inverted * 20 <= verdict.deliveries, "{inverted} inversions of {}", verdict.deliveries);
+    assert!(inverted * 20 <= verdict.confirmed, "{inverted} inversions of {}", verdict.confirmed);
+    let longest = verdict.inversion_longest_ms();
+    assert!(longest <= INVERSION_MOST_MS, "the longest inversion is of {longest} ms");
 }
 
 /// Bytes of a body that fill what a system keeps for a reader who does not read.

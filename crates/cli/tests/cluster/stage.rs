@@ -11,11 +11,11 @@ use crate::support::http;
 /// How urgent messages may be: from 0 on, the last the most.
 pub(crate) const LEVELS: u8 = 10;
 /// Queues over which the messages are shared out.
-pub(crate) const QUEUES: u16 = 64;
-/// Messages that may be out at once, of all queues together.
-const MAX_ACTIVE_IN_ALL: usize = 512;
-/// Of one queue.
-pub(crate) const MAX_ACTIVE: usize = MAX_ACTIVE_IN_ALL / QUEUES as usize;
+pub(crate) const QUEUES: u16 = 1;
+/// Places of a queue.
+const PLACES: u16 = 64;
+/// Messages of a queue that may be out at once.
+pub(crate) const MAX_ACTIVE: usize = 256;
 /// When nothing has happened for so long, nothing will.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// Between two tries of something that failed.
@@ -23,7 +23,8 @@ const REST: Duration = Duration::from_millis(50);
 
 /// The settings of each queue.
 pub(crate) fn settings() -> Value {
-    json!({ "scheme": "ten-level", "max_active": MAX_ACTIVE })
+    let partitions = json!({ "mode": "hash", "count": PLACES });
+    json!({ "scheme": "ten-level", "max_active": MAX_ACTIVE, "partitions": partitions })
 }
 
 /// What a queue is called.
@@ -117,11 +118,13 @@ impl Stage {
     /// Waits until the queues are empty, or nothing has happened for longer than a lease of a broker that is gone lasts; what is left, a line for each queue.
     pub(crate) fn drain(&self) -> Vec<String> {
         loop {
-            let left = left(&self.brokers[0].url);
+            let url = &self.brokers[0].url;
             let before = self.book.counts().1;
-            let is_more = |book: &Book| book.until(PATIENCE, |pages| pages.settles_asked > before);
-            if left.is_empty() || !is_more(&self.book) {
-                return left;
+            if left(url).is_empty() {
+                return Vec::new();
+            }
+            if !self.book.until(PATIENCE, |pages| pages.settles_asked > before) {
+                return left(url);
             }
             self.rest();
         }
