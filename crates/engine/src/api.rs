@@ -20,7 +20,7 @@ use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::DiskHealth;
-use crate::work::DiskWork;
+use crate::work::{DiskWork, ServerWork};
 
 /// An answer that is on its way.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
@@ -570,4 +570,6 @@ pub struct Health {
     pub work: DiskWork,
     /// Records waiting to be durable.
     pub unsynced: u64,
+    /// What it has done on servers, if it has none of its store itself.
+    pub servers: Option<ServerWork>,
 }

@@ -101,4 +101,4 @@ pub use routes::{ROUTES_EXCHANGE, RouteCounts, RouteSet, RoutesView, is_endpoint
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};
 pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};
-pub use work::{DiskWork, Distribution, SegmentWork};
+pub use work::{Buckets, DiskWork, Distribution, SegmentWork, ServerWork};

@@ -1,5 +1,7 @@
 //! What a store has done since it was opened, for whoever watches it.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 /// What was written, synced, spilled and rewritten since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskWork {
@@ -30,6 +32,29 @@ pub struct SegmentWork {
     pub bytes: u64,
 }
 
+/// What an engine on servers has done since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerWork {
+    /// Calls that were written to a server, each time anew.
+    pub calls: u64,
+    /// Those of them that were written again, or waited to be.
+    pub retries: u64,
+    /// Answers that named another server.
+    pub moves: u64,
+    /// Calls of which it was not known whether they were done, each time.
+    pub in_doubt: u64,
+    /// Writes that too few replicas acknowledged in time.
+    pub wait_shortfalls: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Messages that were leased.
+    pub leased: u64,
+    /// Places that were asked for what somebody else had taken by then.
+    pub missed: u64,
+    /// Of messages that were leased while another place was known to have a more urgent one: for how long that had waited, µs.
+    pub inversions_us: Distribution,
+}
+
 /// How many of a number of things had at most which size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
@@ -39,4 +64,42 @@ pub struct Distribution {
     pub count: u64,
     /// Their sum.
     pub sum: u64,
+}
+
+/// A distribution that many count into.
+#[derive(Debug)]
+pub struct Buckets {
+    bounds: &'static [u64],
+    /// Of each bound, and beyond the last.
+    counts: Box<[AtomicU64]>,
+    sum: AtomicU64,
+}
+
+impl Buckets {
+    /// Nothing is counted yet. `bounds` are upper ones, the least first.
+    #[must_use]
+    pub fn new(bounds: &'static [u64]) -> Self {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+
+    /// One more, of this size.
+    pub fn count(&self, size: u64) {
+        self.counts[self.bounds.partition_point(|bound| *bound < size)].fetch_add(1, Relaxed);
+        self.sum.fetch_add(size, Relaxed);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn view(&self) -> Distribution {
+        let mut below = 0;
+        let mut counts = self.counts.iter().map(|count| {
+            below += count.load(Relaxed);
+            below
+        });
+        let buckets = self.bounds.iter().copied().zip(counts.by_ref()).collect();
+        // Of the same readings, so that no bucket holds more than all.
+        let count = counts.next().expect("there is a counter beyond the bounds");
+        Distribution { buckets, count, sum: self.sum.load(Relaxed) }
+    }
 }

@@ -1,6 +1,6 @@
 //! The store of an engine: its journal, its segments, its disk and its memory.
 
-use overtake_engine::{Distribution, Health, SegmentWork};
+use overtake_engine::{Distribution, Health, SegmentWork, ServerWork};
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Value, labels};
@@ -29,7 +29,49 @@ pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
     all.extend(memory(health));
     all.extend(journal(health));
     all.extend(segments(health));
+    all.extend(health.servers.iter().flat_map(servers));
     all
+}
+
+fn servers(work: &ServerWork) -> [Family; 9] {
+    let count = |name, unit, help, number: u64| Family::new(name, Counter, unit, help).of(number);
+    let doubt = "Calls of which it was not known whether they were done, each time.";
+    let inversion = "For how long the most urgent message known elsewhere had waited when one that is less urgent was leased.";
+    [
+        count("overtake.servers.calls", "{call}", "Calls written to servers.", work.calls),
+        count(
+            "overtake.servers.retries",
+            "{call}",
+            "Calls that were written again, or waited to be.",
+            work.retries,
+        ),
+        count("overtake.servers.moves", "{call}", "Answers that named another server.", work.moves),
+        count("overtake.servers.in_doubt", "{call}", doubt, work.in_doubt),
+        count(
+            "overtake.servers.replica_shortfalls",
+            "{write}",
+            "Writes that too few replicas acknowledged in time.",
+            work.wait_shortfalls,
+        ),
+        count(
+            "overtake.servers.connections_opened",
+            "{connection}",
+            "Connections made to servers.",
+            work.connections,
+        ),
+        count("overtake.servers.leased_messages", "{message}", "Messages leased from places.", work.leased),
+        count(
+            "overtake.servers.missed",
+            "{claim}",
+            "Places asked for what somebody else had taken by then.",
+            work.missed,
+        ),
+        histogram(
+            Family::new("overtake.servers.inversion", Kind::Histogram, "s", inversion),
+            &work.inversions_us,
+            1_000_000,
+        ),
+    ]
 }
 
 fn memory(health: &Health) -> [Family; 4] {

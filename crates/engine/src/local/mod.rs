@@ -362,6 +362,7 @@ impl Door {
                 ..self.shared.tally.work()
             },
             unsynced: self.shared.unsynced.load(Ordering::Relaxed),
+            servers: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use overtake_store::SegmentInfo;
 
 use crate::core::Done;
-use crate::work::{DiskWork, Distribution, SegmentWork};
+use crate::work::{Buckets, DiskWork, SegmentWork};
 
 /// Upper bounds of how long a commit took, µs: 50 µs to 10 s.
 const COMMIT_BOUNDS_US: [u64; 17] = [
@@ -17,22 +17,34 @@ const COMMIT_BOUNDS_US: [u64; 17] = [
 const RECORD_BOUNDS: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
 /// Counters of both threads.
-#[derive(Default)]
 pub(super) struct Tally {
     written_bytes: AtomicU64,
-    commits_us: Buckets<18>,
-    commit_records: Buckets<10>,
+    commits_us: Buckets,
+    commit_records: Buckets,
     spilled: Segments,
     rewritten: Segments,
     removed: AtomicU64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            written_bytes: AtomicU64::new(0),
+            commits_us: Buckets::new(&COMMIT_BOUNDS_US),
+            commit_records: Buckets::new(&RECORD_BOUNDS),
+            spilled: Segments::default(),
+            rewritten: Segments::default(),
+            removed: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Tally {
     /// A batch was written and synced.
     pub(super) fn committed(&self, took: Duration, records: u64, bytes: usize) {
         self.written_bytes.fetch_add(bytes as u64, Relaxed);
-        self.commits_us.count(&COMMIT_BOUNDS_US, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        self.commit_records.count(&RECORD_BOUNDS, records);
+        self.commits_us.count(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        self.commit_records.count(records);
     }
 
     /// The spill thread did a job.
@@ -49,44 +61,13 @@ impl Tally {
     pub(super) fn work(&self) -> DiskWork {
         DiskWork {
             written_bytes: self.written_bytes.load(Relaxed),
-            commits_us: self.commits_us.view(&COMMIT_BOUNDS_US),
-            commit_records: self.commit_records.view(&RECORD_BOUNDS),
+            commits_us: self.commits_us.view(),
+            commit_records: self.commit_records.view(),
             carried_messages: 0,
             spilled: self.spilled.view(),
             rewritten: self.rewritten.view(),
             removed_segments: self.removed.load(Relaxed),
         }
-    }
-}
-
-/// A histogram: a counter for each bound and one beyond them.
-struct Buckets<const N: usize> {
-    counts: [AtomicU64; N],
-    sum: AtomicU64,
-}
-
-impl<const N: usize> Default for Buckets<N> {
-    fn default() -> Self {
-        Self { counts: [const { AtomicU64::new(0) }; N], sum: AtomicU64::new(0) }
-    }
-}
-
-impl<const N: usize> Buckets<N> {
-    fn count(&self, bounds: &[u64], size: u64) {
-        self.counts[bounds.partition_point(|bound| *bound < size)].fetch_add(1, Relaxed);
-        self.sum.fetch_add(size, Relaxed);
-    }
-
-    fn view(&self, bounds: &[u64]) -> Distribution {
-        let mut below = 0;
-        let mut counts = self.counts.iter().map(|count| {
-            below += count.load(Relaxed);
-            below
-        });
-        let buckets = bounds.iter().copied().zip(counts.by_ref()).collect();
-        // Of the same readings, so that no bucket holds more than all.
-        let count = counts.next().expect("there is a counter beyond the bounds");
-        Distribution { buckets, count, sum: self.sum.load(Relaxed) }
     }
 }
 

@@ -32,7 +32,7 @@ struct Load<'l> {
 impl House {
     /// Carries what has left the places that are served here, as far as that is known.
     pub(super) async fn carry_all(&self) {
-        if self.left.load(Ordering::Relaxed) == 0 {
+        if self.tally.left.load(Ordering::Relaxed) == 0 {
             return;
         }
         for hosted in self.all_hosted() {

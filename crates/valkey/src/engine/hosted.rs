@@ -1,7 +1,7 @@
 //! A queue as this process serves it: its places, and what is under way there that others must wait for.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::definitions::Definitions;
 use super::signs::{Overlooked, UnderWay};
 use crate::cluster::{CallError, Cluster};
 use crate::functions::{Admission, Asked, How, Leasing, Said, Settle, Terms, Use};
-use crate::places::{Given, NotDone, Places, together};
+use crate::places::{Given, NotDone, Places, Tally, together};
 
 /// Longest that a request waits for the servers.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -109,7 +109,7 @@ impl Hosted {
         (cluster, definitions): (Arc<Cluster>, Arc<Definitions>),
         (queue, vhost, name): (QueueId, VhostId, Arc<str>),
         settings: &Settings,
-        caller: (String, Arc<AtomicUsize>),
+        caller: (String, Arc<Tally>),
         (common, first_turn): (Common, u64),
     ) -> Arc<Self> {
         let terms = terms(&name, settings, common);

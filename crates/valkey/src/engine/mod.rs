@@ -28,7 +28,7 @@ mod signs;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
     Clock, Connection, ConsumeRequest, Failure, Health, Held, LeaseRequest, LeasedMessage, Pending,
-    Responder, SystemClock,
+    Responder, ServerWork, SystemClock,
 };
 use overtake_lane::{
     Asker, Consume, ConsumerId, QueueId, Receipt, Refusal, SessionId, Time, VhostId, WindowId,
@@ -52,8 +52,9 @@ use self::definitions::Definitions;
 use self::floor::{Aftermath, Floor, Ticket};
 use self::hosted::{Common, Hosted};
 use self::signs::ALIVE_MS;
-use crate::cluster::{Cluster, Nodes};
+use crate::cluster::{Cluster, Counts, Nodes};
 use crate::functions::{Enrol, LIBRARY};
+use crate::places::Tally;
 
 /// Most copies that one message may make.
 const COPIES_MAX: usize = 10_000;
@@ -160,8 +161,8 @@ struct House {
     /// Somebody on the floor is to be told something sooner.
     sooner: tokio::sync::Notify,
     places: InLine,
-    /// How many places there are that something has left.
-    left: Arc<AtomicUsize>,
+    /// What was done with places.
+    tally: Arc<Tally>,
     consumers: AtomicU64,
     sessions: AtomicU64,
     transactions: AtomicU64,
@@ -203,7 +204,7 @@ impl ClusterEngine {
             routes,
             sooner: tokio::sync::Notify::new(),
             places: InLine::new(options.inbox),
-            left: Arc::default(),
+            tally: Arc::default(),
             consumers: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
             transactions: AtomicU64::new(0),
@@ -315,6 +316,24 @@ impl House {
         drop(self.cluster.call(hosted::deadline(), call).await);
     }
 
+    fn server_work(&self) -> ServerWork {
+        let Counts { calls, retries, moves, in_doubt, wait_shortfalls, connections, .. } =
+            self.cluster.counts();
+        let (leased, missed) = (self.tally.leased(), self.tally.missed());
+        let inversions_us = self.tally.inversions_us.view();
+        ServerWork {
+            calls,
+            retries,
+            moves,
+            in_doubt,
+            wait_shortfalls,
+            connections,
+            leased,
+            missed,
+            inversions_us,
+        }
+    }
+
     fn unavailable(&self) -> Failure {
         Failure::Unavailable(self.down.borrow().clone().unwrap_or_else(|| Arc::from(STOPPED)))
     }
@@ -401,7 +420,7 @@ impl House {
             sweep: self.options.sweep,
         };
         let known = (Arc::clone(&self.cluster), Arc::clone(&self.definitions));
-        let caller = (self.caller.clone(), Arc::clone(&self.left));
+        let caller = (self.caller.clone(), Arc::clone(&self.tally));
         // Processes begin in different places.
         let common = (common, u64::from(self.process));
         let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
@@ -553,7 +572,8 @@ impl Responder for ClusterEngine {
     }
 
     fn is_well(&self) -> Health {
-        Health { down: self.house.down.borrow().clone(), ..Health::default() }
+        let servers = Some(self.house.server_work());
+        Health { down: self.house.down.borrow().clone(), servers, ..Health::default() }
     }
 }
 

@@ -9,6 +9,7 @@ use overtake_engine::{Content, Failure, NewMessage, PublishedCopy, ROUTES_EXCHAN
 use overtake_lane::{
     Address, Asker, Copy, Outcome, Part, Place, PlaceNumber, Publish, QueueId, Receipt, Refusal, public_id,
 };
+use tokio::time::Instant;
 
 use super::House;
 use super::hosted::{Hosted, deadline, failure};
@@ -278,11 +279,12 @@ impl House {
         };
         let Leasing { term_ms, holder, choice, .. } = self.leasing(&hosted, want);
         let _under_way = hosted.under_way.begin();
+        let asked = Instant::now();
         let offer = Offer { term_ms, holder, floor: choice.floor, message: admission };
         let (admitted, shown) = hosted.ask(place, &offer).await?;
         let given = shown.into_iter().map(|shown| Given { place, shown }).collect();
         let gifts = self.gifts(&hosted, given)?;
-        self.hand(&hosted, &gifts, want.terms);
+        self.hand(&hosted, &gifts, want.terms, asked);
         admitted.map_err(|declined| Failure::from(declined.0))
     }
 

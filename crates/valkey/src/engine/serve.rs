@@ -9,7 +9,7 @@ use overtake_lane::{
     Asker, ConsumerId, Get, LeaseId, Outcome, Pull, PutBack, QueueId, Receipt, Refusal, Seq, State, Terms,
     Want,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::House;
 use super::carry::fill_in;
@@ -27,6 +27,8 @@ type Ends = (QueueId, How);
 const CLAIM_MAX: u32 = 200;
 /// A pull that is ended by hand does not end by itself meanwhile, ms.
 const LONG_MS: u64 = 600_000;
+/// No answer is on its way for so long unless something is amiss: leases that are shorter are handed over, else there might be none that is not over.
+const SLOW: Duration = Duration::from_secs(1);
 /// Between two tries where servers do not answer.
 pub(super) const REST: Duration = Duration::from_millis(200);
 
@@ -38,10 +40,11 @@ impl House {
         let _under_way = hosted.under_way.begin();
         let wants = self.floor().wants(hosted.queue);
         for want in wants {
+            let asked = Instant::now();
             let given = self.claim(hosted, &want).await?;
             if !given.is_empty() {
                 let gifts = self.gifts(hosted, given)?;
-                self.hand(hosted, &gifts, want.terms);
+                self.hand(hosted, &gifts, want.terms, asked);
                 return Ok(true);
             }
         }
@@ -115,7 +118,14 @@ impl House {
         given.into_iter().map(gift).collect()
     }
 
-    pub(super) fn hand(&self, hosted: &Arc<Hosted>, gifts: &[Gift], terms: Terms) {
+    /// Hands over what was asked for then. An answer may have been so long on its way, while a server fell, that its leases are over.
+    pub(super) fn hand(&self, hosted: &Arc<Hosted>, gifts: &[Gift], terms: Terms, asked: Instant) {
+        if let Terms::Ms(ms) = terms
+            && asked.elapsed() >= Duration::from_millis(ms).max(SLOW)
+        {
+            let leases = gifts.iter().map(|gift| (gift.message.seq, gift.lease)).collect();
+            return self.end_leases(hosted, How::Untaken, leases);
+        }
         let returned = self.on_floor(|floor, now, after| {
             floor.hand(now, hosted.queue, gifts, terms, after);
             let returned = after.returned.iter().map(|(receipt, _)| receipt);

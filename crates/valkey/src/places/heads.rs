@@ -4,12 +4,14 @@
 //! message; what it answers is shown again.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use overtake_lane::{Head, Merger, PlaceNumber, Seq};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::tally::Tally;
 use crate::functions::{Choice, Terms, Where};
 
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub(super) struct Heads {
     state: Mutex<State>,
     /// Something is better than it was.
     better: Notify,
+    tally: Arc<Tally>,
 }
 
 #[derive(Debug)]
@@ -24,7 +27,6 @@ struct State {
     merger: Merger,
     is_strict: bool,
     places: Vec<Shown>,
-    counts: Order,
 }
 
 /// What is known of a place.
@@ -38,17 +40,6 @@ struct Shown {
     held_back: BTreeSet<i32>,
     /// Somebody is asking it.
     is_claimed: bool,
-}
-
-/// How well the order over places was kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Order {
-    /// Messages leased.
-    pub leased: u64,
-    /// Leases of a message while another place was known to have a more urgent one by the time it came.
-    pub inversions: u64,
-    /// Places asked for a head that somebody else had taken by then.
-    pub missed: u64,
 }
 
 /// A place to ask.
@@ -67,13 +58,14 @@ fn place_of(head: &Head) -> Where {
     Where::new(head.level, head.seq)
 }
 
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Shown {
     fn free(&self) -> impl Iterator<Item = &Head> {
         self.heads.iter().filter(|head| !self.is_claimed && !self.held_back.contains(&head.level))
-    }
-
-    fn best(&self) -> Option<Where> {
-        self.heads.iter().map(place_of).min()
     }
 }
 
@@ -104,14 +96,13 @@ impl State {
 }
 
 impl Heads {
-    pub(super) fn new(places: usize, terms: &Terms) -> Self {
+    pub(super) fn new(places: usize, terms: &Terms, tally: Arc<Tally>) -> Self {
         let state = State {
             merger: terms.merger(),
             is_strict: terms.is_strict(),
             places: vec![Shown::default(); places],
-            counts: Order::default(),
         };
-        Self { state: Mutex::new(state), better: Notify::new() }
+        Self { state: Mutex::new(state), better: Notify::new(), tally }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -174,10 +165,6 @@ impl Heads {
         });
         self.better.notify_waiters();
     }
-
-    pub(super) fn counts(&self) -> Order {
-        self.with(|state| state.counts)
-    }
 }
 
 impl Claim<'_> {
@@ -202,13 +189,13 @@ impl Claim<'_> {
             for (level, _) in given {
                 state.merger.charge(*level);
             }
-            let at = self.place as usize;
-            let rivals = state.places.iter().enumerate().filter(|(other, _)| *other != at);
-            let best = rivals.filter_map(|(_, there)| there.best()).min();
-            state.counts.leased += given.len() as u64;
-            state.counts.missed += u64::from(given.is_empty());
-            let passed_over = |level: i32| best.is_some_and(|best| best.level() > level);
-            state.counts.inversions += given.iter().filter(|(level, _)| passed_over(*level)).count() as u64;
+            let tally = &self.heads.tally;
+            tally.claimed(given.len() as u64);
+            let Some(best) = state.merger.runner_up(self.place, |_| true) else { return };
+            // Of several places sequences are the clock, µs.
+            let waited = || now_us().saturating_sub(best.seq.0);
+            let inverted = given.iter().filter(|(level, _)| best.level > *level);
+            inverted.for_each(|_| tally.inversions_us.count(waited()));
         });
     }
 }
@@ -234,7 +221,7 @@ mod tests {
 
     fn heads_of(places: usize, picker: PickerKind) -> Heads {
         let settings = Settings { picker, ..Settings::default() };
-        Heads::new(places, &Terms::new("q".into(), &settings, 0, 0))
+        Heads::new(places, &Terms::new("q".into(), &settings, 0, 0), Arc::default())
     }
 
     fn strict(places: usize) -> Heads {
@@ -279,7 +266,7 @@ mod tests {
         assert!(heads.claim(&anything()).is_none(), "what was said before");
         heads.tell(0, 4, vec![head(5, 1)]);
         assert!(heads.claim(&anything()).is_some());
-        assert_eq!(heads.counts(), Order { leased: 0, inversions: 0, missed: 1 });
+        assert_eq!((heads.tally.leased(), heads.tally.missed()), (0, 1));
     }
 
     #[test]

@@ -13,10 +13,11 @@
 mod heads;
 mod numbers;
 mod slots;
+mod tally;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -29,9 +30,9 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use self::heads::Heads;
-pub use self::heads::Order;
 use self::numbers::Numbers;
 use self::slots::Slots;
+pub use self::tally::Tally;
 use crate::cluster::{Call, CallError, Cluster, Heard};
 use crate::functions::{
     self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Said, Shown, Sweep, Terms,
@@ -109,8 +110,7 @@ pub struct Places {
     sooner: Arc<Notify>,
     /// Something has left a place.
     left: Notify,
-    /// How many places there are, of all queues of the process, that something has left.
-    all_left: Arc<AtomicUsize>,
+    tally: Arc<Tally>,
     /// What listens and looks, as long as this is there.
     keepers: Mutex<Vec<AbortHandle>>,
 }
@@ -126,14 +126,14 @@ pub struct Given {
 
 impl Places {
     /// So many places of a queue that is known by this number, asked by somebody whom nobody else is called. They are listened to, and looked at: at least every `sweep`.
-    /// What holds there is said by [`Places::configure`]. `all_left` counts places, of whatever queues, that something has left.
+    /// What holds there is said by [`Places::configure`]. `tally` is that of the process.
     #[must_use]
     pub fn new(
         cluster: Arc<Cluster>,
         queue: u32,
         count: PlaceNumber,
         terms: Terms,
-        (caller, all_left): (String, Arc<AtomicUsize>),
+        (caller, tally): (String, Arc<Tally>),
         sweep: Duration,
     ) -> Arc<Self> {
         let place = |number| Place {
@@ -143,12 +143,12 @@ impl Places {
             is_left: AtomicBool::new(false),
         };
         let places: Vec<Place> = (0..count).map(place).collect();
-        let heads = Heads::new(places.len(), &terms);
+        let heads = Heads::new(places.len(), &terms, Arc::clone(&tally));
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
         let slots = Slots::default();
         let all =
-            Arc::new(Self { cluster, caller, terms, places, heads, slots, sooner, left, all_left, keepers });
+            Arc::new(Self { cluster, caller, terms, places, heads, slots, sooner, left, tally, keepers });
         all.keep(sweep);
         all
     }
@@ -219,10 +219,10 @@ impl Places {
         self.places.len() as PlaceNumber
     }
 
-    /// How well the order over them was kept, by what this process knew.
+    /// What was done with places, by all who count there.
     #[must_use]
-    pub fn order(&self) -> Order {
-        self.heads.counts()
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Asks one place.
@@ -261,8 +261,8 @@ impl Places {
                     self.heads.show_again();
                 }
                 match (there.is_left.swap(leaving, Ordering::Relaxed), leaving) {
-                    (false, true) => drop(self.all_left.fetch_add(1, Ordering::Relaxed)),
-                    (true, false) => drop(self.all_left.fetch_sub(1, Ordering::Relaxed)),
+                    (false, true) => drop(self.tally.left.fetch_add(1, Ordering::Relaxed)),
+                    (true, false) => drop(self.tally.left.fetch_sub(1, Ordering::Relaxed)),
                     _ => {}
                 }
                 if leaving {
@@ -396,7 +396,7 @@ impl Drop for Places {
         for keeper in self.keepers.get_mut().expect("nobody panics with it") {
             keeper.abort();
         }
-        self.all_left.fetch_sub(self.left().len(), Ordering::Relaxed);
+        self.tally.left.fetch_sub(self.left().len(), Ordering::Relaxed);
     }
 }
 

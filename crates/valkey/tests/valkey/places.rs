@@ -99,8 +99,8 @@ async fn what_goes_next_goes_next_over_all_places() {
             ack(&places, &given).await;
         }
         assert_eq!(got, expected.into_iter().map(|(.., name)| name).collect::<Vec<_>>());
-        let order = places.order();
-        assert_eq!((order.leased, order.inversions), (200, 0));
+        let order = places.tally();
+        assert_eq!((order.leased(), order.inversions_us.view().count), (200, 0));
     }
 }
 
