@@ -25,6 +25,7 @@ mod reference;
 mod report;
 mod routes;
 mod scrape;
+mod servers;
 mod spread;
 mod watched;
 
@@ -67,7 +68,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 14] = [
+const BENCHES: [(&str, &str, Bench); 15] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -94,6 +95,9 @@ const BENCHES: [(&str, &str, Bench); 14] = [
     ("client", "client libraries, against a broker in a process of its own", |plan| {
         Report::Rows(client::run(plan))
     }),
+    ("servers", "four callers on one Redis, appendfsync always, batches of 100, 256-byte bodies", |plan| {
+        Report::Rows(servers::run(plan))
+    }),
     ("outbox", "an application's outbox in PostgreSQL, relayed while a migration floods it", |plan| {
         Report::Grid(outbox::run(plan))
     }),
@@ -101,7 +105,7 @@ const BENCHES: [(&str, &str, Bench); 14] = [
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 5] = ["forward", "deep", "client", "outbox", "amqp"];
+const ONLY_BY_NAME: [&str; 6] = ["forward", "deep", "client", "servers", "outbox", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

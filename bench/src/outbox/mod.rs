@@ -19,6 +19,7 @@ use crate::report::{Cell, Grid, Line};
 use crate::spread::Spread;
 use app::App;
 use handlers::Handlers;
+pub(crate) use servers::Redis;
 use servers::{PASSWORD, Postgres, Relay, To};
 
 /// Orders that come meanwhile.

@@ -85,14 +85,15 @@ fn as_user(words: &[&str]) -> Vec<String> {
     before.iter().chain(words).map(|word| (*word).to_owned()).collect()
 }
 
-pub(super) struct Redis {
+/// A server of its own.
+pub(crate) struct Redis {
     process: Option<Process>,
     dir: TempDir,
     port: u16,
 }
 
 impl Redis {
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         let mut redis = Self { process: None, dir: tempfile::tempdir()?, port: free_port()? };
         redis.begin()?;
         Ok(redis)
@@ -119,7 +120,7 @@ impl Redis {
         self.begin()
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
 }

@@ -132,6 +132,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-telemetry",
             "overtake-http",
             "overtake-server",
+            "overtake-peer",
+            "overtake-valkey",
         ],
     ),
     ("xtask", &[]),

@@ -1,0 +1,246 @@
+//! What the engine reaches on a server beside a minimal client that calls the same functions: publishes, leases and acknowledgements in batches, and single leases.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use overtake_engine::{Content, Engine, LeaseRequest, NewMessage, Target};
+use overtake_lane::{LeaseId, Original, Outcome, Priority, Receipt, Seq, Settings, State};
+use overtake_peer::Vault;
+use overtake_valkey::cluster::{Kind, Nodes};
+use overtake_valkey::engine::{ClusterEngine, Options};
+use overtake_valkey::functions::{Admission, Admit, Asked, Call, Choice, How, Leasing, Settle, Shown, Told};
+use redis::Value;
+use redis::aio::MultiplexedConnection;
+use tokio::task::JoinSet;
+
+use crate::Plan;
+use crate::outbox::Redis;
+use crate::report::Row;
+
+/// Messages of a batch.
+const BATCH: usize = 100;
+/// Bytes of a message.
+const BODY_LEN: usize = 256;
+/// Callers, each with a queue of its own.
+const CALLERS: u32 = 4;
+/// How often both are measured, one after the other.
+const ROUNDS: usize = 5;
+/// How long a lease lasts, ms.
+const TERM_MS: u64 = 600_000;
+
+/// How long each of the three took, for all callers, and the waits of single leases.
+#[derive(Default)]
+struct Figures {
+    publish: Vec<Duration>,
+    lease: Vec<Duration>,
+    ack: Vec<Duration>,
+    single: Vec<Duration>,
+}
+
+/// Calls functions over a connection of its own, one at a time.
+struct Bare {
+    connection: MultiplexedConnection,
+    base: String,
+    calls: u64,
+}
+
+impl Bare {
+    async fn ask<A: Asked>(&mut self, ask: &A) -> Result<A::Answer> {
+        self.calls += 1;
+        let call = Call { version: None, caller: "bare", number: Some(64 + self.calls) };
+        let mut command = redis::cmd("FCALL");
+        command.arg(A::FUNCTION).arg(1).arg(&self.base);
+        for argument in ask.all_arguments(call) {
+            command.arg(argument);
+        }
+        let value: Value = command.query_async(&mut self.connection).await?;
+        match Told::read(&value, |what| ask.read(what)) {
+            Ok(Told::Done { what, .. }) => Ok(what),
+            _ => bail!("{} is not done", A::FUNCTION),
+        }
+    }
+}
+
+fn queue(number: u32) -> String {
+    format!("rates-{number}")
+}
+
+fn admit() -> Admit {
+    let content = Content { body: vec![b'x'; BODY_LEN].into(), ..Content::default() };
+    let bytes = content.size() as u32;
+    let mut written = Vec::new();
+    content.encode(&mut written);
+    let message = Admission {
+        priority: Priority(4),
+        original: Original::Number(4),
+        id: None,
+        key: None,
+        ttl_ms: None,
+        base_ttl_ms: None,
+        delay_ms: 0,
+        bytes,
+        content: written,
+        origin: None,
+        at: None,
+        arrival: None,
+    };
+    Admit { messages: vec![message; BATCH], tells: false }
+}
+
+fn leasing(max: usize) -> Leasing {
+    let (choice, granted) = (Choice::default(), Vec::new());
+    Leasing { max: max as u32, max_bytes: 1 << 30, term_ms: TERM_MS, holder: None, choice, granted }
+}
+
+fn lease_of(shown: &Shown) -> (Seq, LeaseId) {
+    let message = &shown.stored.message;
+    let State::Leased { lease, .. } = message.state else { unreachable!("it was leased") };
+    (message.seq, lease)
+}
+
+async fn bare(url: &str, place: u32, batches: usize) -> Result<Figures> {
+    let connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    let mut bare = Bare { connection, base: format!("{{{place}:0}}"), calls: 0 };
+    let mut figures = Figures::default();
+    let admit = admit();
+    let begun = Instant::now();
+    for _ in 0..batches {
+        bare.ask(&admit).await?;
+    }
+    figures.publish.push(begun.elapsed());
+    let mut leases = Vec::new();
+    let begun = Instant::now();
+    for _ in 0..batches {
+        leases.push(bare.ask(&leasing(BATCH)).await?.iter().map(lease_of).collect::<Vec<_>>());
+    }
+    figures.lease.push(begun.elapsed());
+    let begun = Instant::now();
+    for leases in leases {
+        bare.ask(&Settle { how: How::By(Outcome::Ack), leases }).await?;
+    }
+    figures.ack.push(begun.elapsed());
+    bare.ask(&admit).await?;
+    for _ in 0..BATCH {
+        let begun = Instant::now();
+        let leased = bare.ask(&leasing(1)).await?;
+        figures.single.push(begun.elapsed());
+        let leases = leased.iter().map(lease_of).collect();
+        bare.ask(&Settle { how: How::By(Outcome::Ack), leases }).await?;
+    }
+    Ok(figures)
+}
+
+async fn engine(engine: Arc<ClusterEngine>, number: u32, batches: usize) -> Result<Figures> {
+    let name: Arc<str> = queue(number).into();
+    let content = Content { body: vec![b'x'; BODY_LEN].into(), ..Content::default() };
+    let to = Target::Queue(Arc::clone(&name));
+    let message = NewMessage { to, content, ..NewMessage::default() };
+    let batch = vec![message; BATCH];
+    let ask = |max: usize| LeaseRequest::new(Arc::clone(&name), max as u32);
+    let mut figures = Figures::default();
+    let begun = Instant::now();
+    for _ in 0..batches {
+        engine.publish(batch.clone()).await?;
+    }
+    figures.publish.push(begun.elapsed());
+    let mut receipts: Vec<Vec<Receipt>> = Vec::new();
+    let begun = Instant::now();
+    for _ in 0..batches {
+        receipts.push(engine.lease(ask(BATCH)).await?.iter().map(|leased| leased.receipt).collect());
+    }
+    figures.lease.push(begun.elapsed());
+    let begun = Instant::now();
+    for receipts in receipts {
+        engine.settle(receipts, Outcome::Ack).await?;
+    }
+    figures.ack.push(begun.elapsed());
+    engine.publish(batch).await?;
+    for _ in 0..BATCH {
+        let begun = Instant::now();
+        let leased = engine.lease(ask(1)).await?;
+        figures.single.push(begun.elapsed());
+        engine.settle(leased.iter().map(|one| one.receipt).collect(), Outcome::Ack).await?;
+    }
+    Ok(figures)
+}
+
+/// Of all callers at once.
+async fn all(callers: Vec<impl Future<Output = Result<Figures>> + Send + 'static>) -> Result<Figures> {
+    let mut running: JoinSet<_> = callers.into_iter().collect();
+    let mut sum = Figures::default();
+    while let Some(figures) = running.join_next().await {
+        let Figures { publish, lease, ack, single } = figures??;
+        sum.publish.extend(publish);
+        sum.lease.extend(lease);
+        sum.ack.extend(ack);
+        sum.single.extend(single);
+    }
+    Ok(sum)
+}
+
+/// Messages a second, of so many callers with so many batches.
+fn rate(took: &[Duration], batches: usize) -> f64 {
+    let longest = took.iter().max().copied().unwrap_or_default();
+    (took.len() * batches * BATCH) as f64 / longest.as_secs_f64()
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+pub(crate) fn run(plan: Plan) -> Vec<Row> {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let rounds = runtime.block_on(rounds(plan.times(if plan.quick { 10 } else { 100 })));
+    let (rounds, batches) = rounds.unwrap_or_else(|why| panic!("{why:#}"));
+    type Of = fn(&Figures) -> &Vec<Duration>;
+    let of: [(&str, Of); 3] =
+        [("publish", |all| &all.publish), ("lease", |all| &all.lease), ("acknowledge", |all| &all.ack)];
+    let mut rows = Vec::new();
+    for (what, of) in of {
+        let bare = median(rounds.iter().map(|(bare, _)| rate(of(bare), batches)).collect());
+        let engine = median(rounds.iter().map(|(_, engine)| rate(of(engine), batches)).collect());
+        rows.push(Row::of_rate(format!("{what}: a minimal client"), "messages", bare).reference());
+        rows.push(Row::of_rate(format!("{what}: the engine"), "messages", engine).beside(engine / bare));
+    }
+    for (what, part) in [("median", 0.5), ("99 %", 0.99)] {
+        let single = |of: fn(&(Figures, Figures)) -> &Figures| {
+            let mut all: Vec<_> = rounds.iter().flat_map(|round| of(round).single.clone()).collect();
+            all.sort_unstable();
+            all[((all.len() - 1) as f64 * part) as usize]
+        };
+        let (bare, engine) = (single(|round| &round.0), single(|round| &round.1));
+        let row = |who, took| Row::new(format!("a single lease, {what}: {who}"), "leases", 1, took);
+        rows.push(row("a minimal client", bare).reference());
+        rows.push(row("the engine", engine));
+    }
+    rows
+}
+
+/// Both, one after the other, round for round; and how many batches each caller had.
+async fn rounds(batches: usize) -> Result<(Vec<(Figures, Figures)>, usize)> {
+    let server = Redis::start()?;
+    let url = server.url();
+    let url = url.trim_end_matches("/0");
+    let nodes = Nodes::new(Kind::Redis, vec![url.to_owned()]);
+    let opened = ClusterEngine::open(Options::new(nodes, Vault::Any)).await;
+    let broker = Arc::new(opened.map_err(|why| anyhow::anyhow!("{why}"))?);
+    let mut places = Vec::new();
+    for number in 0..CALLERS {
+        broker.declare_queue(&queue(number), Settings::default()).await?;
+        places.push(broker.queue(&queue(number)).await?.queue.0);
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let bares = places.iter().map(|place| {
+            let (url, place) = (url.to_owned(), *place);
+            async move { bare(&url, place, batches).await }
+        });
+        let bare = all(bares.collect()).await?;
+        let engines = (0..CALLERS).map(|number| engine(Arc::clone(&broker), number, batches));
+        rounds.push((bare, all(engines.collect()).await?));
+    }
+    broker.close().await;
+    Ok((rounds, batches))
+}
