@@ -33,7 +33,7 @@ const MOVED_FULL: usize = 8;
 
 /// Longest that a message may be passed over, milliseconds: out to a broker that is given up 15 s after its last sign of life; or that knows nothing of it, and hears so twice; while its
 /// primary falls.
-const INVERSION_MOST_MS: u64 = 25_000;
+const INVERSION_MOST_MS: u64 = 40_000;
 
 /// A broker that is cut off gives its last sign of life up to 3 s before, and is given up 15 s after it. Half a second is more than a confirm and a delivery are on their ways.
 const RULES: Rules =

@@ -270,14 +270,15 @@ impl Hosted {
     /// Ends leases, by sequences as they are known. Answers of each whether it held.
     pub(super) async fn settle(&self, how: How, leases: &[(Seq, LeaseId)]) -> Result<Vec<bool>, Failure> {
         let mut held = vec![false; leases.len()];
-        let mut by_place: BTreeMap<PlaceNumber, Vec<(usize, (Seq, LeaseId))>> = BTreeMap::new();
-        for (at, (seq, lease)) in leases.iter().enumerate() {
-            if let Some((place, seq)) = self.find(*seq) {
-                by_place.entry(place).or_default().push((at, (seq, *lease)));
+        let mut by_place: BTreeMap<PlaceNumber, Vec<usize>> = BTreeMap::new();
+        for (at, (seq, _)) in leases.iter().enumerate() {
+            if let Some((place, _)) = self.find(*seq) {
+                by_place.entry(place).or_default().push(at);
             }
         }
-        let settled = together(by_place.into_iter().map(|(place, leases)| async move {
-            let (at, leases): (Vec<usize>, Vec<_>) = leases.into_iter().unzip();
+        let settled = together(by_place.into_iter().map(|(place, at)| async move {
+            let there = |at: &usize| self.find(leases[*at].0).map(|(_, seq)| (seq, leases[*at].1));
+            let leases = at.iter().filter_map(there).collect();
             Ok::<_, Failure>((at, self.ask(place, &Settle { how, leases }).await?))
         }));
         for settled in settled.await {
