@@ -80,7 +80,7 @@ fn admit() -> Admit {
         base_ttl_ms: None,
         delay_ms: 0,
         bytes,
-        content: written,
+        content: written.into(),
         origin: None,
         at: None,
         arrival: None,

@@ -187,7 +187,7 @@ impl House {
             base_ttl_ms: None,
             delay_ms: 0,
             bytes: message.bytes,
-            content: content.clone(),
+            content: content.clone().into(),
             at: None,
             arrival: Some(Box::new(arrival)),
         };

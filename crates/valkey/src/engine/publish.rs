@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use overtake_engine::core::Answer;
 use overtake_engine::{Content, Failure, NewMessage, PublishedCopy, ROUTES_EXCHANGE, Refused, Target};
 use overtake_lane::{
@@ -29,7 +30,7 @@ const OVERDUE_MS: u64 = 30_000;
 /// A message as its publisher means it.
 struct Letter {
     publish: Publish,
-    content: Vec<u8>,
+    content: Bytes,
 }
 
 /// A copy of a message, and where it goes.
@@ -94,7 +95,7 @@ impl House {
         let place = Place::default();
         let publish =
             Publish { to, priority, id, origin, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place };
-        Letter { publish, content: written }
+        Letter { publish, content: written.into() }
     }
 
     /// Where the copies of a message go; `turns` are those of the queues that others of the same step went to.
@@ -215,7 +216,7 @@ impl House {
         let order: Vec<(usize, Arc<Hosted>, PlaceNumber, Admission)> = routed
             .iter()
             .map(|(at, copy)| {
-                let admission = Admission { content: Vec::new(), ..copy.admission.clone() };
+                let admission = Admission { content: Bytes::new(), ..copy.admission.clone() };
                 (*at, Arc::clone(&copy.hosted), copy.place, admission)
             })
             .collect();
@@ -247,7 +248,7 @@ impl House {
     /// Publishes the only copy of a message.
     async fn publish_alone(&self, copy: Routed) -> Result<Vec<PublishedCopy>, Failure> {
         let (hosted, place) = (Arc::clone(&copy.hosted), copy.place);
-        let bare = Admission { content: Vec::new(), ..copy.admission.clone() };
+        let bare = Admission { content: Bytes::new(), ..copy.admission.clone() };
         let admitted = if copy.is_offered(self) {
             self.offer(copy).await?
         } else {

@@ -1,5 +1,6 @@
 //! Messages and settlements that are done together: in one place, or in several, where each first says that it can.
 
+use bytes::Bytes;
 use overtake_lane::{LeaseId, Origin, Original, Outcome, Part as Fault, Priority, Seq};
 use redis::Value;
 use serde_json::json;
@@ -28,7 +29,7 @@ pub struct Admission {
     /// Bytes that count against limits.
     pub bytes: u32,
     /// What it says.
-    pub content: Vec<u8>,
+    pub content: Bytes,
     /// If its producer numbers what it publishes, how: what was taken here by a number is not taken again.
     pub origin: Option<Box<Origin>>,
     /// When its publisher says that it comes, µs since 1970: what orders it among messages of other places ([`Terms::of_several`](super::Terms::of_several)). `None`, or
@@ -50,7 +51,7 @@ impl Admission {
             maybe(self.base_ttl_ms),
             text(self.delay_ms),
             text(self.bytes),
-            self.content.clone(),
+            self.content.to_vec(),
             self.further().into_bytes(),
         ]);
     }

@@ -208,11 +208,39 @@ local function older(p, level, m, in_lane)
   return ahead
 end
 
+-- How many are ready in each lane, as it was when the call began.
+local function ready_before(p)
+  if not p.ready_before then
+    p.ready_before = {}
+    local levels = redis.call('HKEYS', p.base .. ':n')
+    local names = {}
+    for at, level in ipairs(levels) do names[at] = level .. ':ready' end
+    local ready = #names > 0 and redis.call('HMGET', p.base .. ':g', unpack(names)) or {}
+    for at, level in ipairs(levels) do p.ready_before[tonumber(level)] = tonumber(ready[at] or 0) end
+  end
+  return p.ready_before
+end
+
+-- How many go before the newest of all, which is the last of its lane, where the most urgent lane goes first: counted, and nothing looked up.
+local function newest_position(p, level)
+  local ahead, in_lane = -1, -1
+  for l, ready in pairs(ready_before(p)) do
+    if l >= level then ahead = ahead + ready end
+    if l == level then in_lane = in_lane + ready end
+  end
+  for l, gauges in pairs(p.gauges) do
+    if l >= level then ahead = ahead + (gauges.ready or 0) end
+    if l == level then in_lane = in_lane + (gauges.ready or 0) end
+  end
+  return ahead, in_lane
+end
+
 -- How many go before a ready message, in all and in its lane; -1 where that is not known.
 local function position(p, key, m)
   if not m or m[STATE] ~= READY then return -1, -1 end
-  sync(p)
   local level = lane_of(p, m[PRIORITY])
+  if p.settings.picker == 'strict' and key == key_of(p.seq) then return newest_position(p, level) end
+  sync(p)
   local in_lane = before_in_lane(p, level, key)
   if p.settings.picker == 'strict' then return redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), in_lane end
   local elsewhere

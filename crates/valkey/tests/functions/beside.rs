@@ -147,7 +147,7 @@ impl Twin {
             base_ttl_ms: None,
             delay_ms: 0,
             bytes: message.bytes,
-            content: leaver.shown.content.clone().expect("it says something"),
+            content: leaver.shown.content.clone().expect("it says something").into(),
             origin: None,
             at: None,
             arrival: Some(Box::new(Arrival {

@@ -222,7 +222,7 @@ impl Twin {
             base_ttl_ms: publish.base_ttl_ms,
             delay_ms: publish.delay_ms,
             bytes: publish.bytes,
-            content: b"content".to_vec(),
+            content: b"content".to_vec().into(),
             origin: publish.origin.clone(),
             at: None,
             arrival: None,

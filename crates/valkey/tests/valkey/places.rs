@@ -45,7 +45,7 @@ fn message(priority: i32, name: &str) -> Admission {
         base_ttl_ms: None,
         delay_ms: 0,
         bytes: name.len() as u32,
-        content: name.as_bytes().to_vec(),
+        content: name.as_bytes().to_vec().into(),
         origin: None,
         at: None,
         arrival: None,
