@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, category, completions, config, connector, consume, definitions, dlq, doctor, drain,
-    exchange, exec, health, man, peek, policy, publish, purge, queue, relay, remove, replay, reprioritise,
-    routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
+    exchange, exec, health, man, move_queue, peek, policy, publish, purge, queue, relay, remove, replay,
+    reprioritise, routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Cancel(cancel::CancelArgs),
     Purge(purge::PurgeArgs),
     Replay(replay::ReplayArgs),
+    Move(move_queue::MoveArgs),
     /// Submit work to be executed, see how it goes, and steer it.
     Exec(exec::ExecArgs),
     /// Publish messages by a cron line: make, list, change and delete schedules.

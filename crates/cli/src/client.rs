@@ -67,6 +67,12 @@ impl Client {
     /// A client of the broker that was named.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
         let base = Base::parse(&global.url)?;
+        let login = global.login.header(&base)?;
+        Self::of(base, login, global)
+    }
+
+    /// A client of another broker than the one that was named, by what else was said: authorities, virtual host, patience.
+    pub(crate) fn of(base: Base, login: Option<HeaderValue>, global: &Global) -> Result<Self, Failure> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
         connector.set_nodelay(true);
@@ -78,7 +84,6 @@ impl Client {
             .enable_http1()
             .wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        let login = global.login.header(&base)?;
         let vhost = global.vhost.clone();
         Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), http })
     }

@@ -126,6 +126,14 @@ impl Failure {
         self
     }
 
+    /// The same with more to say.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        if let Self::Said { what, .. } = &mut self {
+            *what = format!("{what}; {more}");
+        }
+        self
+    }
+
     /// How the process ends.
     pub(crate) fn exit(&self) -> Exit {
         match self {

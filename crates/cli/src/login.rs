@@ -13,10 +13,6 @@ use crate::failure::{Exit, Failure};
 
 /// Who is there where nobody was made yet, with this password; from the broker's own machine only.
 const GUEST: &str = "guest";
-/// The password of --user.
-const PASSWORD: &str = "OVERTAKE_PASSWORD";
-/// A token.
-const TOKEN: &str = "OVERTAKE_TOKEN";
 
 /// Who asks.
 #[derive(Clone, Debug, Args)]
@@ -40,7 +36,67 @@ impl Login {
     /// # Errors
     /// When a file cannot be read, or nobody can be asked for a password.
     pub(crate) fn header(&self, base: &Base) -> Result<Option<HeaderValue>, Failure> {
-        let value = match (&self.user, self.token()?) {
+        let Self { user, password_file, token_file } = self;
+        Shown { user, password_file, token_file, words: &HERE }.header(base)
+    }
+}
+
+/// Who asks at the broker that something goes to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LoginThere {
+    /// Who asks there. The password is in OVERTAKE_TO_PASSWORD or --to-password-file, or is asked for; without a user and a token:
+    /// guest, at a broker on this machine.
+    #[arg(long, env = "OVERTAKE_TO_USER", hide_env_values = true, value_name = "NAME")]
+    to_user: Option<String>,
+    /// A file with the password of --to-user.
+    #[arg(long, env = "OVERTAKE_TO_PASSWORD_FILE", hide_env_values = true, value_name = "FILE")]
+    to_password_file: Option<PathBuf>,
+    /// A file with a token, in place of a user; or the token is in OVERTAKE_TO_TOKEN.
+    #[arg(long, env = "OVERTAKE_TO_TOKEN_FILE", hide_env_values = true, value_name = "FILE")]
+    to_token_file: Option<PathBuf>,
+}
+
+impl LoginThere {
+    /// What to show the broker at this address.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or nobody can be asked for a password.
+    pub(crate) fn header(&self, base: &Base) -> Result<Option<HeaderValue>, Failure> {
+        let Self { to_user, to_password_file, to_token_file } = self;
+        Shown { user: to_user, password_file: to_password_file, token_file: to_token_file, words: &THERE }
+            .header(base)
+    }
+}
+
+/// By what words a secret is found.
+struct Words {
+    /// The variable with the password.
+    password: &'static str,
+    /// The variable with the token.
+    token: &'static str,
+    /// The flag that names a file with the password.
+    password_file: &'static str,
+}
+
+const HERE: Words =
+    Words { password: "OVERTAKE_PASSWORD", token: "OVERTAKE_TOKEN", password_file: "--password-file" };
+const THERE: Words = Words {
+    password: "OVERTAKE_TO_PASSWORD",
+    token: "OVERTAKE_TO_TOKEN",
+    password_file: "--to-password-file",
+};
+
+/// What is shown to a broker.
+struct Shown<'a> {
+    user: &'a Option<String>,
+    password_file: &'a Option<PathBuf>,
+    token_file: &'a Option<PathBuf>,
+    words: &'static Words,
+}
+
+impl Shown<'_> {
+    fn header(&self, base: &Base) -> Result<Option<HeaderValue>, Failure> {
+        let value = match (self.user, self.token()?) {
             (Some(user), _) => basic(user, &self.password(user)?),
             (None, Some(token)) => format!("Bearer {token}"),
             (None, None) if base.is_loopback() => basic(GUEST, GUEST),
@@ -54,22 +110,23 @@ impl Login {
     }
 
     fn token(&self) -> Result<Option<String>, Failure> {
-        match &self.token_file {
+        match self.token_file {
             Some(file) => first_line(file).map(Some),
-            None => Ok(std::env::var(TOKEN).ok().filter(|token| !token.is_empty())),
+            None => Ok(std::env::var(self.words.token).ok().filter(|token| !token.is_empty())),
         }
     }
 
     fn password(&self, user: &str) -> Result<String, Failure> {
-        if let Some(file) = &self.password_file {
+        if let Some(file) = self.password_file {
             return first_line(file);
         }
-        if let Ok(password) = std::env::var(PASSWORD) {
+        if let Ok(password) = std::env::var(self.words.password) {
             return Ok(password);
         }
+        let Words { password, password_file, .. } = self.words;
         ask(&format!("Password of {user}: ")).ok_or_else(|| {
             Failure::usage(format!("the password of {user} is not said"))
-                .hint("set OVERTAKE_PASSWORD, or name a file with --password-file")
+                .hint(format!("set {password}, or name a file with {password_file}"))
         })
     }
 }

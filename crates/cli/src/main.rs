@@ -13,6 +13,7 @@ mod flags;
 mod gauges;
 mod holder;
 mod login;
+mod moving;
 mod out;
 mod redis;
 mod relay;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{Deaths, HeaderValue, Headers, Marks, MessageView, Property, Route};
-use overtake_properties::{Fields, Limits, Properties, Short, ShortText};
+use overtake_properties::{Fault, Fields, Limits, Properties, Short, ShortText};
 use overtake_store::codec::{self, Reader};
 
 use crate::api::Content;
@@ -31,6 +31,21 @@ impl Content {
             ..Fields::default()
         };
         Self { properties: fields.encode(), body, ..Self::default() }
+    }
+
+    /// A body, with all that a publisher can say of it: the property list of a content header of AMQP 0-9-1 (2.3.5.2, flags and values).
+    ///
+    /// # Errors
+    /// Where the list cannot be read, or is larger than a connection of AMQP lets it be.
+    pub fn with_properties(list: Bytes, body: Bytes) -> Result<Self, Fault> {
+        let properties = Properties::check(list, &Limits::default())?;
+        Ok(Self { properties, body, ..Self::default() })
+    }
+
+    /// What [`Content::with_properties`] takes: all that its publisher said of it.
+    #[must_use]
+    pub fn property_list(&self) -> &[u8] {
+        self.properties.as_bytes()
     }
 
     /// Its headers.

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use crate::held::{HolderOut, ProgressOut};
 use crate::schema::{DeathReasonSchema, EndingSchema, PrioritySchema, StatusSchema};
 use crate::trace::TraceOut;
+use crate::wire::PropertiesShown;
 
 /// One copy of a published message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,6 +51,15 @@ pub(crate) struct PublishedOut {
 pub(crate) struct PublishedList {
     /// One per copy made, in the order of the request.
     messages: Vec<PublishedOut>,
+}
+
+/// What of a message is shown beside what is always.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    /// Its body.
+    pub(crate) body: bool,
+    /// All of its properties.
+    pub(crate) properties: PropertiesShown,
 }
 
 /// A message.
@@ -115,6 +125,9 @@ pub(crate) struct MessageOut<'a> {
     /// The body in base64, if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     body_base64: Option<String>,
+    /// All that its publisher said of it, if that was asked for: the property list of a content header of AMQP 0-9-1, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    properties_base64: Option<String>,
     /// The exchange by which it came; missing: it came straight into its queue.
     #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(required = false)]
@@ -338,9 +351,9 @@ impl PublishedOut {
 }
 
 impl<'a> MessageOut<'a> {
-    fn of(view: &'a MessageView, content: &'a Content, with_body: bool) -> Self {
+    fn of(view: &'a MessageView, content: &'a Content, shown: Shown) -> Self {
         let text = std::str::from_utf8(&content.body).ok();
-        let base64 = (with_body && text.is_none()).then(|| STANDARD.encode(&content.body));
+        let base64 = (shown.body && text.is_none()).then(|| STANDARD.encode(&content.body));
         Self {
             id: &view.id,
             seq: view.seq.0,
@@ -360,8 +373,10 @@ impl<'a> MessageOut<'a> {
             user_id: content.user_id(),
             properties: content.properties().into_iter().collect(),
             headers: content.headers(),
-            body: text.filter(|_| with_body),
+            body: text.filter(|_| shown.body),
             body_base64: base64,
+            properties_base64: (shown.properties == PropertiesShown::Base64)
+                .then(|| STANDARD.encode(content.property_list())),
             exchange: &content.route_of(view).exchange,
             routing_keys: keys_of(content.route_of(view)),
             dead_letter: view.death().map(DeathOut::of),
@@ -399,13 +414,13 @@ fn keys_of(route: &Route) -> Vec<&str> {
 
 impl<'a> LeasedList<'a> {
     /// What was leased.
-    pub(crate) fn of(leased: &'a [LeasedMessage]) -> Self {
+    pub(crate) fn of(leased: &'a [LeasedMessage], shown: Shown) -> Self {
         let one = |leased: &'a LeasedMessage| LeasedOut {
             receipt: leased.receipt.to_string(),
             redelivered: leased.message.count > 1,
             message: MessageOut {
                 deadline: leased.deadline.map(rfc3339),
-                ..MessageOut::of(&leased.message, &leased.content, true)
+                ..MessageOut::of(&leased.message, &leased.content, shown)
             },
         };
         Self { messages: leased.iter().map(one).collect() }
@@ -414,9 +429,9 @@ impl<'a> LeasedList<'a> {
 
 impl<'a> BrowsedOut<'a> {
     /// One message.
-    pub(crate) fn of(browsed: &'a BrowsedMessage, with_body: bool) -> Self {
+    pub(crate) fn of(browsed: &'a BrowsedMessage, shown: Shown) -> Self {
         Self {
-            message: MessageOut::of(&browsed.message, &browsed.content, with_body),
+            message: MessageOut::of(&browsed.message, &browsed.content, shown),
             holder: HolderOut::of(browsed.held.as_ref()),
             progress: ProgressOut::of(browsed.held.as_ref()),
             trace: None,
@@ -428,16 +443,16 @@ impl<'a> BrowsedOut<'a> {
 
 impl<'a> BrowsedOut<'a> {
     /// One message that was asked for alone. Traces can be looked at there.
-    pub(crate) fn alone(browsed: &'a BrowsedMessage, with_body: bool, traces: Option<&str>) -> Self {
-        Self { trace: TraceOut::of(&browsed.content, traces), ..Self::of(browsed, with_body) }
+    pub(crate) fn alone(browsed: &'a BrowsedMessage, shown: Shown, traces: Option<&str>) -> Self {
+        Self { trace: TraceOut::of(&browsed.content, traces), ..Self::of(browsed, shown) }
     }
 }
 
 impl<'a> PageOut<'a> {
     /// One page.
-    pub(crate) fn of(page: &'a Page, order: BrowseOrder, with_bodies: bool) -> Self {
+    pub(crate) fn of(page: &'a Page, order: BrowseOrder, shown: Shown) -> Self {
         Self {
-            messages: page.messages.iter().map(|message| BrowsedOut::of(message, with_bodies)).collect(),
+            messages: page.messages.iter().map(|message| BrowsedOut::of(message, shown)).collect(),
             next_cursor: page.next.map(|cursor| crate::params::cursor_text(cursor, order)),
         }
     }

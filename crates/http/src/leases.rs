@@ -9,7 +9,7 @@ use overtake_lane::{LeaseTerm, Refusal};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
+use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut, Shown};
 use crate::app::{Answer, App, json};
 use crate::batch;
 use crate::decode::Json;
@@ -50,6 +50,7 @@ async fn lease(
     if drain_begun.is_cancelled() {
         return Err(draining());
     }
+    let shown = Shown { body: true, properties: ask.properties };
     let worker = held::worker(ask.worker)?;
     let max = ask.max.map_or(1, |max| u32::try_from(max.0).unwrap_or(u32::MAX));
     let request = LeaseRequest {
@@ -66,7 +67,7 @@ async fn lease(
     if let Some(first) = leased.first() {
         app.queue_ids.remember(&desk, &queue, first.receipt.queue);
     }
-    json(StatusCode::OK, &LeasedList::of(&leased))
+    json(StatusCode::OK, &LeasedList::of(&leased, shown))
 }
 
 fn draining() -> Problem {

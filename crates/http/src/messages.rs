@@ -86,18 +86,19 @@ async fn publish(
         ("limit" = Option<u64>, Query, description = "1 to 1000, else 50"),
         ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before"),
         ("body" = Option<String>, Query, description = "`full` or `none`"),
+        ("properties" = Option<String>, Query, description = "`base64`: with `properties_base64`, or `text`"),
     ),
     responses((status = 200, description = "A page", body = PageOut))
 )]
 async fn browse(At(desk): At, QueueName(queue): QueueName, params: Params) -> Answer {
-    let (browse, with_bodies) = params.into_browse()?;
+    let (browse, shown) = params.into_browse()?;
     let order = browse.order;
-    let page = if with_bodies {
+    let page = if shown.body {
         desk.browse(&queue, browse).await?
     } else {
         bare_page(&desk, &queue, browse).await?
     };
-    json(StatusCode::OK, &PageOut::of(&page, order, with_bodies))
+    json(StatusCode::OK, &PageOut::of(&page, order, shown))
 }
 
 /// A page whose bodies are not shown. The engine counts them, so it takes as many of its pages as make one.
@@ -127,6 +128,7 @@ async fn bare_page(desk: &Desk, queue: &str, mut browse: Browse) -> Result<Page,
         ("queue" = String, Path, description = "Name, percent-encoded"),
         ("id" = String, Path, description = "The publisher's id, or `seq-` and the sequence"),
         ("body" = Option<String>, Query, description = "`full` or `none`"),
+        ("properties" = Option<String>, Query, description = "`base64`: with `properties_base64`, or `text`"),
     ),
     responses((status = 200, description = "The message", body = BrowsedOut))
 )]
@@ -137,9 +139,9 @@ async fn show_message(
     MessageId(id): MessageId,
     params: Params,
 ) -> Answer {
-    let with_body = params.into_with_body()?;
+    let shown = params.into_shown()?;
     let message = desk.message(&queue, &id).await?;
-    json(StatusCode::OK, &BrowsedOut::alone(&message, with_body, app.options.trace_url.as_deref()))
+    json(StatusCode::OK, &BrowsedOut::alone(&message, shown, app.options.trace_url.as_deref()))
 }
 
 /// Removes one message, wherever in its life it stands.

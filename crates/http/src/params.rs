@@ -12,7 +12,9 @@ use overtake_engine::{BROWSE_LIMIT_MAX, Browse, DeleteOnly, Filter};
 use overtake_lane::{BrowseOrder, Cursor, Status};
 use percent_encoding::percent_decode_str;
 
+use crate::answer::Shown;
 use crate::problem::Problem;
+use crate::wire::PropertiesShown;
 
 /// Most parameters of one request.
 const PARAMS_MAX: usize = 100;
@@ -130,7 +132,7 @@ impl Params {
     ///
     /// # Errors
     /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_browse(mut self) -> Result<(Browse, bool), Problem> {
+    pub(crate) fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
         let filter = Filter {
             status: self.take("status")?.map(|word| status(&word)).transpose()?,
             priority: self.take("priority")?.map(|word| word.parse().unwrap_or_default()),
@@ -142,9 +144,11 @@ impl Params {
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
         let limit = self.take_limit(PAGE_LIMIT)?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
-        let with_bodies = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
-        self.finish("status, priority, key, header.NAME, user_id, order, limit, cursor and body")?;
-        Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, with_bodies))
+        let shown = self.take_shown()?;
+        self.finish(
+            "status, priority, key, header.NAME, user_id, order, limit, cursor, body and properties",
+        )?;
+        Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, shown))
     }
 
     /// After which name to list queues, and how many.
@@ -183,10 +187,20 @@ impl Params {
     ///
     /// # Errors
     /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_with_body(mut self) -> Result<bool, Problem> {
-        let with_body = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
-        self.finish("body=none or body=full")?;
-        Ok(with_body)
+    pub(crate) fn into_shown(mut self) -> Result<Shown, Problem> {
+        let shown = self.take_shown()?;
+        self.finish("body=none or body=full, and properties=text or properties=base64")?;
+        Ok(shown)
+    }
+
+    fn take_shown(&mut self) -> Result<Shown, Problem> {
+        let body = self.take("body")?.map_or(Ok(true), |word| with_bodies(&word))?;
+        let properties = match self.take("properties")?.as_deref() {
+            None | Some("text") => PropertiesShown::Text,
+            Some("base64") => PropertiesShown::Base64,
+            Some(_) => return Err(Problem::bad_value("properties", "must be text or base64")),
+        };
+        Ok(Shown { body, properties })
     }
 }
 
@@ -306,7 +320,7 @@ mod tests {
     }
 
     fn check(query: &str, expect: &str) {
-        let told = seen(query, Params::into_browse, |(browse, with_bodies)| {
+        let told = seen(query, Params::into_browse, |(browse, Shown { body: with_bodies, .. })| {
             format!(
                 "{:?} {:?} {:?} {:?} {:?} {} {:?} {with_bodies}",
                 browse.filter.status,

@@ -20,6 +20,7 @@ mod exec_submit;
 pub(crate) mod health;
 mod lines;
 pub(crate) mod man;
+pub(crate) mod move_queue;
 pub(crate) mod peek;
 pub(crate) mod policy;
 pub(crate) mod publish;
@@ -90,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Remove(args) => ask(&global, async |session| remove::run(&args, session).await),
         Command::Cancel(args) => ask(&global, async |session| cancel::run(&args, session).await),
         Command::Purge(args) => ask(&global, async |session| purge::run(&args, session).await),
+        Command::Move(args) => ask(&global, async |session| move_queue::run(&args, &global, session).await),
         Command::Replay(args) => ask(&global, async |session| replay::run(&args, session).await),
         Command::Exec(args) => ask(&global, async |session| exec::run(&args, session).await),
         Command::Exchange(command) => ask(&global, async |session| exchange::run(&command, session).await),

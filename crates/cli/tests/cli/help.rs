@@ -46,6 +46,7 @@ const COMMANDS: &[&str] = &[
     "cancel",
     "purge",
     "replay",
+    "move",
     "exec create",
     "exec submit",
     "exec list",

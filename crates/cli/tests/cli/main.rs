@@ -17,6 +17,7 @@ mod full_disk;
 mod help;
 mod lifecycle;
 mod management;
+mod move_queue;
 mod otlp;
 mod pages;
 mod permissions;

@@ -35,6 +35,20 @@ pub(crate) struct LeaseIn {
     pub(crate) visibility_timeout_ms: Option<DurationMs>,
     /// What whoever works on the messages calls itself, for people who ask who does: 1 to 200 bytes.
     pub(crate) worker: Option<String>,
+    /// `base64`: show `properties_base64`, too, from which a message can be published elsewhere as it is. `text`, as without it: only what is text.
+    #[serde(default)]
+    pub(crate) properties: PropertiesShown,
+}
+
+/// How properties of AMQP are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PropertiesShown {
+    /// What is text, as text.
+    #[default]
+    Text,
+    /// All of them, too, in base64.
+    Base64,
 }
 
 /// How leases end.

@@ -7,7 +7,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use overtake_engine::{Content, NewMessage, Target};
-use overtake_lane::{HeaderValue, Headers, NAME_LEN_MAX};
+use overtake_lane::{HeaderValue, Headers, NAME_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -65,6 +65,11 @@ macro_rules! message {
             #[serde(default)]
             #[schema(value_type = Object)]
             pub(crate) headers: HeadersIn,
+            /// In place of `content_type`, `user_id` and `headers`, all that AMQP can say of a message: the property list of a content header
+            /// of AMQP 0-9-1 (2.3.5.2, flags and values), in base64. Messages are shown with it where it is asked for.
+            pub(crate) properties_base64: Option<String>,
+            /// Makes the publish happen once, however often it is tried: by which number its producer knows it.
+            pub(crate) producer: Option<ProducerIn>,
         }
 
         impl $name {
@@ -74,8 +79,8 @@ macro_rules! message {
             /// 422 or 413 for the first thing that cannot be.
             pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
                 let body = body(self.body, self.body_base64)?;
-                check_content(self.content_type.as_deref(), &self.headers.0)?;
-                let content = Content::new(self.content_type.as_deref(), &self.headers.0, body);
+                let said = Said { content_type: self.content_type, user_id: self.user_id, headers: self.headers.0 };
+                let content = said.or_listed(self.properties_base64, body)?;
                 let message = NewMessage {
                     to,
                     priority: self.priority.0,
@@ -83,14 +88,65 @@ macro_rules! message {
                     key: self.key,
                     ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
-                    content: of_user(content, self.user_id.as_deref())?,
-                    ..NewMessage::default()
+                    origin: self.producer.map(ProducerIn::into_origin).transpose()?,
+                    content,
                 };
                 limits.check(&message)?;
                 Ok(message)
             }
         }
     };
+}
+
+/// By which number its producer knows a message: one that was taken before is not published again, however long ago it came and whatever became of it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Producer)]
+pub(crate) struct ProducerIn {
+    /// A name that no other producer in the virtual host has: 1 to 64 letters, digits, `-`, `_` and `.`.
+    name: String,
+    /// The number, which no other message of the producer has, in any order.
+    sequence: u64,
+    /// The producer publishes nothing below this number any more, and nothing of it need be remembered.
+    #[serde(default)]
+    floor: u64,
+}
+
+impl ProducerIn {
+    fn into_origin(self) -> Result<Origin, Problem> {
+        Origin::new(&self.name, self.sequence, self.floor).ok_or_else(|| {
+            let what = format!("must be 1 to {PRODUCER_NAME_LEN_MAX} letters, digits, `-`, `_` and `.`");
+            Problem::bad_value("producer.name", what)
+        })
+    }
+}
+
+/// What a message says of its body in fields of their own.
+struct Said {
+    content_type: Option<String>,
+    user_id: Option<String>,
+    headers: Headers,
+}
+
+impl Said {
+    /// The content as these say, or as the list in base64 does in their place.
+    fn or_listed(self, list: Option<String>, body: Bytes) -> Result<Content, Problem> {
+        let Some(list) = list else {
+            check_content(self.content_type.as_deref(), &self.headers)?;
+            let content = Content::new(self.content_type.as_deref(), &self.headers, body);
+            return of_user(content, self.user_id.as_deref());
+        };
+        let bad = |why: String| Problem::bad_value("properties_base64", why);
+        if self.content_type.is_some() || self.user_id.is_some() || !self.headers.is_empty() {
+            return Err(bad(
+                "stands in place of `content_type`, `user_id` and `headers`: leave those out".to_owned()
+            ));
+        }
+        let list =
+            BASE64.decode(list).map_err(|why| bad(format!("no base64 of the standard alphabet: {why}")))?;
+        Content::with_properties(list.into(), body)
+            .map_err(|why| bad(format!("no property list of a content header of AMQP 0-9-1: {why}")))
+    }
 }
 
 message! {

@@ -7,7 +7,7 @@ mod select;
 mod value;
 
 pub(crate) use exchange::{BindingIn, ExchangeIn};
-pub(crate) use lease::{ExtendIn, LeaseIn, SettleIn, TransactionIn, receipts};
+pub(crate) use lease::{ExtendIn, LeaseIn, PropertiesShown, SettleIn, TransactionIn, receipts};
 pub(crate) use message::{
     ExchangePublishIn, Limits, MESSAGES_MAX, MessageIn, PublishIn, TransactionMessageIn, check_content,
     check_headers, of_user, to_exchange,

@@ -58,6 +58,33 @@ fn a_publish_is_one_message_or_many() {
 }
 
 #[test]
+fn a_publish_has_properties_of_amqp_and_a_number() {
+    let seen = |json: &str| {
+        seen(json, |publish: PublishIn| {
+            let all = publish.into_messages(&"q".into(), LIMITS)?;
+            let Some(overtake_engine::NewMessage { content, origin, .. }) = all.into_iter().next() else {
+                unreachable!("a publish is a message")
+            };
+            let number = origin
+                .map(|origin| format!("{} {} {}", origin.producer(), origin.sequence(), origin.floor()));
+            Ok(Bare(format!("{:?} {:?} {number:?}", content.properties(), content.headers())))
+        })
+    };
+    let listed = r#"{"body":"","properties_base64":"LAAAAAAQAWxBAAAACWwAAAAAAAAABwkDYzQy"}"#;
+    assert_eq!(seen(listed), r#"[("correlation_id", "c42")] {"l": List([Int(7)])} None"#);
+    let numbered = r#"{"body":"","producer":{"name":"p.1","sequence":7,"floor":5}}"#;
+    assert_eq!(seen(numbered), r#"[] {} Some("p.1 7 5")"#);
+    publish(r#"{"body":"","producer":{"name":"p 1","sequence":7}}"#, "422 value-invalid producer.name");
+    publish(r#"{"body":"","producer":{"name":"p"}}"#, "422 field-missing producer.sequence at 1:34");
+    publish(r#"{"body":"","properties_base64":"?"}"#, "422 value-invalid properties_base64");
+    publish(r#"{"body":"","properties_base64":"LAAA"}"#, "422 value-invalid properties_base64");
+    publish(
+        r#"{"body":"","properties_base64":"AAA=","headers":{"a":1}}"#,
+        "422 value-invalid properties_base64",
+    );
+}
+
+#[test]
 fn a_publish_that_cannot_be_names_the_field() {
     publish("{", "400 json-malformed - at 1:1");
     publish("{\"body\":\n\"a\",}", "400 json-malformed - at 2:5");

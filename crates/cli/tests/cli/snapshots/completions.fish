@@ -51,6 +51,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "remove" -d 'Remov
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "cancel" -d 'Take messages back: those that wait, and those that somebody works on'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "move" -d 'Move what waits in a queue to another broker, each message once and in order'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit work to be executed, see how it goes, and steer it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
@@ -587,6 +588,25 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Eve
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to -d 'The broker it goes to: the address of its HTTP API' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l as -d 'The name of the queue there, if it is another' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-vhost -d 'The virtual host there, if it is another' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-user -d 'Who asks there. The password is in OVERTAKE_TO_PASSWORD or --to-password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-password-file -d 'A file with the password of --to-user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TO_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-ca-file -d 'For https: a PEM file with the authorities that may sign the certificate there, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l state -d 'The file that keeps what is under way: overtake-move.QUEUE.json in this directory. It is removed at the end' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l delete -d 'Delete the queue here when nothing is in it any more'
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand move" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l queue -d 'The queue' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F

@@ -1,0 +1,321 @@
+//! Moving what waits in a queue to another broker, each message once.
+//!
+//! ```text
+//!   here: lease, the most urgent first ──▶ number, in the file ──▶ publish there ──▶ acknowledge here
+//!   here, paused: browse what cannot be leased: what is delayed ─▶ … publish there ──▶ remove here
+//! ```
+//!
+//! A message is here, or there, or in both for a moment and then known there by its number. Order within each lane is kept: what is leased first is
+//! published first.
+
+mod ledger;
+
+use std::path::PathBuf;
+
+use hyper::Method;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+use crate::address::path;
+use crate::client::Client;
+use crate::failure::Failure;
+use ledger::Ledger;
+
+/// Messages that are under way at once.
+const BATCH: u64 = 200;
+/// How long messages are leased meanwhile, ms.
+const TERM_MS: u64 = 300_000;
+/// Bytes of content that are published at once, about, as JSON.
+const PUBLISH_BYTES: usize = 8 << 20;
+/// Messages that are removed at once.
+const REMOVALS: usize = 32;
+/// What says that this has leased them.
+const WORKER: &str = "overtake move";
+
+/// A queue of a broker.
+#[derive(Clone)]
+pub(crate) struct End {
+    pub(crate) client: Client,
+    pub(crate) queue: String,
+}
+
+impl End {
+    /// In words.
+    fn named(&self) -> String {
+        format!("{} at {}, virtual host {}", self.queue, self.client.url(), self.client.vhost())
+    }
+
+    fn path(&self, further: &[&str]) -> String {
+        path(&[&["v1", "queues", &self.queue], further].concat())
+    }
+
+    /// The queue; `None`: there is none.
+    async fn look(&self) -> Result<Option<Value>, Failure> {
+        match self.client.ask(Method::GET, &self.path(&[]), None).await {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(failure) if failure.word() == Some("no-such-queue") => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn page(&self, status: &str) -> Result<Vec<Value>, Failure> {
+        let query = format!("?status={status}&order=published&limit={BATCH}&properties=base64");
+        let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
+        Ok(messages(&mut page))
+    }
+
+    async fn set_paused(&self, settings: &Value, paused: bool) -> Result<(), Failure> {
+        let mut settings = settings.clone();
+        settings["paused"] = json!(paused);
+        self.client.ask(Method::PUT, &self.path(&[]), Some(&settings)).await.map(drop)
+    }
+
+    /// Whoever removed it before: it is gone.
+    async fn remove(&self, id: &str) -> Result<(), Failure> {
+        match self.client.ask(Method::DELETE, &self.path(&["messages", id]), None).await {
+            Err(failure) if failure.word() != Some("no-such-message") => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    async fn settle(&self, receipts: Value, how: &str) -> Result<Value, Failure> {
+        let ask = json!({ "receipts": receipts, "how": how });
+        self.client.post(&self.path(&["settle"]), &ask).await
+    }
+}
+
+/// What became of a move.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    /// Messages that are there now.
+    pub(crate) moved: u64,
+    /// Of them those that were there before: from a run that was cut off, or by their ids.
+    pub(crate) known: u64,
+    /// What is still here, leased by others.
+    pub(crate) leased: u64,
+    /// Dead letters, which stay here.
+    pub(crate) dead: u64,
+    /// What a run before left in doubt and is not waiting here any more.
+    pub(crate) in_doubt: usize,
+}
+
+/// Moves all that waits here there.
+///
+/// # Errors
+/// What either broker declines, or that one cannot be reached. Nothing is lost then, and the next run goes on.
+pub(crate) async fn run(from: &End, to: &End, state: PathBuf) -> Result<Moved, Failure> {
+    let Some(queue) = from.look().await? else {
+        return Err(Failure::usage(format!("there is no queue {}", from.named())));
+    };
+    declare(to, &queue["settings"]).await?;
+    let ledger = Ledger::open(state, from.named(), to.named())?;
+    let mut mover = Mover { from, to, ledger, most: usize::MAX, moved: Moved::default() };
+    mover.give_back().await;
+    let done = mover.all(&queue["settings"]).await;
+    if mover.ledger.has_paused() {
+        // Also where the move failed: consumers here go on meanwhile.
+        let unpaused =
+            from.set_paused(&queue["settings"], false).await.and_then(|()| mover.ledger.pauses(false));
+        done.and(unpaused)?;
+    } else {
+        done?;
+    }
+    let left = from.look().await?.unwrap_or_default();
+    let Mover { ledger, mut moved, .. } = mover;
+    moved.leased = left["totals"]["leased"].as_u64().unwrap_or_default();
+    moved.dead = left["totals"]["dead"].as_u64().unwrap_or_default();
+    moved.in_doubt = ledger.close()?;
+    Ok(moved)
+}
+
+/// Where there is no such queue yet, one with the settings of the one here.
+async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
+    if to.look().await?.is_some() {
+        return Ok(());
+    }
+    let mut settings = settings.clone();
+    settings["paused"] = json!(false);
+    let made = to.client.ask(Method::PUT, &to.path(&[]), Some(&settings)).await;
+    made.map(drop).map_err(|failure| failure.during(&format!("the queue {} is made there", to.queue)))
+}
+
+struct Mover<'a> {
+    from: &'a End,
+    to: &'a End,
+    ledger: Ledger,
+    /// Messages that the broker there takes at once, as far as it said.
+    most: usize,
+    moved: Moved,
+}
+
+impl Mover<'_> {
+    /// What a run before had leased is ready again. What is over is not ours to give back.
+    async fn give_back(&self) {
+        let receipts = self.ledger.receipts();
+        if !receipts.is_empty() {
+            let _ = self.from.settle(json!(receipts), "release").await;
+        }
+    }
+
+    async fn all(&mut self, settings: &Value) -> Result<(), Failure> {
+        self.leased().await?;
+        let left = self.from.look().await?.unwrap_or_default();
+        let waits = |status: &str| left["totals"][status].as_u64().unwrap_or_default() > 0;
+        if !waits("ready") && !waits("delayed") {
+            return Ok(());
+        }
+        // What is delayed, or held back by a limit, is taken where it stands, while nobody can lease it.
+        if settings["paused"] != json!(true) {
+            self.ledger.pauses(true)?;
+            self.from.set_paused(settings, true).await?;
+        }
+        self.browsed("ready").await?;
+        self.browsed("delayed").await
+    }
+
+    /// What can be leased.
+    async fn leased(&mut self) -> Result<(), Failure> {
+        let ask = json!({
+            "max": BATCH, "visibility_timeout_ms": TERM_MS, "worker": WORKER, "properties": "base64",
+        });
+        loop {
+            let mut answer = self.from.client.post(&self.from.path(&["leases"]), &ask).await?;
+            let batch = messages(&mut answer);
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let numbers = self.ledger.number(&batch)?;
+            let mut left = batch.as_slice();
+            while !left.is_empty() {
+                let (part, rest) = left.split_at(part(left, self.most));
+                if let Err(failure) = self.publish(part, &numbers[batch.len() - left.len()..]).await {
+                    if self.is_less_taken(part, &failure) {
+                        continue;
+                    }
+                    if failure.is_declined() {
+                        let _ = self.from.settle(receipts(left), "release").await;
+                    }
+                    return Err(failure);
+                }
+                // A lease that was over meanwhile: the message is here again, still with its number.
+                let settled = self.from.settle(receipts(part), "ack").await?;
+                let results = settled["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let gone =
+                    part.iter().zip(results).filter(|(_, result)| result["ok"] == true).map(|(one, _)| one);
+                self.are_moved(gone);
+                left = rest;
+            }
+        }
+    }
+
+    /// What stands so, while nobody can lease it.
+    async fn browsed(&mut self, status: &str) -> Result<(), Failure> {
+        loop {
+            let batch = self.from.page(status).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let numbers = self.ledger.number(&batch)?;
+            let mut left = batch.as_slice();
+            while !left.is_empty() {
+                let (part, rest) = left.split_at(part(left, self.most));
+                match self.publish(part, &numbers[batch.len() - left.len()..]).await {
+                    Err(failure) if self.is_less_taken(part, &failure) => continue,
+                    published => published?,
+                }
+                for some in part.chunks(REMOVALS) {
+                    self.remove(some).await?;
+                }
+                self.are_moved(part.iter());
+                left = rest;
+            }
+        }
+    }
+
+    /// Whether fewer of them may be taken there.
+    fn is_less_taken(&mut self, part: &[Value], failure: &Failure) -> bool {
+        let is_too_much = failure.word() == Some("message-too-large") && part.len() > 1;
+        if is_too_much {
+            self.most = part.len() / 2;
+        }
+        is_too_much
+    }
+
+    async fn remove(&self, messages: &[Value]) -> Result<(), Failure> {
+        let mut removals = JoinSet::new();
+        for seq in messages.iter().map(|message| format!("seq-{}", message["seq"])) {
+            let from = self.from.clone();
+            removals.spawn(async move { from.remove(&seq).await });
+        }
+        removals.join_all().await.into_iter().collect()
+    }
+
+    fn are_moved<'m>(&mut self, messages: impl Iterator<Item = &'m Value>) {
+        for message in messages {
+            self.moved.moved += 1;
+            self.ledger.is_over(message);
+        }
+    }
+
+    /// Publishes them there, in order, all or none.
+    async fn publish(&mut self, part: &[Value], numbers: &[Value]) -> Result<(), Failure> {
+        let now = Timestamp::now();
+        let all: Vec<_> =
+            part.iter().zip(numbers).map(|(message, number)| published(message, number, now)).collect();
+        let ask = json!({ "messages": all });
+        let answer = self.to.client.post(&self.to.path(&["messages"]), &ask).await;
+        let answer =
+            answer.map_err(|failure| failure.during(&format!("publishing to {}", self.to.named())))?;
+        let copies = answer["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let new = copies.iter().filter(|copy| copy["duplicate"] != true).count();
+        self.moved.known += part.len().saturating_sub(new) as u64;
+        Ok(())
+    }
+}
+
+/// How many of them are published at once.
+fn part(messages: &[Value], most: usize) -> usize {
+    let len = |message: &Value, field: &str| message[field].as_str().map_or(0, str::len);
+    let mut bytes = 0;
+    let fits = |message: &&Value| {
+        let fits = bytes < PUBLISH_BYTES;
+        bytes += len(message, "body") + len(message, "body_base64") + len(message, "properties_base64");
+        fits
+    };
+    messages.iter().take(most).take_while(fits).count()
+}
+
+fn receipts(messages: &[Value]) -> Value {
+    messages.iter().map(|message| message["receipt"].clone()).collect()
+}
+
+/// The message as it is published: what its publisher said, and what is left of its times.
+fn published(message: &Value, number: &Value, now: Timestamp) -> Value {
+    let left = |field: &str| {
+        let at: Timestamp = message[field].as_str()?.parse().ok()?;
+        Some(u64::try_from(at.as_millisecond() - now.as_millisecond()).unwrap_or_default().max(1))
+    };
+    let mut out = Map::new();
+    for field in ["priority", "key", "body", "body_base64", "properties_base64"] {
+        if !message[field].is_null() {
+            out.insert(field.to_owned(), message[field].clone());
+        }
+    }
+    let of_its_own = message["id"].as_str().filter(|id| *id != format!("seq-{}", message["seq"]));
+    let further = [
+        ("id", of_its_own.map(Value::from)),
+        ("ttl_ms", left("expires_at").map(Value::from)),
+        ("delay_ms", left("due_at").map(Value::from)),
+        ("producer", Some(number.clone())),
+    ];
+    out.extend(further.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Value::Object(out)
+}
+
+fn messages(answer: &mut Value) -> Vec<Value> {
+    match answer["messages"].take() {
+        Value::Array(messages) => messages,
+        _ => Vec::new(),
+    }
+}

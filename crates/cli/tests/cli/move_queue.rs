@@ -1,0 +1,213 @@
+//! `overtake move`: between a broker with a store of its own and one on a server, either way, and over a link on which the answer is lost.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::http::ask;
+use crate::support::link::Link;
+use crate::support::{Broker, PATIENCE, Run};
+use crate::valkey::{Program, Server};
+
+const LEVELS: [u8; 3] = [9, 4, 1];
+
+fn declare(broker: &Broker, queue: &str, further: &Value) {
+    let mut settings = json!({"max_length": 100_000});
+    settings.as_object_mut().expect("an object").extend(further.as_object().expect("an object").clone());
+    ask(&broker.url, "PUT", &format!("/v1/queues/{queue}"), &settings).expect(201);
+}
+
+fn publish(broker: &Broker, queue: &str, messages: &[Value]) {
+    let path = format!("/v1/queues/{queue}/messages");
+    ask(&broker.url, "POST", &path, &json!({"messages": messages})).expect(201);
+}
+
+fn totals(broker: &Broker, queue: &str) -> Value {
+    ask(&broker.url, "GET", &format!("/v1/queues/{queue}"), &Value::Null).expect(200)["totals"].clone()
+}
+
+/// All that stands so, without what each broker says for itself.
+fn seen(broker: &Broker, queue: &str, status: &str) -> Vec<Value> {
+    let path = format!("/v1/queues/{queue}/messages?status={status}&limit=1000&properties=base64");
+    let page = ask(&broker.url, "GET", &path, &Value::Null).expect(200);
+    let mut messages = page["messages"].as_array().expect("a list").clone();
+    for message in &mut messages {
+        let message = message.as_object_mut().expect("an object");
+        let seq = message.remove("seq").expect("it has one");
+        if message["id"] == json!(format!("seq-{seq}")) {
+            message.remove("id");
+        }
+        for field in ["published_at", "delivery_count", "due_at"] {
+            message.remove(field);
+        }
+        if let Some(Value::String(at)) = message.get_mut("expires_at") {
+            // To the hour.
+            at.truncate("2026-11-24T00".len());
+        }
+    }
+    messages
+}
+
+fn words<'a>(queue: &'a str, to: &'a str, state: &'a Path) -> [&'a str; 6] {
+    ["move", queue, "--to", to, "--state", state.to_str().expect("text")]
+}
+
+fn moved(run: Run) -> Value {
+    let mut moved = run.json();
+    moved.as_object_mut().expect("an object").retain(|_, value| *value != 0 && *value != false);
+    moved
+}
+
+/// Of every kind.
+fn mixed() -> Vec<Value> {
+    let mut messages: Vec<Value> = (0..40)
+        .map(|at| json!({"body": format!("{at}"), "priority": LEVELS[at % 3], "headers": {"n": at, "odd": at % 2 == 1}}))
+        .collect();
+    // The list says a correlation id, a priority and a header whose value is a list.
+    let list = "LAAAAAAQAWxBAAAACWwAAAAAAAAABwkDYzQy";
+    messages.push(json!({"body_base64": "/wA=", "priority": 1, "properties_base64": list, "key": "k"}));
+    messages.push(json!({"body": "named", "priority": 4, "id": "a1", "ttl_ms": 400_000_000_u64, "content_type": "text/x"}));
+    messages.extend(
+        (0..3).map(|at| json!({"body": format!("later {at}"), "priority": 9, "delay_ms": 90_000_000 + at})),
+    );
+    messages
+}
+
+#[test]
+fn a_queue_moves_to_a_server_and_back_with_all_that_its_messages_say() {
+    for program in Program::all() {
+        let server = Server::start_with(program, |_| vec!["--appendonly".to_owned(), "no".to_owned()]);
+        let dir = tempfile::tempdir().expect("a directory");
+        let [embedded, further] = ["embedded", "further"].map(|name| Broker::start(&dir.path().join(name)));
+        let flags = ["--engine", "redis", "--engine-nodes", &server.url()];
+        let served = Broker::start_with(&dir.path().join("served"), &flags);
+        declare(&embedded, "jobs", &json!({}));
+        publish(&embedded, "jobs", &mixed());
+        let state = dir.path().join("state.json");
+        let before = ["ready", "delayed"].map(|status| seen(&embedded, "jobs", status));
+        assert_eq!(before.each_ref().map(Vec::len), [42, 3]);
+        for (from, to) in [(&embedded, &served), (&served, &further)] {
+            let words = [&words("jobs", &to.url, &state)[..], &["--json", "--delete"]].concat();
+            assert_eq!(moved(from.run(&words)), json!({"moved": 45, "deleted": true}), "{program:?}");
+            assert_eq!(["ready", "delayed"].map(|status| seen(to, "jobs", status)), before, "{program:?}");
+            ask(&from.url, "GET", "/v1/queues/jobs", &Value::Null).expect(404);
+            assert!(!state.exists(), "nothing is under way");
+        }
+    }
+}
+
+/// The answer to what was published there is lost, so it is not acknowledged here.
+fn until_some_are_in_both(here: &Broker, there: &Broker) {
+    let until = Instant::now() + PATIENCE;
+    let count = |totals: &Value, what: &str| totals[what].as_u64().expect("a number");
+    loop {
+        let came = totals(there, "jobs");
+        let left = totals(here, "jobs");
+        if count(&left, "ready") + count(&left, "leased") + count(&came, "ready") > 2_000 {
+            return;
+        }
+        assert!(Instant::now() < until, "{left} here, {came} there");
+    }
+}
+
+#[test]
+fn a_move_that_is_killed_goes_on_and_nothing_comes_twice() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    declare(&here, "jobs", &json!({}));
+    let messages: Vec<_> =
+        (0..2_000).map(|at| json!({"body": format!("{at:0>200}"), "priority": 1})).collect();
+    publish(&here, "jobs", &messages);
+    let link = Link::to(there.url.trim_start_matches("http://"), 10_000_000);
+    let (to, state) = (format!("http://{}", link.address), dir.path().join("state.json"));
+    for bytes in [20_000, 200_000, 400_000] {
+        let mut command = here.command(&words("jobs", &to, &state));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        link.until_carried(bytes);
+        link.deafen();
+        until_some_are_in_both(&here, &there);
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        link.mend();
+    }
+    assert!(state.exists(), "something is under way");
+    let told = moved(here.run(&[&words("jobs", &to, &state)[..], &["--json"]].concat()));
+    assert!(told["known"].as_u64() > Some(0), "what was in doubt is known there: {told}");
+    assert_eq!(told["leased"], Value::Null, "{told}");
+    assert_eq!(
+        (&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]),
+        (&json!(0), &json!(2_000))
+    );
+    let mut bodies: Vec<_> = Vec::new();
+    while bodies.len() < 2_000 {
+        let leased = ask(&there.url, "POST", "/v1/queues/jobs/leases", &json!({"max": 1_000})).expect(200);
+        let leased = leased["messages"].as_array().expect("a list").clone();
+        bodies.extend(leased.iter().map(|one| one["body"].as_str().expect("text").to_owned()));
+    }
+    bodies.sort();
+    assert!(bodies.iter().enumerate().all(|(at, body)| *body == format!("{at:0>200}")), "each once");
+    assert!(!state.exists(), "nothing is under way any more");
+}
+
+#[test]
+fn messages_that_are_too_large_to_go_at_once_go_in_fewer() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    declare(&here, "jobs", &json!({}));
+    let large: Vec<_> = (0..40).map(|at| json!({"body": "x".repeat(30_000), "priority": at % 10})).collect();
+    (0..3).for_each(|_| publish(&here, "jobs", &large));
+    let state = dir.path().join("state.json");
+    let told = moved(here.run(&[&words("jobs", &there.url, &state)[..], &["--json"]].concat()));
+    assert_eq!((told, &totals(&there, "jobs")["ready"]), (json!({"moved": 120}), &json!(120)));
+}
+
+#[test]
+fn what_is_held_back_here_moves_and_what_others_hold_or_is_dead_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    declare(&here, "jobs", &json!({"max_active": 2}));
+    publish(&here, "jobs", &mixed()[..10]);
+    let leased = ask(&here.url, "POST", "/v1/queues/jobs/leases", &json!({"max": 2})).expect(200);
+    let dead = json!({"receipts": [leased["messages"][0]["receipt"]], "how": "reject"});
+    ask(&here.url, "POST", "/v1/queues/jobs/settle", &dead).expect(200);
+    ask(&here.url, "POST", "/v1/queues/jobs/leases", &json!({"max": 1})).expect(200);
+    let state = dir.path().join("state.json");
+    let told =
+        moved(here.run(&[&words("jobs", &there.url, &state)[..], &["--json", "--as", "work"]].concat()));
+    assert_eq!(told, json!({"moved": 7, "leased": 2, "dead": 1}));
+    let settings = ask(&here.url, "GET", "/v1/queues/jobs", &Value::Null).expect(200);
+    assert_eq!(settings["settings"]["paused"], false, "it is paused no more");
+    assert_eq!(totals(&there, "work")["ready"], 7);
+    let said = here.run(&words("jobs", &there.url, &state)).ok();
+    let expect = format!(
+        "0 messages moved to jobs at {}; 2 are leased here by others: run it again when they came back; 1 dead letter stays here\n",
+        there.url
+    );
+    assert_eq!(said, expect);
+}
+
+#[test]
+fn what_cannot_be_moved_is_said_and_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    declare(&here, "jobs", &json!({}));
+    declare(&there, "jobs", &json!({"max_length": 5, "overflow": "reject"}));
+    publish(&here, "jobs", &mixed()[..10]);
+    let state = dir.path().join("state.json");
+    let full = here.run(&words("jobs", &there.url, &state));
+    assert_eq!(full.code, 1, "{}", full.picture());
+    assert!(full.stderr.contains("run it again, and it goes on"), "{}", full.picture());
+    assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(10), &json!(0)));
+    let other = here.run(&words("jobs", "http://127.0.0.1:9", &state));
+    assert_eq!(other.code, 69, "{}", other.picture());
+    let missing = here.run(&words("none", &there.url, &state));
+    assert!(missing.stderr.contains("there is no queue none at "), "{}", missing.picture());
+    declare(&here, "more", &json!({}));
+    let of_another = here.run(&words("more", &there.url, &state));
+    assert!(of_another.stderr.contains("is of a move from jobs at "), "{}", of_another.picture());
+    ask(&there.url, "PUT", "/v1/queues/jobs", &json!({"max_length": 100})).expect(200);
+    here.run(&words("jobs", &there.url, &state)).ok();
+    assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(0), &json!(10)));
+}
