@@ -20,12 +20,14 @@ mod lane;
 mod merge;
 mod options;
 mod outbox;
+mod places;
 mod proc;
 mod reference;
 mod report;
 mod routes;
 mod scrape;
 mod servers;
+mod shards;
 mod spread;
 mod watched;
 
@@ -68,7 +70,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 15] = [
+const BENCHES: [(&str, &str, Bench); 16] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -95,9 +97,16 @@ const BENCHES: [(&str, &str, Bench); 15] = [
     ("client", "client libraries, against a broker in a process of its own", |plan| {
         Report::Rows(client::run(plan))
     }),
-    ("servers", "four callers on one Redis, appendfsync always, batches of 100, 256-byte bodies", |plan| {
-        Report::Rows(servers::run(plan))
-    }),
+    (
+        "servers",
+        "primaries of Redis, appendfsync always, batches of 100, 256-byte bodies: four callers on one, and twelve on one and on three",
+        |plan| Report::Rows(servers::run(plan)),
+    ),
+    (
+        "places",
+        "one queue in 1,000 places on one Redis, appendfsync everysec, published through one broker and leased through another, ten levels",
+        |plan| Report::Grid(places::run(plan)),
+    ),
     ("outbox", "an application's outbox in PostgreSQL, relayed while a migration floods it", |plan| {
         Report::Grid(outbox::run(plan))
     }),
@@ -105,7 +114,7 @@ const BENCHES: [(&str, &str, Bench); 15] = [
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 6] = ["forward", "deep", "client", "servers", "outbox", "amqp"];
+const ONLY_BY_NAME: [&str; 7] = ["forward", "deep", "client", "servers", "places", "outbox", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

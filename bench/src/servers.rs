@@ -6,24 +6,26 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use overtake_engine::{Content, Engine, LeaseRequest, NewMessage, Target};
 use overtake_lane::{LeaseId, Original, Outcome, Priority, Receipt, Seq, Settings, State};
-use overtake_peer::Vault;
-use overtake_valkey::cluster::{Kind, Nodes};
-use overtake_valkey::engine::{ClusterEngine, Options};
+use overtake_valkey::engine::ClusterEngine;
 use overtake_valkey::functions::{Admission, Admit, Asked, Call, Choice, How, Leasing, Settle, Shown, Told};
 use redis::Value;
 use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
 
 use crate::Plan;
-use crate::outbox::Redis;
 use crate::report::Row;
+use crate::shards::{Durability, Shards};
 
 /// Messages of a batch.
 const BATCH: usize = 100;
 /// Bytes of a message.
 const BODY_LEN: usize = 256;
-/// Callers, each with a queue of its own.
+/// Callers on one primary, each with a queue of its own.
 const CALLERS: u32 = 4;
+/// Callers where what several primaries take is compared with what one does.
+const CALLERS_OF_MORE: u32 = 12;
+/// So many primaries.
+const MORE: usize = 3;
 /// How often both are measured, one after the other.
 const ROUNDS: usize = 5;
 /// How long a lease lasts, ms.
@@ -99,9 +101,9 @@ fn lease_of(shown: &Shown) -> (Seq, LeaseId) {
     (message.seq, lease)
 }
 
-async fn bare(url: &str, place: u32, batches: usize) -> Result<Figures> {
-    let connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
-    let mut bare = Bare { connection, base: format!("{{{place}:0}}"), calls: 0 };
+async fn bare(shards: Arc<Shards>, place: u32, batches: usize) -> Result<Figures> {
+    let base = format!("{{{place}:0}}");
+    let mut bare = Bare { connection: shards.of(&base).await?, base, calls: 0 };
     let mut figures = Figures::default();
     let admit = admit();
     let begun = Instant::now();
@@ -190,23 +192,35 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
+type Of = fn(&Figures) -> &Vec<Duration>;
+const KINDS: [(&str, Of); 3] =
+    [("publish", |all| &all.publish), ("lease", |all| &all.lease), ("acknowledge", |all| &all.ack)];
+
+/// Of the minimal client and the engine, messages a second.
+fn rates(rounds: &[(Figures, Figures)], of: Of, batches: usize) -> (f64, f64) {
+    let of_all = |which: fn(&(Figures, Figures)) -> &Figures| {
+        median(rounds.iter().map(|round| rate(of(which(round)), batches)).collect())
+    };
+    (of_all(|round| &round.0), of_all(|round| &round.1))
+}
+
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let rounds = runtime.block_on(rounds(plan.times(if plan.quick { 10 } else { 100 })));
-    let (rounds, batches) = rounds.unwrap_or_else(|why| panic!("{why:#}"));
-    type Of = fn(&Figures) -> &Vec<Duration>;
-    let of: [(&str, Of); 3] =
-        [("publish", |all| &all.publish), ("lease", |all| &all.lease), ("acknowledge", |all| &all.ack)];
+    let batches = plan.times(if plan.quick { 10 } else { 100 });
+    let measure = |shards: usize, callers: u32| {
+        let rounds = runtime.block_on(rounds(shards, callers, batches));
+        rounds.unwrap_or_else(|why| panic!("{why:#}"))
+    };
     let mut rows = Vec::new();
-    for (what, of) in of {
-        let bare = median(rounds.iter().map(|(bare, _)| rate(of(bare), batches)).collect());
-        let engine = median(rounds.iter().map(|(_, engine)| rate(of(engine), batches)).collect());
+    let one = measure(1, CALLERS);
+    for (what, of) in KINDS {
+        let (bare, engine) = rates(&one, of, batches);
         rows.push(Row::of_rate(format!("{what}: a minimal client"), "messages", bare).reference());
         rows.push(Row::of_rate(format!("{what}: the engine"), "messages", engine).beside(engine / bare));
     }
     for (what, part) in [("median", 0.5), ("99 %", 0.99)] {
         let single = |of: fn(&(Figures, Figures)) -> &Figures| {
-            let mut all: Vec<_> = rounds.iter().flat_map(|round| of(round).single.clone()).collect();
+            let mut all: Vec<_> = one.iter().flat_map(|round| of(round).single.clone()).collect();
             all.sort_unstable();
             all[((all.len() - 1) as f64 * part) as usize]
         };
@@ -215,32 +229,38 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
         rows.push(row("a minimal client", bare).reference());
         rows.push(row("the engine", engine));
     }
+    let (one, more) = (measure(1, CALLERS_OF_MORE), measure(MORE, CALLERS_OF_MORE));
+    for (what, of) in KINDS {
+        let (of_one, of_more) = (rates(&one, of, batches), rates(&more, of, batches));
+        let row =
+            |who, rate| Row::of_rate(format!("{what}, one and three primaries: {who}"), "messages", rate);
+        rows.push(row("a minimal client on one", of_one.0).reference());
+        rows.push(row("a minimal client on three", of_more.0).beside(of_more.0 / of_one.0));
+        rows.push(row("the engine on one", of_one.1).reference());
+        rows.push(row("the engine on three", of_more.1).beside(of_more.1 / of_one.1));
+    }
     rows
 }
 
-/// Both, one after the other, round for round; and how many batches each caller had.
-async fn rounds(batches: usize) -> Result<(Vec<(Figures, Figures)>, usize)> {
-    let server = Redis::start()?;
-    let url = server.url();
-    let url = url.trim_end_matches("/0");
-    let nodes = Nodes::new(Kind::Redis, vec![url.to_owned()]);
-    let opened = ClusterEngine::open(Options::new(nodes, Vault::Any)).await;
-    let broker = Arc::new(opened.map_err(|why| anyhow::anyhow!("{why}"))?);
+/// Both, one after the other, round for round.
+async fn rounds(count: usize, callers: u32, batches: usize) -> Result<Vec<(Figures, Figures)>> {
+    let shards = Arc::new(Shards::start(count, Durability::Always).await?);
+    let broker = Arc::new(shards.engine().await?);
     let mut places = Vec::new();
-    for number in 0..CALLERS {
+    for number in 0..callers {
         broker.declare_queue(&queue(number), Settings::default()).await?;
         places.push(broker.queue(&queue(number)).await?.queue.0);
     }
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let bares = places.iter().map(|place| {
-            let (url, place) = (url.to_owned(), *place);
-            async move { bare(&url, place, batches).await }
+            let (shards, place) = (Arc::clone(&shards), *place);
+            async move { bare(shards, place, batches).await }
         });
         let bare = all(bares.collect()).await?;
-        let engines = (0..CALLERS).map(|number| engine(Arc::clone(&broker), number, batches));
+        let engines = (0..callers).map(|number| engine(Arc::clone(&broker), number, batches));
         rounds.push((bare, all(engines.collect()).await?));
     }
     broker.close().await;
-    Ok((rounds, batches))
+    Ok(rounds)
 }

@@ -19,7 +19,6 @@ use crate::report::{Cell, Grid, Line};
 use crate::spread::Spread;
 use app::App;
 use handlers::Handlers;
-pub(crate) use servers::Redis;
 use servers::{PASSWORD, Postgres, Relay, To};
 
 /// Orders that come meanwhile.

@@ -86,14 +86,14 @@ fn as_user(words: &[&str]) -> Vec<String> {
 }
 
 /// A server of its own.
-pub(crate) struct Redis {
+pub(super) struct Redis {
     process: Option<Process>,
     dir: TempDir,
     port: u16,
 }
 
 impl Redis {
-    pub(crate) fn start() -> Result<Self> {
+    pub(super) fn start() -> Result<Self> {
         let mut redis = Self { process: None, dir: tempfile::tempdir()?, port: free_port()? };
         redis.begin()?;
         Ok(redis)
@@ -120,7 +120,7 @@ impl Redis {
         self.begin()
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
 }

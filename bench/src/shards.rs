@@ -1,0 +1,151 @@
+//! Primaries on loopback that share the slots of a cluster.
+
+use std::fs;
+use std::net::TcpListener;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use overtake_peer::Vault;
+use overtake_valkey::cluster::{Kind, Nodes, SLOTS, Slot};
+use overtake_valkey::engine::{ClusterEngine, Options};
+use redis::aio::MultiplexedConnection;
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::amqp::peer::process::Process;
+
+/// Between two looks at whether the primaries know each other.
+const LOOK: Duration = Duration::from_millis(20);
+/// So many looks at most.
+const LOOKS_MAX: usize = 1_500;
+
+/// When a write is on the disk.
+#[derive(Clone, Copy)]
+pub(crate) enum Durability {
+    /// Before it is answered.
+    Always,
+    /// Within a second or two.
+    EverySecond,
+}
+
+struct Primary {
+    _process: Process,
+    _dir: TempDir,
+    port: u16,
+    bus: u16,
+}
+
+/// The primaries.
+pub(crate) struct Shards(Vec<Primary>);
+
+impl Shards {
+    /// So many, which know each other.
+    pub(crate) async fn start(count: usize, durability: Durability) -> Result<Self> {
+        let shards = Self((0..count).map(|_| Primary::start(durability)).collect::<Result<_>>()?);
+        for (at, primary) in shards.0.iter().enumerate() {
+            let slots = slots(at, count);
+            let mut connection = primary.connect().await?;
+            let (first, last) = (*slots.start(), *slots.end());
+            let () = redis::cmd("CLUSTER")
+                .arg("ADDSLOTSRANGE")
+                .arg(first)
+                .arg(last)
+                .query_async(&mut connection)
+                .await?;
+            let () = redis::cmd("CLUSTER")
+                .arg("SET-CONFIG-EPOCH")
+                .arg(at + 1)
+                .query_async(&mut connection)
+                .await?;
+            let meet = redis::cmd("CLUSTER")
+                .arg("MEET")
+                .arg("127.0.0.1")
+                .arg(shards.0[0].port)
+                .arg(shards.0[0].bus)
+                .to_owned();
+            if at > 0 {
+                let () = meet.query_async(&mut connection).await?;
+            }
+        }
+        for primary in &shards.0 {
+            primary.until_known(count).await?;
+        }
+        Ok(shards)
+    }
+
+    /// The primary of a key.
+    pub(crate) async fn of(&self, key: &str) -> Result<MultiplexedConnection> {
+        let slot = Slot::of(key.as_bytes()).number();
+        let owner = (0..self.0.len()).find(|at| slots(*at, self.0.len()).contains(&slot));
+        self.0[owner.context("every slot is somebody's")?].connect().await
+    }
+
+    /// A broker on them.
+    pub(crate) async fn engine(&self) -> Result<ClusterEngine> {
+        let nodes = self.0.iter().map(|primary| format!("redis://127.0.0.1:{}", primary.port)).collect();
+        let opened = ClusterEngine::open(Options::new(Nodes::new(Kind::Cluster, nodes), Vault::Any)).await;
+        opened.map_err(|why| anyhow::anyhow!("{why}"))
+    }
+}
+
+/// The slots of one of so many.
+fn slots(at: usize, count: usize) -> RangeInclusive<u16> {
+    let from = |at: usize| (at * usize::from(SLOTS) / count) as u16;
+    from(at)..=from(at + 1) - 1
+}
+
+impl Primary {
+    fn start(durability: Durability) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let (port, bus) = (free_port()?, free_port()?);
+        let (at, port_text, bus_text) = (dir.path().display().to_string(), port.to_string(), bus.to_string());
+        let place = [
+            "--port",
+            &port_text,
+            "--cluster-port",
+            &bus_text,
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            &at,
+            "--save",
+            "",
+        ];
+        let cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "30000"];
+        let fsync = match durability {
+            Durability::Always => "always",
+            Durability::EverySecond => "everysec",
+        };
+        let args = [&place[..], &cluster, &["--appendonly", "yes", "--appendfsync", fsync]].concat();
+        let log = dir.path().join("log");
+        let mut process = Process::start(Path::new("redis-server"), &args, &[], log.clone())
+            .context("not installed: apt-get install redis-server")?;
+        process.wait_for(|| {
+            fs::read_to_string(&log).ok()?.contains("Ready to accept connections").then_some(())
+        })?;
+        Ok(Self { _process: process, _dir: dir, port, bus })
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection> {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port))?;
+        Ok(client.get_multiplexed_async_connection().await?)
+    }
+
+    async fn until_known(&self, count: usize) -> Result<()> {
+        let mut connection = self.connect().await?;
+        for _ in 0..LOOKS_MAX {
+            let info: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
+            if info.contains("cluster_state:ok") && info.contains(&format!("cluster_size:{count}\r")) {
+                return Ok(());
+            }
+            sleep(LOOK).await;
+        }
+        bail!("the primaries do not come to know each other")
+    }
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
