@@ -50,9 +50,6 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", what: "the guards", body: tidy::step },
 ];
 
-/// Steps that are done only when they are named. The proof on a cluster finds that a lease whose answer was lost stays as long as its broker is there, and fails by that now and then.
-const NAMED_ONLY: &[&str] = &["cluster"];
-
 /// `cargo xtask test [--long] [--list] [STEP…]`
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     let mut run = Run { long: false, base_seed: seed::of_commit(), counts: Counts::default() };
@@ -65,10 +62,7 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
             other => bail!("there is no step or option `{other}`; `cargo xtask test --list` shows the steps"),
         }
     }
-    let wanted = |step: &&Step| match named[..] {
-        [] => !NAMED_ONLY.contains(&step.name),
-        _ => named.contains(&step.name),
-    };
+    let wanted = |step: &&Step| named.is_empty() || named.contains(&step.name);
     Ok(perform(STEPS.iter().filter(wanted), &mut run))
 }
 
