@@ -374,8 +374,8 @@ fn lines_may_be_messages_in_json() {
     "#]].assert_eq(&feed("{\"body\":\"a\"}\n{\"body\":\"b\",\"priority\":-4}\n").picture());
     expect![[r#"
         exit 1
-        error: 1 message published, then: line 2: `messages[0].bdy`: unknown field `bdy`, expected one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers` (422 field-unknown)
-         hint: check the spelling: one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers` are taken here
+        error: 1 message published, then: line 2: `messages[0].bdy`: unknown field `bdy`, expected one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers`, `properties_base64`, `producer` (422 field-unknown)
+         hint: check the spelling: one of `priority`, `body`, `body_base64`, `id`, `ttl_ms`, `delay_ms`, `key`, `content_type`, `user_id`, `headers`, `properties_base64`, `producer` are taken here
     "#]].assert_eq(&feed("{\"body\":\"a\"}\n{\"bdy\":\"b\"}\n").picture());
 }
 
