@@ -69,17 +69,14 @@ pub(crate) async fn run(args: &MoveArgs, global: &Global, session: &Session) -> 
     let state = args.state.clone();
     let state =
         state.unwrap_or_else(|| format!("overtake-move.{}.json", name.trim_start_matches('/')).into());
-    let moved = moving::run(&from, &to, state).await.map_err(|failure| {
-        failure.and("what was moved is there, and the rest is here: run it again, and it goes on")
-    })?;
-    let Moved { leased, dead, in_doubt, known, moved } = moved;
+    let Moved { leased, dead, known, moved } = moving::run(&from, &to, state).await?;
     let is_deleted = args.delete && leased == 0 && dead == 0;
     if is_deleted {
         let query = "?if=empty";
         session.client.ask(Method::DELETE, &(path(&["v1", "queues", &args.queue]) + query), None).await?;
     }
     let answer = json!({
-        "moved": moved, "known": known, "leased": leased, "dead": dead, "in_doubt": in_doubt, "deleted": is_deleted,
+        "moved": moved, "known": known, "leased": leased, "dead": dead, "deleted": is_deleted,
     });
     session.out.done(&answer, || sentence(args, &to.queue, &answer))?;
     Ok(if args.delete && !is_deleted { Exit::Error } else { Exit::Done })
@@ -99,11 +96,6 @@ fn sentence(args: &MoveArgs, queue: &str, answer: &serde_json::Value) -> String 
             "are leased here by others: run it again when they came back",
         ),
         (count("dead"), "dead letter stays here", "dead letters stay here"),
-        (
-            count("in_doubt"),
-            "of a run before is not here any more: others had it",
-            "of a run before are not here any more: others had them",
-        ),
     ];
     for (count, one, more) in further.into_iter().filter(|(count, ..)| *count > 0) {
         text.push_str(&format!("; {}", messages(count, one, more)));

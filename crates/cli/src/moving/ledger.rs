@@ -124,18 +124,22 @@ impl Ledger {
         self.in_doubt.remove(&of(message));
     }
 
-    /// Nothing is under way: the file goes, unless something is still in doubt. How much is.
-    pub(super) fn close(self) -> Result<usize, Failure> {
-        if self.in_doubt.is_empty() && !self.paused {
-            match fs::remove_file(&self.path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(bad(&self.path, format!("cannot be removed: {error}")));
-                }
-                _ => return Ok(0),
-            }
+    /// None of the messages that were in doubt is here: others had what this run did not find.
+    pub(super) fn none_is_here(&mut self) {
+        self.in_doubt.clear();
+    }
+
+    /// Nothing is under way: the file goes, unless something is still in doubt.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        if !self.in_doubt.is_empty() || self.paused {
+            return self.write();
         }
-        self.write()?;
-        Ok(self.in_doubt.len())
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(bad(&self.path, format!("cannot be removed: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// In place of what was there, or not at all.
@@ -208,10 +212,11 @@ mod tests {
 
         ledger.is_over(&message(7, 1));
         ledger.is_over(&message(7, 2));
-        assert_eq!(ledger.close().expect("it is written"), 1);
+        ledger.close().expect("it is written");
         let mut ledger = open(&path);
-        ledger.is_over(&message(9, 1));
-        assert_eq!(ledger.close().expect("it is removed"), 0);
+        assert_eq!(ledger.receipts(), ["r9"]);
+        ledger.none_is_here();
+        ledger.close().expect("it is removed");
         assert!(!path.exists(), "nothing is in doubt");
     }
 

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::address::path;
 use crate::client::Client;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use ledger::Ledger;
 
 /// Messages that are under way at once.
@@ -30,6 +30,8 @@ const TERM_MS: u64 = 300_000;
 const PUBLISH_BYTES: usize = 8 << 20;
 /// Messages that are removed at once.
 const REMOVALS: usize = 32;
+/// By what a message is known to be the same one.
+const SAME: [&str; 6] = ["seq", "published_at", "id", "key", "body", "body_base64"];
 /// What says that this has leased them.
 const WORKER: &str = "overtake move";
 
@@ -65,8 +67,10 @@ impl End {
         Ok(messages(&mut page))
     }
 
-    async fn set_paused(&self, settings: &Value, paused: bool) -> Result<(), Failure> {
-        let mut settings = settings.clone();
+    /// Its other settings stay as they are now: somebody may have changed them meanwhile.
+    async fn set_paused(&self, paused: bool) -> Result<(), Failure> {
+        let Some(mut queue) = self.look().await? else { return Ok(()) };
+        let mut settings = queue["settings"].take();
         settings["paused"] = json!(paused);
         self.client.ask(Method::PUT, &self.path(&[]), Some(&settings)).await.map(drop)
     }
@@ -96,8 +100,6 @@ pub(crate) struct Moved {
     pub(crate) leased: u64,
     /// Dead letters, which stay here.
     pub(crate) dead: u64,
-    /// What a run before left in doubt and is not waiting here any more.
-    pub(crate) in_doubt: usize,
 }
 
 /// Moves all that waits here there.
@@ -106,26 +108,31 @@ pub(crate) struct Moved {
 /// What either broker declines, or that one cannot be reached. Nothing is lost then, and the next run goes on.
 pub(crate) async fn run(from: &End, to: &End, state: PathBuf) -> Result<Moved, Failure> {
     let Some(queue) = from.look().await? else {
-        return Err(Failure::usage(format!("there is no queue {}", from.named())));
+        let missing = Failure::new(Exit::Error, format!("there is no queue {}", from.named()));
+        return Err(missing.hint("look at its name, and at the virtual host that --vhost names"));
     };
     declare(to, &queue["settings"]).await?;
     let ledger = Ledger::open(state, from.named(), to.named())?;
-    let mut mover = Mover { from, to, ledger, most: usize::MAX, moved: Moved::default() };
+    let mut mover = Mover { from, to, ledger, is_another: false, most: usize::MAX, moved: Moved::default() };
     mover.give_back().await;
-    let done = mover.all(&queue["settings"]).await;
-    if mover.ledger.has_paused() {
-        // Also where the move failed: consumers here go on meanwhile.
-        let unpaused =
-            from.set_paused(&queue["settings"], false).await.and_then(|()| mover.ledger.pauses(false));
-        done.and(unpaused)?;
+    let done = mover.all().await;
+    // Also where the move failed: consumers here go on meanwhile.
+    let unpaused = if mover.ledger.has_paused() {
+        from.set_paused(false).await.and_then(|()| mover.ledger.pauses(false))
     } else {
-        done?;
-    }
+        Ok(())
+    };
+    done.and(unpaused).map_err(|failure| {
+        failure.and("what was moved is there, and the rest is here: run it again, and it goes on")
+    })?;
     let left = from.look().await?.unwrap_or_default();
-    let Mover { ledger, mut moved, .. } = mover;
-    moved.leased = left["totals"]["leased"].as_u64().unwrap_or_default();
-    moved.dead = left["totals"]["dead"].as_u64().unwrap_or_default();
-    moved.in_doubt = ledger.close()?;
+    let count = |what: &str| left["totals"][what].as_u64().unwrap_or_default();
+    let Mover { mut ledger, mut moved, .. } = mover;
+    (moved.leased, moved.dead) = (count("leased"), count("dead"));
+    if count("ready") + count("delayed") + count("leased") == 0 {
+        ledger.none_is_here();
+    }
+    ledger.close()?;
     Ok(moved)
 }
 
@@ -137,13 +144,15 @@ async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
     let mut settings = settings.clone();
     settings["paused"] = json!(false);
     let made = to.client.ask(Method::PUT, &to.path(&[]), Some(&settings)).await;
-    made.map(drop).map_err(|failure| failure.during(&format!("the queue {} is made there", to.queue)))
+    made.map(drop).map_err(|failure| failure.during(&format!("making the queue {} there", to.queue)))
 }
 
 struct Mover<'a> {
     from: &'a End,
     to: &'a End,
     ledger: Ledger,
+    /// The queue there is known not to be the one here.
+    is_another: bool,
     /// Messages that the broker there takes at once, as far as it said.
     most: usize,
     moved: Moved,
@@ -158,7 +167,7 @@ impl Mover<'_> {
         }
     }
 
-    async fn all(&mut self, settings: &Value) -> Result<(), Failure> {
+    async fn all(&mut self) -> Result<(), Failure> {
         self.leased().await?;
         let left = self.from.look().await?.unwrap_or_default();
         let waits = |status: &str| left["totals"][status].as_u64().unwrap_or_default() > 0;
@@ -166,9 +175,9 @@ impl Mover<'_> {
             return Ok(());
         }
         // What is delayed, or held back by a limit, is taken where it stands, while nobody can lease it.
-        if settings["paused"] != json!(true) {
+        if left["settings"]["paused"] != json!(true) {
             self.ledger.pauses(true)?;
-            self.from.set_paused(settings, true).await?;
+            self.from.set_paused(true).await?;
         }
         self.browsed("ready").await?;
         self.browsed("delayed").await
@@ -185,27 +194,7 @@ impl Mover<'_> {
             if batch.is_empty() {
                 return Ok(());
             }
-            let numbers = self.ledger.number(&batch)?;
-            let mut left = batch.as_slice();
-            while !left.is_empty() {
-                let (part, rest) = left.split_at(part(left, self.most));
-                if let Err(failure) = self.publish(part, &numbers[batch.len() - left.len()..]).await {
-                    if self.is_less_taken(part, &failure) {
-                        continue;
-                    }
-                    if failure.is_declined() {
-                        let _ = self.from.settle(receipts(left), "release").await;
-                    }
-                    return Err(failure);
-                }
-                // A lease that was over meanwhile: the message is here again, still with its number.
-                let settled = self.from.settle(receipts(part), "ack").await?;
-                let results = settled["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-                let gone =
-                    part.iter().zip(results).filter(|(_, result)| result["ok"] == true).map(|(one, _)| one);
-                self.are_moved(gone);
-                left = rest;
-            }
+            self.hand_over(&batch).await?;
         }
     }
 
@@ -216,21 +205,71 @@ impl Mover<'_> {
             if batch.is_empty() {
                 return Ok(());
             }
-            let numbers = self.ledger.number(&batch)?;
-            let mut left = batch.as_slice();
-            while !left.is_empty() {
-                let (part, rest) = left.split_at(part(left, self.most));
-                match self.publish(part, &numbers[batch.len() - left.len()..]).await {
-                    Err(failure) if self.is_less_taken(part, &failure) => continue,
-                    published => published?,
+            self.hand_over(&batch).await?;
+        }
+    }
+
+    /// Publishes them there and takes them away here, as many at once as are taken there.
+    async fn hand_over(&mut self, batch: &[Value]) -> Result<(), Failure> {
+        let numbers = self.ledger.number(batch)?;
+        let mut left = batch;
+        while !left.is_empty() {
+            let (part, rest) = left.split_at(part(left, self.most));
+            let published = match self.differs(&part[0]).await {
+                Ok(()) => self.publish(part, &numbers[batch.len() - left.len()..]).await,
+                same => same,
+            };
+            if let Err(failure) = published {
+                if self.is_less_taken(part, &failure) {
+                    continue;
                 }
-                for some in part.chunks(REMOVALS) {
-                    self.remove(some).await?;
+                if failure.is_declined() {
+                    let _ = self.from.settle(receipts(left), "release").await;
                 }
-                self.are_moved(part.iter());
-                left = rest;
+                return Err(failure);
+            }
+            self.take_away(part).await?;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// That the queue there is another, seen by the first message: one that moved to itself would move for ever.
+    async fn differs(&mut self, message: &Value) -> Result<(), Failure> {
+        if self.is_another {
+            return Ok(());
+        }
+        let same = self.to.client.get(&self.to.path(&["messages", &format!("seq-{}", message["seq"])])).await;
+        match same {
+            Ok(there) if SAME.iter().all(|field| there[field] == message[field]) => {
+                let what = format!("{} and {} are the same queue", self.from.named(), self.to.named());
+                Err(Failure::new(Exit::Error, what)
+                    .declined()
+                    .hint("name another with --to, --to-vhost or --as"))
+            }
+            Err(failure) if failure.word() != Some("no-such-message") => Err(failure),
+            _ => {
+                self.is_another = true;
+                Ok(())
             }
         }
+    }
+
+    /// What is leased is acknowledged: where its lease was over meanwhile, it is here again, still with its number. The others are removed.
+    async fn take_away(&mut self, part: &[Value]) -> Result<(), Failure> {
+        let (leased, free): (Vec<_>, Vec<_>) =
+            part.iter().cloned().partition(|one| one["receipt"].is_string());
+        if !leased.is_empty() {
+            let settled = self.from.settle(receipts(&leased), "ack").await?;
+            let results = settled["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let gone = leased.iter().zip(results).filter(|(_, result)| result["ok"] == true);
+            self.are_moved(gone.map(|(one, _)| one));
+        }
+        for some in free.chunks(REMOVALS) {
+            self.remove(some).await?;
+        }
+        self.are_moved(free.iter());
+        Ok(())
     }
 
     /// Whether fewer of them may be taken there.
@@ -286,8 +325,9 @@ fn part(messages: &[Value], most: usize) -> usize {
     messages.iter().take(most).take_while(fits).count()
 }
 
+/// Of those that are leased.
 fn receipts(messages: &[Value]) -> Value {
-    messages.iter().map(|message| message["receipt"].clone()).collect()
+    messages.iter().map(|message| message["receipt"].clone()).filter(Value::is_string).collect()
 }
 
 /// The message as it is published: what its publisher said, and what is left of its times.

@@ -189,6 +189,26 @@ fn what_is_held_back_here_moves_and_what_others_hold_or_is_dead_stays() {
 }
 
 #[test]
+fn a_queue_is_not_moved_to_itself() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let here = Broker::start(&dir.path().join("here"));
+    let link = Link::to(here.url.trim_start_matches("http://"), 10_000_000);
+    let (to, state) = (format!("http://{}", link.address), dir.path().join("state.json"));
+    let expect = |ready: u64, delayed: u64| {
+        let said = here.run(&words("jobs", &to, &state));
+        assert_eq!(said.code, 1, "{}", said.picture());
+        assert!(said.stderr.contains("are the same queue; "), "{}", said.picture());
+        let totals = totals(&here, "jobs");
+        assert_eq!((&totals["ready"], &totals["delayed"]), (&json!(ready), &json!(delayed)));
+    };
+    declare(&here, "jobs", &json!({}));
+    publish(&here, "jobs", &mixed()[42..]);
+    expect(0, 3);
+    publish(&here, "jobs", &mixed()[..42]);
+    expect(42, 3);
+}
+
+#[test]
 fn what_cannot_be_moved_is_said_and_stays() {
     let dir = tempfile::tempdir().expect("a directory");
     let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
@@ -204,6 +224,7 @@ fn what_cannot_be_moved_is_said_and_stays() {
     assert_eq!(other.code, 69, "{}", other.picture());
     let missing = here.run(&words("none", &there.url, &state));
     assert!(missing.stderr.contains("there is no queue none at "), "{}", missing.picture());
+    assert!(!missing.stderr.contains("run it again"), "{}", missing.picture());
     declare(&here, "more", &json!({}));
     let of_another = here.run(&words("more", &there.url, &state));
     assert!(of_another.stderr.contains("is of a move from jobs at "), "{}", of_another.picture());
