@@ -83,6 +83,22 @@ impl Broker {
         true
     }
 
+    /// Whether the single active consumer of a queue whose messages are kept elsewhere is a consumer of another broker: then none of those here is served, if only one is to be.
+    pub fn set_active_elsewhere(&mut self, now: Time, queue: QueueId, is_elsewhere: bool, step: &mut Step) {
+        self.tick(now, step);
+        if let Some(remote) = self.remote_mut(queue) {
+            remote.roster.set_elsewhere(is_elsewhere);
+            self.dispatch_all(std::iter::once(queue), step);
+        }
+    }
+
+    /// How many consumers that stay a queue has whose messages are kept elsewhere, and whether one of them is to be the only one.
+    #[must_use]
+    pub fn consumers_of(&self, queue: QueueId) -> (u64, bool) {
+        let queue = self.queues.get(&queue).filter(|queue| queue.is_remote());
+        queue.map_or((0, false), |queue| (queue.roster.counts().0, queue.roster.has_exclusive()))
+    }
+
     /// What takers of a queue whose messages are kept elsewhere would take now, in the order of service, as far as can be told: what is on its way to them is not
     /// known here. The first of them whose lanes have something to give is served next; then it is to be asked anew.
     #[must_use]

@@ -44,6 +44,8 @@ pub(crate) struct Roster {
     active: Option<ConsumerId>,
     /// It holds something still, and then gives its place to a more urgent one.
     is_leaving: bool,
+    /// It is of another broker: nobody here is.
+    is_elsewhere: bool,
     /// Those who took nothing more and hold nothing any more.
     done: Vec<ConsumerId>,
 }
@@ -489,6 +491,13 @@ impl Roster {
         }
     }
 
+    /// Whether the single active consumer, where there is to be one, is of another broker.
+    pub(crate) fn set_elsewhere(&mut self, is_elsewhere: bool) {
+        if std::mem::replace(&mut self.is_elsewhere, is_elsewhere) != is_elsewhere {
+            self.elect();
+        }
+    }
+
     /// Chooses who is served where only one is: the oldest of the highest priority. One that is served stays until it is gone;
     /// when a more urgent one has come it gets no more, and gives up its place as soon as it holds nothing.
     ///
@@ -507,7 +516,7 @@ impl Roster {
         if is_outranked && !self.is_leaving {
             self.active = best.map(|(id, _)| id);
         }
-        let served = self.active.filter(|_| !self.is_leaving);
+        let served = self.active.filter(|_| !self.is_leaving && !self.is_elsewhere);
         let ids: Vec<ConsumerId> = self.consumers().map(|(id, _)| id).collect();
         for consumer in ids {
             let taker = self.takers.get_mut(&consumer).expect("it was just found");

@@ -44,7 +44,7 @@ impl House {
                 if if_empty && self.depth(&hosted).await? > 0 {
                     return Err(Refusal::NotEmpty.into());
                 }
-                if if_unused && self.takers(hosted.queue) != (0, 0) {
+                if if_unused && self.all_takers(&hosted).await? != (0, 0) {
                     return Err(Refusal::InUse.into());
                 }
                 let ready = self.ready(&hosted).await?;
@@ -102,8 +102,10 @@ impl House {
         let hosted = self.hosted(queue).await?;
         self.renew(&hosted).await?;
         hosted.unused_in(true).await?;
-        let ready = if made { 0 } else { self.ready(&hosted).await? };
-        let (consumers, _) = self.takers(queue);
+        if made {
+            return Ok(Answer::Declared(Declared { made, ready: 0, consumers: 0 }));
+        }
+        let (ready, (consumers, _)) = (self.ready(&hosted).await?, self.all_takers(&hosted).await?);
         Ok(Answer::Declared(Declared { made, ready, consumers }))
     }
 
@@ -143,16 +145,11 @@ impl House {
     /// Consumers have left these queues: those go that go with their last one.
     pub(super) async fn end_left(&self, left: BTreeSet<QueueId>) {
         for queue in left {
-            if let Some(hosted) = self.known(queue) {
-                // It counts as unused from now on; if that cannot be said, from the last time on that it could.
-                let _ = hosted.unused_in(true).await;
-            }
-            let goes = self.definitions.with(|broker| {
-                let (vhost, name) = (broker.vhost_of(queue)?, broker.name(queue)?);
-                broker.view(Time(0), vhost, name).ok().map(|view| view.identity.auto_delete)
-            });
-            if goes == Some(true) && self.takers(queue).0 == 0 {
-                self.delete(queue).await;
+            let Some(hosted) = self.known(queue) else { continue };
+            // It counts as unused from now on; if that cannot be said, from the last time on that it could.
+            let _ = hosted.unused_in(true).await;
+            if let Err(why) = self.attend_again(&hosted).await {
+                tracing::debug!(queue = %hosted.name, %why, "others do not know yet that a consumer has left");
             }
         }
     }
@@ -174,7 +171,7 @@ impl House {
     }
 
     /// Deletes a queue, whoever's it is.
-    async fn delete(&self, queue: QueueId) {
+    pub(super) async fn delete(&self, queue: QueueId) {
         let deleted = self.end_queues(Asker::default(), |broker, step| {
             let Some(vhost) = broker.vhost_of(queue) else { return Ok(()) };
             let owner = broker.owned().find(|(owned, _)| *owned == queue).map(|(_, session)| session);
@@ -235,6 +232,10 @@ impl House {
                 .with(|broker| broker.owned().map(|(_, session)| session).filter(its).collect());
             for session in sessions {
                 self.session_ended(session).await;
+            }
+            if let Err(why) = self.have_left(process).await {
+                tracing::debug!(process, %why, "what goes with its consumers is not deleted yet");
+                continue;
             }
             let call = Enrol { number: Some(process), ms: 0 }.call();
             drop(self.cluster.call(deadline(), call).await);

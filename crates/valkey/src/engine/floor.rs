@@ -120,6 +120,24 @@ impl Floor {
         self.carry_out(&[], after);
     }
 
+    /// Consumers that stay, and whether one of them is to be the only one.
+    pub(super) fn consumers(&self, queue: QueueId) -> (u64, bool) {
+        self.counter.consumers_of(queue)
+    }
+
+    /// Whether the single active consumer of a queue is one of another process.
+    pub(super) fn set_active_elsewhere(
+        &mut self,
+        now: Time,
+        queue: QueueId,
+        is_elsewhere: bool,
+        after: &mut Aftermath,
+    ) {
+        self.counter.set_active_elsewhere(now, queue, is_elsewhere, &mut self.step);
+        after.stirred.insert(queue);
+        self.carry_out(&[], after);
+    }
+
     /// Consumers that stay, and pulls that wait.
     pub(super) fn takers(&self, vhost: VhostId, name: &str) -> (u64, u64) {
         self.counter
@@ -303,6 +321,17 @@ impl Floor {
             self.holders.remove(&consumer);
         }
         reply.map(overtake_engine::core::answer_of)
+    }
+
+    /// The consumers of a queue may not take any more; what they hold is theirs.
+    pub(super) fn cancel_consumers(&mut self, now: Time, queue: QueueId, after: &mut Aftermath) {
+        let here = self.consumers.iter().filter(|(consumer, _)| self.seats.get(consumer) == Some(&queue));
+        let here: Vec<(ConsumerId, SessionId)> = here.map(|(consumer, to)| (*consumer, *to)).collect();
+        for (consumer, to) in here {
+            let cancelled = self.apply(now, Asker::default(), Command::Cancel { consumer }, after);
+            cancelled.expect("a consumer that has a seat is known to the counter");
+            self.tell(vec![(to, Event::Ended { consumer })], after);
+        }
     }
 
     /// Whoever asked for messages is gone; if the lease waits still it is answered, with nothing.

@@ -10,6 +10,7 @@ use overtake_lane::{LeaseId, PLACES_MAX, PlaceNumber, QueueId, Refusal, Seq, Set
 use tokio::sync::{Mutex as Turn, Notify, watch};
 use tokio::time::Instant;
 
+use super::attend::Attendance;
 use super::definitions::Definitions;
 use super::signs::{Overlooked, UnderWay};
 use crate::cluster::{CallError, Cluster};
@@ -45,6 +46,8 @@ pub(super) struct Hosted {
     pub(super) unknown: Mutex<BTreeMap<PlaceNumber, Overlooked>>,
     /// Whoever serves its takers does so alone.
     pub(super) turn: Turn<()>,
+    /// What this process said of its consumers.
+    pub(super) attendance: Attendance,
     /// Whoever carries what has left it does so alone.
     pub(super) carrying: Turn<()>,
     is_served: AtomicBool,
@@ -133,6 +136,7 @@ impl Hosted {
             under_way: Arc::default(),
             unknown: Mutex::default(),
             turn,
+            attendance: Attendance::default(),
             carrying,
             is_served,
             is_watched: AtomicBool::new(false),

@@ -14,6 +14,7 @@
 //!   sessions, which another process deletes.
 //! - Queues that do not outlive their broker go when a process comes and no other is there.
 
+mod attend;
 mod calls;
 mod carry;
 mod define;
@@ -481,11 +482,22 @@ impl House {
         hosted.settled_down().await;
         let shared = shared.zip(asker.session).map(|(number, session)| WindowId { session, number });
         let consume = Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack };
-        self.on_floor(|floor, now, after| {
-            let consumed = floor.consume(now, (asker, number), (hosted.queue, consume), holder, after);
-            let result = consumed.map(|()| Answer::Done).map_err(Failure::from);
-            floor.tell_answer(number, token, result, after);
-        });
+        let mut is_refused = false;
+        let come = || {
+            self.on_floor(|floor, now, after| {
+                let consumed = floor.consume(now, (asker, number), (hosted.queue, consume), holder, after);
+                is_refused = consumed.is_err();
+                let result = consumed.map(|()| Answer::Done).map_err(Failure::from);
+                floor.tell_answer(number, token, result, after);
+            });
+        };
+        if let Err(why) = self.attend(&hosted, Some(exclusive), come).await {
+            return self.on_floor(|floor, _, after| floor.tell_answer(number, token, Err(why), after));
+        }
+        if is_refused {
+            // One fewer than was said.
+            drop(self.attend_again(&hosted).await);
+        }
         hosted.places().show_again();
         self.dispatched(&hosted);
     }

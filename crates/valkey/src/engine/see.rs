@@ -69,6 +69,7 @@ impl House {
         let hosted = self.hosted(view.queue).await?;
         hosted.settled_down().await;
         let seen = hosted.ask_all(&View).await?;
+        let others = seen.first().map_or(0, |first| first.consumers_of_others);
         let now = self.now();
         let settings = view.effective_settings().clone();
         let mut lanes: BTreeMap<i32, LaneView> =
@@ -83,6 +84,7 @@ impl House {
         view.first_seq = firsts.iter().map(|(first, _)| *first).min().unwrap_or(Seq(1));
         view.next_seq = firsts.iter().map(|(_, next)| *next).max().unwrap_or(Seq(1));
         (view.consumers, view.waiting) = self.takers(view.queue);
+        view.consumers += others;
         Ok(view)
     }
 

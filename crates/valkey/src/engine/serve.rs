@@ -35,6 +35,7 @@ pub(super) const REST: Duration = Duration::from_millis(200);
 impl House {
     /// Claims what the takers of a queue want, and hands it over. Whether anybody got something.
     async fn serve_once(&self, hosted: &Arc<Hosted>) -> Result<bool, Failure> {
+        self.be_sure_of_attendance(hosted).await?;
         hosted.until_put_back().await;
         let _turn = hosted.turn.lock().await;
         let _under_way = hosted.under_way.begin();
@@ -299,10 +300,12 @@ async fn serve(house: Weak<House>, hosted: Weak<Hosted>) {
     loop {
         let Some(here) = hosted.upgrade() else { return };
         let (stirred, better) = (here.stirred.notified(), here.places().better());
-        tokio::pin!(stirred, better);
+        let attendance = here.places().attendance();
+        tokio::pin!(stirred, better, attendance);
         // From here on nothing is missed.
         stirred.as_mut().enable();
         better.as_mut().enable();
+        attendance.as_mut().enable();
         let Some(at_work) = house.upgrade() else { return };
         match at_work.serve_once(&here).await {
             Ok(true) => continue,
@@ -319,6 +322,14 @@ async fn serve(house: Weak<House>, hosted: Weak<Hosted>) {
         tokio::select! {
             () = stirred => {}
             () = better => {}
+            () = attendance => {
+                let Some(at_work) = house.upgrade() else { return };
+                if here.settings().single_active_consumer
+                    && let Err(why) = at_work.attend_again(&here).await
+                {
+                    tracing::debug!(queue = %here.name, %why, "it is not known yet who is served");
+                }
+            }
             () = ended.wait() => return,
         }
     }

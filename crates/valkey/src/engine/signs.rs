@@ -18,6 +18,8 @@ use crate::places::together;
 
 /// How long a process is believed to be there that says nothing more, ms.
 pub(super) const ALIVE_MS: u64 = 15_000;
+/// The same.
+pub(super) const ALIVE: Duration = Duration::from_millis(ALIVE_MS);
 /// How often it says so.
 const SIGN: Duration = Duration::from_millis(ALIVE_MS / 5);
 /// In which of those rounds it is looked for transactions whose end is overdue.
@@ -122,6 +124,9 @@ pub(super) async fn give_signs(house: Weak<House>) {
             hosted.iter().flat_map(|hosted| (0..hosted.places().count()).map(move |place| (hosted, place)));
         // What cannot be said now is said again before it is too late.
         drop(together(all.map(|(hosted, place)| house.give_sign(hosted, place))).await);
+        let attending = house.all_hosted();
+        let attending = attending.iter().filter(|hosted| hosted.attendance.is_said());
+        drop(together(attending.map(|hosted| house.attend_again(hosted))).await);
         house.enrol().await;
         rounds += 1;
         if rounds.is_multiple_of(OVERDUE_ROUNDS) {

@@ -201,9 +201,10 @@ local function give_back(p, holder, keys, last)
   return count
 end
 
--- Whoever is gone holds nothing.
+-- Whoever is gone holds nothing, and consumes no more.
 local function bury(p, holder)
   put(p, 'alive', holder, false)
+  ATTENDANCE.strike_off(p, holder)
   return give_back(p, holder, held_by(p, holder), p.lease)
 end
 

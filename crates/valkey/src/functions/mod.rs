@@ -18,6 +18,7 @@
 mod administer;
 mod arrival;
 mod ask;
+mod attend;
 mod define;
 mod leaving;
 mod parts;
@@ -33,6 +34,7 @@ pub use ask::{
     Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer, Out,
     Said, Settle, Standing, Sweep, Unknown, Use, View,
 };
+pub use attend::{Attend, Attended};
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
@@ -55,6 +57,7 @@ const SOURCE: &str = concat!(
     include_str!("groups.lua"),
     include_str!("producers.lua"),
     include_str!("stand.lua"),
+    include_str!("attendance.lua"),
     include_str!("life.lua"),
     include_str!("publish.lua"),
     include_str!("lease.lua"),
@@ -62,6 +65,8 @@ const SOURCE: &str = concat!(
     include_str!("transact.lua"),
     "end\ndo\n",
     include_str!("grants.lua"),
+    "end\ndo\n",
+    include_str!("attend.lua"),
     "end\ndo\n",
     include_str!("leaving.lua"),
     "end\ndo\n",

@@ -19,6 +19,7 @@
 --   :jt when                                              sorted set, scores are milliseconds
 --   :r, :ru  what producers numbered: see there
 --   :s  of the first place: slots, see there
+--   :a  of the first place: who consumes, see there
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 

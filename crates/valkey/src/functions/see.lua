@@ -1,7 +1,7 @@
 -- Seeing a place, and what holds for it.
 
 -- Every gauge and counter of its lanes, name by name; of each lane with something ready, its level and when its oldest was published; the first sequence there and
--- the last one given.
+-- the last one given; how many consumers other processes have.
 local function view(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
@@ -14,7 +14,7 @@ local function view(keys, args)
     see(key_in(member))
   end
   for _, set in ipairs({ 'delayed', 'leased', 'dead' }) do see(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0)[1]) end
-  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq }
+  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq, ATTENDANCE.of_others(p, p.caller) }
   return ended
 end
 
@@ -211,7 +211,7 @@ local function configure(keys, args)
 end
 
 local ALL_KEYS = {
-  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru', ':s',
+  ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru', ':s', ':a',
 }
 
 -- Nothing is left of a place. Answers 1 if there was something.

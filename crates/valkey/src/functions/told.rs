@@ -230,6 +230,7 @@ impl Declined {
             "dead" => Refusal::Dead,
             "not_dead" => Refusal::NotDead,
             "id_pending" => Refusal::IdPending,
+            "consumer_exclusive" => Refusal::ConsumerExclusive,
             "scheme" => Refusal::SettingFixed("scheme"),
             "last_value" => Refusal::SettingFixed("last_value"),
             _ => return None,
@@ -454,14 +455,17 @@ pub struct Seen {
     pub first_seq: Seq,
     /// The last sequence that was given.
     pub last_seq: Seq,
+    /// Consumers that other processes have, said by the first place.
+    pub consumers_of_others: u64,
 }
 
 impl Seen {
     pub(super) fn read(part: &Part<'_>) -> Result<Self, Malformed> {
-        let [gauges, oldest, first_seq, last_seq] = part.parts()? else { return Err(Malformed) };
+        let [gauges, oldest, first_seq, last_seq, others] = part.parts()? else { return Err(Malformed) };
         let mut seen = Self {
             first_seq: Seq(Part(first_seq).count()?),
             last_seq: Seq(Part(last_seq).count()?),
+            consumers_of_others: Part(others).count()?,
             ..Self::default()
         };
         for pair in Part(gauges).parts()?.chunks_exact(2) {

@@ -112,6 +112,8 @@ pub struct Places {
     left: Notify,
     tally: Arc<Tally>,
     /// What listens and looks, as long as this is there.
+    /// A process consumes no more, or it was not heard whether one does.
+    attendance: Notify,
     keepers: Mutex<Vec<AbortHandle>>,
 }
 
@@ -147,8 +149,19 @@ impl Places {
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
         let slots = Slots::default();
-        let all =
-            Arc::new(Self { cluster, caller, terms, places, heads, slots, sooner, left, tally, keepers });
+        let all = Arc::new(Self {
+            cluster,
+            caller,
+            terms,
+            places,
+            heads,
+            slots,
+            sooner,
+            left,
+            tally,
+            keepers,
+            attendance: Notify::new(),
+        });
         all.keep(sweep);
         all
     }
@@ -342,6 +355,11 @@ impl Places {
         self.heads.better()
     }
 
+    /// Ends once a process consumes no more, or might not, since this was called and first polled, or enabled.
+    pub fn attendance(&self) -> Notified<'_> {
+        self.attendance.notified()
+    }
+
     /// What places showed and did not give is asked for again: somebody has come who may take what others may not.
     pub fn show_again(&self) {
         self.heads.show_again();
@@ -434,6 +452,7 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
     while let Some(what) = heard.next().await {
         let Some(all) = places.upgrade() else { return };
         match what {
+            Heard::Message(pushed) if *pushed == *b"a" => all.attendance.notify_waiters(),
             Heard::Message(pushed) => {
                 let (heads, is_freed) = match pushed.split_last() {
                     Some((b'f', heads)) if heads.len() % 8 == 0 => (heads, true),
@@ -450,7 +469,10 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
                 }
             }
             // What was missed is asked for; if not now, then at the next look.
-            Heard::Gap => drop(all.ask(place, &Sweep, Instant::now() + PATIENCE).await),
+            Heard::Gap => {
+                all.attendance.notify_waiters();
+                drop(all.ask(place, &Sweep, Instant::now() + PATIENCE).await);
+            }
         }
     }
 }

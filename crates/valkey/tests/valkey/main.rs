@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 
+mod attending;
 mod calls;
 mod certificates;
 mod conformance;

@@ -10,7 +10,7 @@ use overtake_valkey::engine::{ClusterEngine, Options};
 
 use crate::world::{Program, World};
 
-async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEngine>> {
+pub(crate) async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEngine>> {
     let mut all = Vec::new();
     for _ in 0..count {
         let options = Options::new(world.nodes(), Vault::Any);
@@ -25,7 +25,7 @@ fn message(to: Target, priority: i64, body: &str) -> NewMessage {
 }
 
 /// Waits for what one process has defined to be known to another.
-async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     while !is_so().await {
         tokio::task::yield_now().await;
     }
