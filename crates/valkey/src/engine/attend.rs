@@ -5,8 +5,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use overtake_engine::Failure;
-use overtake_lane::{QueueId, Refusal, Time};
+use overtake_engine::core::Answer;
+use overtake_engine::{ConsumeRequest, Failure};
+use overtake_lane::{Asker, Consume, ConsumerId, QueueId, Refusal, SessionId, Time, WindowId};
 use tokio::sync::Mutex as Turn;
 use tokio::time::Instant;
 
@@ -37,9 +38,48 @@ impl Attendance {
 }
 
 impl House {
+    /// Starts a consumer that stays; the session is told whether it may.
+    pub(super) async fn consume(
+        &self,
+        number: SessionId,
+        asker: Asker,
+        (consumer, consume): (ConsumerId, ConsumeRequest),
+        token: Option<u64>,
+    ) {
+        let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack, holder } = consume;
+        let hosted = self.hosted_by_name(asker, &queue).await;
+        let hosted = match hosted {
+            Ok(hosted) => hosted,
+            Err(why) => {
+                return self.on_floor(|floor, _, after| floor.tell_answer(number, token, Err(why), after));
+            }
+        };
+        hosted.settled_down().await;
+        let shared = shared.zip(asker.session).map(|(number, session)| WindowId { session, number });
+        let consume = Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack };
+        let mut is_refused = false;
+        let come = || {
+            self.on_floor(|floor, now, after| {
+                let consumed = floor.consume(now, (asker, number), (hosted.queue, consume), holder, after);
+                is_refused = consumed.is_err();
+                let result = consumed.map(|()| Answer::Done).map_err(Failure::from);
+                floor.tell_answer(number, token, result, after);
+            });
+        };
+        if let Err(why) = self.attend(&hosted, Some(exclusive), come).await {
+            return self.on_floor(|floor, _, after| floor.tell_answer(number, token, Err(why), after));
+        }
+        if is_refused {
+            // One fewer than was said.
+            drop(self.attend_again(&hosted).await);
+        }
+        hosted.places().show_again();
+        self.dispatched(&hosted);
+    }
+
     /// Says how many consumers this process has of a queue, and serves them as what is heard lets it. With one that is to come: whether it is to be the only one; it comes while nobody else
     /// of this process comes or goes there.
-    pub(super) async fn attend(
+    async fn attend(
         &self,
         hosted: &Hosted,
         coming: Option<bool>,
@@ -79,7 +119,7 @@ impl House {
             }
             attended => {
                 let is_last = attended?.others == 0 && !hosted.attendance.is_said();
-                if is_last && self.auto_deleted().contains(&hosted.queue) {
+                if is_last && self.goes_with_consumers(hosted.queue) {
                     self.delete(hosted.queue).await;
                 }
                 Ok(())
@@ -120,7 +160,16 @@ impl House {
         Ok(())
     }
 
-    /// Queues that go with their last consumer.
+    /// Whether a queue goes with its last consumer.
+    fn goes_with_consumers(&self, queue: QueueId) -> bool {
+        let identity = self.definitions.with(|broker| {
+            let (vhost, name) = (broker.vhost_of(queue)?, broker.name(queue)?);
+            broker.view(Time(0), vhost, name).ok().map(|view| view.identity)
+        });
+        identity.is_some_and(|identity| identity.auto_delete)
+    }
+
+    /// All queues that do.
     fn auto_deleted(&self) -> Vec<QueueId> {
         self.definitions.with(|broker| {
             let all = broker.all_views(Time(0)).filter(|view| view.identity.auto_delete);

@@ -37,12 +37,10 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
-    Clock, Connection, ConsumeRequest, Failure, Health, Held, LeaseRequest, LeasedMessage, Pending,
-    Responder, ServerWork, SystemClock,
+    Clock, Connection, Failure, Health, Held, LeaseRequest, LeasedMessage, Pending, Responder, ServerWork,
+    SystemClock,
 };
-use overtake_lane::{
-    Asker, Consume, ConsumerId, QueueId, Receipt, Refusal, SessionId, Time, VhostId, WindowId,
-};
+use overtake_lane::{Asker, ConsumerId, QueueId, Receipt, Refusal, SessionId, Time, VhostId};
 use overtake_peer::Vault;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -460,46 +458,6 @@ impl House {
     /// What is known of the lease of a message.
     fn held(&self, receipt: &Receipt) -> Option<Held> {
         self.floor().held(receipt)
-    }
-
-    // ---- consumers ----
-
-    async fn consume(
-        &self,
-        number: SessionId,
-        asker: Asker,
-        (consumer, consume): (ConsumerId, ConsumeRequest),
-        token: Option<u64>,
-    ) {
-        let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack, holder } = consume;
-        let hosted = self.hosted_by_name(asker, &queue).await;
-        let hosted = match hosted {
-            Ok(hosted) => hosted,
-            Err(why) => {
-                return self.on_floor(|floor, _, after| floor.tell_answer(number, token, Err(why), after));
-            }
-        };
-        hosted.settled_down().await;
-        let shared = shared.zip(asker.session).map(|(number, session)| WindowId { session, number });
-        let consume = Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack };
-        let mut is_refused = false;
-        let come = || {
-            self.on_floor(|floor, now, after| {
-                let consumed = floor.consume(now, (asker, number), (hosted.queue, consume), holder, after);
-                is_refused = consumed.is_err();
-                let result = consumed.map(|()| Answer::Done).map_err(Failure::from);
-                floor.tell_answer(number, token, result, after);
-            });
-        };
-        if let Err(why) = self.attend(&hosted, Some(exclusive), come).await {
-            return self.on_floor(|floor, _, after| floor.tell_answer(number, token, Err(why), after));
-        }
-        if is_refused {
-            // One fewer than was said.
-            drop(self.attend_again(&hosted).await);
-        }
-        hosted.places().show_again();
-        self.dispatched(&hosted);
     }
 }
 
