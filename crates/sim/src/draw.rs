@@ -195,11 +195,13 @@ pub(crate) fn policy(rng: &mut Rng, exchanges: &[Arc<str>], is_deep: bool) -> Co
     if definition == Definition::default() && !rng.once_in(10) {
         definition.kept.insert("queue-mode".to_owned(), PolicyValue::Text("lazy".to_owned()));
     }
-    if definition.dead_letter_exchange.is_some() {
-        // Where all queues pass on to all, and soon, there is no end of copies.
+    // Where all queues pass on to all, and soon, there is no end of copies: by a time to live of the policy, or of their own.
+    let pattern = if definition.dead_letter_exchange.is_some() {
         definition.message_ttl = None;
-    }
-    let pattern = rng.one_of(&["", "", "0$", "[1-9]$", "^a", "^(?!q)", "^q"]);
+        rng.one_of(&["0$", "^a", "^(?!q)"])
+    } else {
+        rng.one_of(&["", "", "0$", "[1-9]$", "^a", "^(?!q)", "^q"])
+    };
     let policy = Policy {
         pattern: Pattern::new(pattern).expect("drawn patterns are patterns"),
         definition,

@@ -168,6 +168,7 @@ impl World {
         let judged = self.judge_answer(life, &step, done).and_then(|()| self.judge_leases(life, &step, done));
         self.audit = audit;
         judged?;
+        bounded::check_messages(&self.audit)?;
         self.judge_standing(life)?;
         if self.chance.schedule.once_in(8) { self.judge_gauges(life) } else { Ok(()) }
     }

@@ -18,6 +18,16 @@ const ON_SHELF: u64 = 1 << 63;
 /// Bytes a queue, exchange or binding takes, as the journal counts it.
 const TOPOLOGY_COST: u64 = 1_024;
 
+/// More messages than any world has that ends: there dead letters beget dead letters.
+const MESSAGES_MAX: usize = 50_000;
+
+/// There is an end of copies, else nothing drains before everybody has lost patience.
+pub(crate) fn check_messages(audit: &Audit) -> Checked {
+    hold(audit.len() <= MESSAGES_MAX, Promise::Bounded, || {
+        format!("{} messages are there: dead letters beget dead letters", audit.len())
+    })
+}
+
 /// Messages and bytes of content in memory are those of the broker, and so are messages in all.
 pub(crate) fn check_memory(audit: &Audit, core: &Core<u64>) -> Checked {
     let kept = core.kept();
