@@ -10,6 +10,7 @@ pub mod fake;
 pub mod fifo;
 pub mod http;
 pub mod link;
+pub mod namespace;
 pub mod prometheus;
 pub mod pty;
 pub mod small_disk;
