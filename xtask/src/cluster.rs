@@ -19,6 +19,10 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
     if let Some(why) = needs::valkey()? {
         return Ok(Done::Skipped(why));
     }
+    // The proof says that no broker is cut off; in CI it fails.
+    if let Some(why) = needs::iproute2()? {
+        println!("some of it is skipped: {why}");
+    }
     let mut command = if works("cargo", &["nextest", "--version"]) { with_nextest() } else { with_cargo() };
     if run.long {
         command.env("CLUSTER_MESSAGES", MESSAGES_LONG);

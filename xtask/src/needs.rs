@@ -95,6 +95,11 @@ pub(crate) fn valkey() -> Result<Option<String>> {
     debian(missing, &[package], is_there)
 }
 
+/// What lays a cable to a network of one broker's own; whether we may is for who tries to find out.
+pub(crate) fn iproute2() -> Result<Option<String>> {
+    debian("no ip", &["iproute2"], || works("ip", &["-Version"]))
+}
+
 /// Whether apt could install it.
 fn is_known(package: &str) -> bool {
     let policy = read(Command::new("apt-cache").args(["policy", package])).unwrap_or_default();

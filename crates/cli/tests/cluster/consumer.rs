@@ -57,7 +57,7 @@ struct Hands {
 }
 
 fn consume_at(stage: &Stage, consumer: Consumer, dice: &mut Dice, hands: &mut Hands) -> Result<()> {
-    let mut wire = Wire::open(&stage.brokers[consumer.broker].amqp)?;
+    let mut wire = Wire::open(stage.brokers[consumer.broker].connect()?)?;
     if consumer.is_transactional {
         wire.transact();
     }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::history::{Event, Holder};
 use crate::stage::{Dice, QUEUES, Stage, queue};
-use crate::support::http;
 use crate::wire::named;
 
 /// Messages that are asked for at once.
@@ -52,7 +51,7 @@ fn lease_at(stage: &Stage, dice: &mut Dice, queue: &str) -> Result<Option<Batch>
     let broker = any(stage, dice);
     let ask = json!({ "max": MOST, "wait_ms": 5, "visibility_timeout_ms": LEASE_MS });
     let path = format!("/v1/queues/{queue}/leases");
-    let reply = http::try_ask(&stage.brokers[broker].url, "POST", &path, &ask)?;
+    let reply = stage.brokers[broker].ask("POST", &path, &ask)?;
     let leased = reply.json["messages"].as_array().cloned().unwrap_or_default();
     if leased.is_empty() {
         return Ok(None);
@@ -77,7 +76,7 @@ fn settle(stage: &Stage, dice: &mut Dice, batch: &Batch) -> Result<()> {
     }
     let path = format!("/v1/queues/{}/settle", batch.queue);
     let ask = json!({ "receipts": batch.receipts, "how": "ack" });
-    let reply = http::try_ask(&stage.brokers[any(stage, dice)].url, "POST", &path, &ask)?;
+    let reply = stage.brokers[any(stage, dice)].ask("POST", &path, &ask)?;
     let results = reply.json["results"].as_array().cloned().unwrap_or_default();
     for (holder, result) in batch.holders.iter().zip(results) {
         if result["ok"] == true {

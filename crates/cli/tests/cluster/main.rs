@@ -4,13 +4,14 @@
 
 #![expect(clippy::print_stdout, reason = "the proof says what it saw")]
 
+mod cast;
 mod checker;
 mod consumer;
 mod history;
 mod leaser;
+mod network;
 mod proof;
 mod publisher;
-mod road;
 mod stage;
 #[path = "../cli/support/mod.rs"]
 mod support;

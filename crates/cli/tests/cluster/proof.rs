@@ -2,140 +2,54 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use overtake_valkey::cluster::Slot;
-use redis::Value;
-use tempfile::TempDir;
 
+use crate::cast::{Cast, network};
 use crate::checker::{Rules, Verdict, judge};
 use crate::consumer::{Consumer, consume};
 use crate::history::{Event, story};
 use crate::leaser::lease;
+use crate::network::Network;
 use crate::publisher::{PUBLISHERS, publish};
-use crate::road::{OTHER_LOOPBACK, PORTS_ALONE, Road};
-use crate::stage::{Address, MAX_ACTIVE, Stage};
-use crate::support::Broker;
-use crate::world::{Program, World, text};
+use crate::stage::{MAX_ACTIVE, Stage};
 
 /// How many messages, if `CLUSTER_MESSAGES` does not say.
 const MESSAGES: u32 = 40_000;
 /// Bytes of a body.
 const BODY_LEN: usize = 256;
-/// How long a node is silent before it counts as gone, milliseconds: less is too little on a machine that has two cores for all of this.
-const NODE_TIMEOUT_MS: u32 = 3_000;
 /// For how long a broker is cut off.
 const CUT: Duration = Duration::from_secs(10);
-/// Slots that move.
-const MOVED: usize = 200;
-/// Of those that hold something, so many.
-const MOVED_FULL: usize = 8;
 
 /// Longest that a message may be passed over, milliseconds: out to a broker that is given up 15 s after its last sign of life; or that knows nothing of it, and hears so twice; while its
 /// primary falls.
 const INVERSION_MOST_MS: u64 = 40_000;
 
-/// A broker that is cut off gives its last sign of life up to 3 s before, and is given up 15 s after it. Half a second is more than a confirm and a delivery are on their ways.
+/// A broker that is cut off gives its last sign of life up to 3 s before, and is given up 15 s after it; the next one may come a second after its first answer. Half a second is more than a
+/// confirm and a delivery are on their ways.
 const RULES: Rules =
-    Rules { max_active: MAX_ACTIVE, lapse_us: 12_000_000, notice_us: 2_000_000, flight_us: 500_000 };
+    Rules { max_active: MAX_ACTIVE, lapse_us: 11_000_000, notice_us: 2_000_000, flight_us: 500_000 };
 
 fn messages() -> u32 {
     let said = std::env::var("CLUSTER_MESSAGES").ok();
     said.map_or(MESSAGES, |said| said.parse().expect("CLUSTER_MESSAGES is a number"))
 }
 
-/// A cluster of three primaries with a replica each, and brokers on it.
-struct Cast {
-    world: World,
-    brokers: Vec<Option<Broker>>,
-    addresses: Vec<Address>,
-    nodes: Vec<String>,
-    replicas_acked: &'static str,
-    dir: TempDir,
-}
-
-impl Cast {
-    /// The last broker reaches the servers by way of the other address, if it has a road there.
-    async fn begin(count: usize, replicas_acked: &'static str) -> Option<(Self, Road)> {
-        let program = Program::all().into_iter().next_back()?;
-        let world = World::cluster(program, 1, &PORTS_ALONE).await;
-        let road = Road::to(world.servers.iter().map(|server| server.port));
-        let nodes = |host: String| {
-            let nodes: Vec<_> =
-                world.servers.iter().map(|server| format!("{host}:{}", server.port)).collect();
-            nodes.join(",")
-        };
-        let mut all = vec![nodes("127.0.0.1".to_owned()); count];
-        all[count - 1] = nodes(OTHER_LOOPBACK.to_string());
-        let dir = tempfile::tempdir().expect("a directory");
-        let (brokers, addresses) = (Vec::new(), Vec::new());
-        let mut cast = Self { world, brokers, addresses, nodes: all, replicas_acked, dir };
-        cast.hurry().await;
-        for number in 0..count {
-            let broker = cast.start(number, &[]);
-            cast.addresses.push(Address { amqp: broker.amqp.clone(), url: broker.url.clone() });
-            cast.brokers.push(Some(broker));
-        }
-        Some((cast, road))
+/// The last broker's clients are still there, and its servers are not.
+fn cut_off(stage: &Stage, network: &Network) {
+    let number = stage.brokers.len() - 1;
+    let broker = u8::try_from(number).expect("there are few");
+    let begun = Instant::now();
+    stage.book.write(Event::Cut { broker });
+    network.cut();
+    while begun.elapsed() < CUT {
+        assert!(!network.is_whole(), "nothing passes all the time");
     }
-
-    /// Who falls is to be missed soon.
-    async fn hurry(&self) {
-        for (at, _) in self.world.servers.iter().enumerate().filter(|(_, server)| server.is_running()) {
-            self.world.ask(at, &format!("CONFIG SET cluster-node-timeout {NODE_TIMEOUT_MS}")).await;
-        }
-    }
-
-    fn start(&self, number: usize, more: &[&str]) -> Broker {
-        let engine = ["--engine", "cluster", "--engine-nodes", &self.nodes[number]];
-        let acked = ["--engine-replicas-acked", self.replicas_acked];
-        let dir = self.dir.path().join(format!("broker-{number}"));
-        Broker::start_with(&dir, &[&engine[..], &acked, more].concat())
-    }
-
-    fn kill_broker(&mut self, number: usize) {
-        self.brokers[number].take().expect("it runs").kill();
-    }
-
-    /// Where it was.
-    fn start_broker_again(&mut self, number: usize) {
-        let Address { amqp, url } = self.addresses[number].clone();
-        let http = url.strip_prefix("http://").expect("a url").to_owned();
-        self.brokers[number] = Some(self.start(number, &["--http", &http, "--amqp", &amqp]));
-    }
-
-    /// Of a primary, a replica takes over; what was killed comes back as the replica of that.
-    async fn kill_primary(&mut self, at: usize, slot: Slot, asked: usize) {
-        self.world.servers[at].kill();
-        self.world.until_taken_over(asked, slot, at).await;
-        self.world.servers[at].start();
-        self.world.until_whole().await;
-        self.hurry().await;
-    }
-
-    /// Moves slots that hold something, and those behind the first of them that do not.
-    async fn reshard(&self, from: usize, to: usize) -> usize {
-        let Value::Array(keys) = self.world.ask(from, "KEYS *").await else { panic!("no list") };
-        let mut slots: Vec<_> = keys.into_iter().map(|key| Slot::of(text(key).as_bytes())).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        slots.truncate(MOVED_FULL);
-        let first = slots.first().expect("it holds something").number();
-        let empty = (first..).filter_map(Slot::new).filter(|slot| !slots.contains(slot));
-        let empty: Vec<_> = empty.take(MOVED - slots.len()).collect();
-        let mut moved = 0;
-        for slot in slots.into_iter().chain(empty) {
-            if self.world.primary_of(from, slot).await == Some(from) {
-                self.world.move_slot(slot, from, to).await;
-                moved += 1;
-            }
-        }
-        moved
-    }
-
-    fn stop(self) {
-        self.brokers.into_iter().flatten().for_each(Broker::stop);
-    }
+    network.mend();
+    // What was on its way is sent again after a pause, or over a new connection; until then it is as if it were cut off.
+    stage.until_answers(number);
+    stage.book.write(Event::Mended { broker });
 }
 
 /// Of so many messages that are at fault it is said what happened to them.
@@ -189,7 +103,7 @@ fn end(stage: &Stage, consumers: Threads) -> (Verdict, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_confirmed_is_kept_whatever_falls() {
-    let Some((mut cast, road)) = Cast::begin(3, "1").await else { return };
+    let Some(mut cast) = Cast::begin(3, "1", network()).await else { return };
     let stage = Arc::new(Stage::new(cast.addresses.clone(), messages(), BODY_LEN));
     let until = |hundredths| tokio::task::block_in_place(|| stage.until_confirmed(hundredths));
     let say = |what: &str| println!("{:>6} ms: {what}", stage.book.now_us() / 1_000);
@@ -218,13 +132,11 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
 
     stage.release(100);
     until(70);
-    say("a broker is cut off");
-    stage.book.write(Event::Cut { broker: 2 });
-    road.cut();
-    tokio::task::block_in_place(|| stage.book.until(CUT, |_| false));
-    road.mend();
-    stage.book.write(Event::Mended { broker: 2 });
-    say("it is there again");
+    if let Some(network) = cast.network_of(2) {
+        say("a broker is cut off");
+        tokio::task::block_in_place(|| cut_off(&stage, &network));
+        say("it is there again");
+    }
 
     tokio::task::block_in_place(|| join(publishers));
     say("all is confirmed");
@@ -247,7 +159,7 @@ const LONG_MESSAGES: u32 = 12_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_a_confirm_waits_for_no_replica_messages_are_lost_and_found_out() {
-    let Some((mut cast, _road)) = Cast::begin(1, "0").await else { return };
+    let Some(mut cast) = Cast::begin(1, "0", None).await else { return };
     let stage = Arc::new(Stage::new(cast.addresses.clone(), LONG_MESSAGES, LONG_BODY_LEN));
     stage.declare();
     let publishers = publishers(&stage);

@@ -60,7 +60,7 @@ impl Publisher<'_> {
 
     /// Until all is confirmed, or the connection is gone.
     fn publish_at(&mut self, broker: usize) -> Result<()> {
-        let mut wire = Wire::open(&self.stage.brokers[broker].amqp)?;
+        let mut wire = Wire::open(self.stage.brokers[broker].connect()?)?;
         wire.confirm();
         let mut flights = Flights { numbers: 0, open: BTreeMap::new() };
         let open: Vec<_> = self.open.keys().copied().collect();

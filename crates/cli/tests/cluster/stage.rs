@@ -1,12 +1,16 @@
 //! What publishers and consumers share: where the brokers are, which messages there are to be, and the book.
 
+use std::io::Result;
+use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::history::Book;
-use crate::support::http;
+use crate::network::Network;
+use crate::support::http::{self, Reply};
 
 /// How urgent messages may be: from 0 on, the last the most.
 pub(crate) const LEVELS: u8 = 10;
@@ -38,12 +42,33 @@ pub(crate) fn queue_of(message: u32) -> u16 {
 }
 
 /// Where a broker is, in this life and the next.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Address {
     /// Address and port.
     pub(crate) amqp: String,
     /// `http://…`
     pub(crate) url: String,
+    /// The network of its own, if it is in one.
+    pub(crate) network: Option<Arc<Network>>,
+}
+
+impl Address {
+    /// A connection for AMQP.
+    pub(crate) fn connect(&self) -> Result<TcpStream> {
+        self.there(|| TcpStream::connect(&self.amqp))
+    }
+
+    /// What it answers over HTTP.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Reply> {
+        self.there(|| http::try_ask(&self.url, method, path, body))
+    }
+
+    fn there<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+        match &self.network {
+            Some(network) => network.within(what),
+            None => what(),
+        }
+    }
 }
 
 /// What all share.
@@ -106,49 +131,62 @@ impl Stage {
     pub(crate) fn declare(&self) {
         for number in 0..QUEUES {
             let path = format!("/v1/queues/{}", queue(number));
-            http::ask(&self.brokers[0].url, "PUT", &path, &settings()).expect(201);
+            let made = self.brokers[0].ask("PUT", &path, &settings());
+            made.expect("it answers").expect(201);
         }
         for broker in &self.brokers {
-            while queues(&broker.url).len() < usize::from(QUEUES) {
+            while queues(broker).len() < usize::from(QUEUES) {
                 self.rest();
             }
+        }
+    }
+
+    /// Waits until a broker that was cut off has an answer from the servers.
+    pub(crate) fn until_answers(&self, broker: usize) {
+        let path = format!("/v1/queues/{}", queue(0));
+        let answers =
+            || self.brokers[broker].ask("GET", &path, &Value::Null).is_ok_and(|reply| reply.status == 200);
+        while !answers() {
+            self.rest();
         }
     }
 
     /// Waits until the queues are empty, or nothing has happened for longer than a lease of a broker that is gone lasts; what is left, a line for each queue.
     pub(crate) fn drain(&self) -> Vec<String> {
         loop {
-            let url = &self.brokers[0].url;
+            let broker = &self.brokers[0];
             let before = self.book.counts().1;
-            if left(url).is_empty() {
+            if left(broker).is_empty() {
                 return Vec::new();
             }
             if !self.book.until(PATIENCE, |pages| pages.settles_asked > before) {
-                return left(url);
+                return left(broker);
             }
             self.rest();
         }
     }
 }
 
-fn queues(url: &str) -> Vec<Value> {
-    let page = http::ask(url, "GET", "/v1/queues?limit=1000", &Value::Null).expect(200);
+fn queues(broker: &Address) -> Vec<Value> {
+    let page = broker.ask("GET", "/v1/queues?limit=1000", &Value::Null).expect("it answers").expect(200);
     page["queues"].as_array().expect("a list").clone()
 }
 
 /// Which queues have messages, and the first of those.
-fn left(url: &str) -> Vec<String> {
+fn left(broker: &Address) -> Vec<String> {
     let of = |queue: &Value, what: &str| queue["totals"][what].as_u64().expect("a number");
     let line = |queue: &Value| {
         let [ready, leased, delayed] = ["ready", "leased", "delayed"].map(|what| of(queue, what));
         let name = queue["name"].as_str().expect("a name");
-        let first =
-            || http::ask(url, "GET", &format!("/v1/queues/{name}/messages?limit=1"), &Value::Null).json;
+        let first = || {
+            let path = format!("/v1/queues/{name}/messages?limit=1");
+            broker.ask("GET", &path, &Value::Null).expect("it answers").json
+        };
         let is_empty = ready + leased + delayed == 0;
         (!is_empty)
             .then(|| format!("{name}: {ready} ready, {leased} leased, {delayed} delayed, first {}", first()))
     };
-    queues(url).iter().filter_map(line).collect()
+    queues(broker).iter().filter_map(line).collect()
 }
 
 /// Chance, the same in each run.

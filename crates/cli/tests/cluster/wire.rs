@@ -42,8 +42,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Logs in at a broker.
-    pub(crate) fn open(address: &str) -> Result<Self> {
-        let socket = TcpStream::connect(address)?;
+    pub(crate) fn open(socket: TcpStream) -> Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut wire = Self { socket, input: Vec::new(), out: PROTOCOL_HEADER.to_vec(), coming: None };
