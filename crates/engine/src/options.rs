@@ -1,5 +1,6 @@
 //! How to open an engine.
 
+use overtake_lane::Numbers;
 use overtake_store::OnDamage;
 
 use crate::traces::Traces;
@@ -27,6 +28,8 @@ pub struct Options {
     pub seed: u64,
     /// How messages are traced; `None`: not at all.
     pub traces: Option<Traces>,
+    /// The numbers of its queues and virtual hosts.
+    pub numbers: Numbers,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             memory_bytes: 128 << 20,
             seed: 0,
             traces: None,
+            numbers: Numbers::default(),
         }
     }
 }
@@ -65,6 +69,7 @@ impl Options {
             default_ttl_ms: self.default_ttl_ms,
             copies_max: record_len_max / 1_024,
             metadata_step_max: fits,
+            numbers: self.numbers,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, QueueId, Receipt, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
@@ -43,6 +43,8 @@ pub struct Options {
     /// Most bytes of metadata that one command may set and remove, counted as [`MetadataEntry::cost`](crate::MetadataEntry::cost);
     /// 0: no limit.
     pub metadata_step_max: u64,
+    /// Those that its queues and virtual hosts get, but for `/`.
+    pub numbers: Numbers,
 }
 
 /// Virtual hosts, queues and consumers.
@@ -90,8 +92,8 @@ impl Broker {
             letters: Arc::new(NoLetters),
             now: Time(0),
             queues: BTreeMap::new(),
-            next_queue: 0,
-            vhosts: Vhosts::default(),
+            next_queue: options.numbers.first,
+            vhosts: Vhosts::numbered(options.numbers),
             unsaid: BTreeSet::new(),
             metadata: Metadata::default(),
             seats: BTreeMap::new(),

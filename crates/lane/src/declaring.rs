@@ -47,7 +47,7 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = QueueId(self.next_queue);
-        if self.queues.len() >= crate::QUEUES_MAX || id.0 == u32::MAX {
+        if self.queues.len() >= crate::QUEUES_MAX || id.0 >= self.options.numbers.end {
             return Err(Refusal::TooManyQueues);
         }
         let vhost = self.asking.vhost;

@@ -59,6 +59,21 @@ impl VhostId {
     pub const DEFAULT: Self = Self(0);
 }
 
+/// The numbers that a broker gives to queues and to virtual hosts: brokers that stand for one have some each, so that a receipt of one is none of another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The first.
+    pub first: u32,
+    /// The one after the last.
+    pub end: u32,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { first: 0, end: u32::MAX }
+    }
+}
+
 /// Names one lease of one message, and no other ever: the life of the broker in the upper 24 bits, a counter in the
 /// lower 40. A lease given out just before a crash and lost with it can therefore not be mistaken for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -63,7 +63,7 @@ pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
 pub use identity::Identity;
 pub use ids::{
-    Asker, ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Place, QueueId, Receipt, Seq,
+    Asker, ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Numbers, Place, QueueId, Receipt, Seq,
     SessionId, Time, VhostId, WindowId,
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};

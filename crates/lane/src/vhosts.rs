@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
-use crate::ids::{QueueId, VhostId};
+use crate::ids::{Numbers, QueueId, VhostId};
 use crate::policy::{Policies, PoliciesSize};
 use crate::refusal::Refusal;
 use crate::topology::Topology;
@@ -138,17 +138,17 @@ pub(crate) struct Vhosts {
     policies: PoliciesSize,
 }
 
-impl Default for Vhosts {
-    fn default() -> Self {
+impl Vhosts {
+    /// Only `/`; others get these numbers.
+    pub(crate) fn numbered(numbers: Numbers) -> Self {
         let name: Arc<str> = VHOST_DEFAULT_NAME.into();
         let default = Vhost::new(Arc::clone(&name), VhostSettings::default());
         let all = BTreeMap::from([(VhostId::DEFAULT, default)]);
         let names = BTreeMap::from([(name, VhostId::DEFAULT)]);
-        Self { all, names, next: 1, policies: PoliciesSize::default() }
+        let next = numbers.first.max(VhostId::DEFAULT.0 + 1);
+        Self { all, names, next, policies: PoliciesSize::default() }
     }
-}
 
-impl Vhosts {
     /// # Errors
     /// [`Refusal::NoSuchVhost`].
     pub(crate) fn get(&self, id: VhostId) -> Result<&Vhost, Refusal> {
@@ -301,7 +301,7 @@ impl Broker {
             }
             Err(_) => {
                 let id = VhostId(self.vhosts.next);
-                if self.vhosts.all.len() >= VHOSTS_MAX || id.0 == u32::MAX {
+                if self.vhosts.all.len() >= VHOSTS_MAX || id.0 >= self.options.numbers.end {
                     return Err(Refusal::TooManyVhosts);
                 }
                 self.vhosts.insert(id, name, settings);

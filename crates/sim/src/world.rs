@@ -221,6 +221,7 @@ impl World {
             inbox: 1_000,
             memory_bytes: plan.memory_bytes,
             seed,
+            numbers: overtake_lane::Numbers::default(),
             traces: None,
         };
         let clients = Client::all(&plan, &mut workload);
