@@ -1,7 +1,8 @@
 //! What front ends may ask of a broker, and the engine on the embedded store.
 //!
 //! [`Engine`] is what every front end speaks to and what every engine answers the same; `conformance` (behind the feature
-//! of that name) is the suite that says how. [`LocalEngine`] is the engine on a directory of its own.
+//! of that name) is the suite that says how. [`LocalEngine`] is the engine on a directory of its own; [`ShardedEngine`] several of
+//! them that stand for one, for more cores than one loop takes.
 //!
 //! # Inside a program
 //! No server is needed: open a directory, declare a queue, publish, lease, settle. Nothing here needs a certain runtime; the
@@ -75,6 +76,7 @@ pub mod rights;
 mod routes;
 pub mod routing;
 pub mod session;
+mod shards;
 mod shelf;
 mod snapshot;
 pub mod traces;
@@ -99,6 +101,7 @@ pub use options::Options;
 pub use responder::Responder;
 pub use routes::{ROUTES_EXCHANGE, RouteCounts, RouteSet, RoutesView, is_endpoint, leads_nowhere, path_of};
 pub use session::{Ask, Asks, Delivered, Event, Events, Session};
+pub use shards::{NoShards, SHARDS_MAX, ShardedEngine, shard_dir, shards_in};
 pub use snapshot::{MANIFEST_NAME, NoSnapshot, Snapshot};
 pub use watermarks::{DiskHealth, Full, Watermarks};
 pub use work::{Buckets, DiskWork, Distribution, SegmentWork, ServerWork};

@@ -1,4 +1,4 @@
-//! The suite on the local engine: on a directory, with tiny journal files, and on a disk whose power fails.
+//! The suite on the local engine: on a directory, with tiny journal files, on a disk whose power fails, and in three shards.
 
 mod support;
 
@@ -41,6 +41,17 @@ mod out_of_memory {
 
     async fn fixture() -> Running<InMemory> {
         Running::on(InMemory::new(0))
+    }
+
+    overtake_engine::conformance_tests!(fixture);
+}
+
+/// Several loops and journals, which virtual hosts are spread over, through power cuts of all.
+mod in_shards {
+    use crate::support::{Running, Sharded};
+
+    async fn fixture() -> Running<Sharded> {
+        Running::on(Sharded::new())
     }
 
     overtake_engine::conformance_tests!(fixture);

@@ -244,13 +244,13 @@ impl LocalEngine {
     }
 
     /// The same broker, asked by a new session.
-    fn of_session(&self) -> Self {
+    pub(crate) fn of_session(&self) -> Self {
         let connected = Connected { door: self.door.clone(), session: self.door.next_session() };
         self.asked(self.vhost, Ends::Session(Arc::new(connected)))
     }
 
     /// The same broker, asked by the same in another virtual host.
-    fn of_vhost(&self, vhost: VhostId) -> Self {
+    pub(crate) fn of_vhost(&self, vhost: VhostId) -> Self {
         let ends = match &self.ends {
             Ends::Session(session) => Ends::Session(Arc::clone(session)),
             Ends::Broker(_) | Ends::Nothing => Ends::Nothing,
@@ -269,13 +269,18 @@ impl LocalEngine {
         &self.recovered
     }
 
+    /// As [`LocalEngine::close`], without waiting.
+    pub(crate) fn begin_to_close(&self) {
+        self.door.tell(Ask::Close);
+    }
+
     /// Does all that was asked before, makes it durable and stops. Later calls are answered
     /// [`Failure::Unavailable`].
     ///
     /// # Panics
     /// When another thread panicked while it closed the engine.
     pub fn close(&self) {
-        let _ = self.door.inbox.send(Ask::Close);
+        self.begin_to_close();
         let Ends::Broker(threads) = &self.ends else { return };
         for thread in threads.lock().expect("nobody panics while closing").drain(..) {
             // A thread that panicked has ended the process.

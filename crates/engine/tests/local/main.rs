@@ -10,6 +10,7 @@ mod low;
 mod opening;
 mod poison;
 mod session;
+mod shards;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use overtake_engine::conformance::Fixture;
 use overtake_engine::core::OpenError;
 use overtake_engine::{
-    Clock, Engine, LeaseRequest, LeasedMessage, LocalEngine, ManualClock, NewMessage, Options,
+    Clock, Engine, LeaseRequest, LeasedMessage, LocalEngine, ManualClock, NewMessage, Options, ShardedEngine,
 };
 use overtake_lane::Time;
 use overtake_store::MemoryDisk;
@@ -38,10 +38,31 @@ pub fn open_disk(disk: &MemoryDisk, clock: &Arc<ManualClock>) -> Result<LocalEng
     LocalEngine::open_on(disk.clone(), options(TINY), clock.clone())
 }
 
+/// An engine that is closed when its store is to be opened anew.
+pub trait Closing: Engine {
+    /// Does what was asked before, and stops.
+    fn close(&self);
+}
+
+impl Closing for LocalEngine {
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+impl Closing for ShardedEngine {
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
 /// Where a store lies: what is left when its engine has ended, and what the next one opens.
 pub trait Ground {
-    /// Opens what is there.
-    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError>;
+    /// What opens it.
+    type Engine: Closing;
+
+    /// Opens what is there, which can be opened.
+    fn open(&self, clock: &Arc<ManualClock>) -> Self::Engine;
 
     /// The power fails, if it can: what was not synced may be lost.
     fn power_cut(&self) {}
@@ -67,9 +88,11 @@ impl Directory {
 }
 
 impl Ground for Directory {
-    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
+    type Engine = LocalEngine;
+
+    fn open(&self, clock: &Arc<ManualClock>) -> LocalEngine {
         let options = Options { memory_bytes: self.memory_bytes, ..options(self.segment_bytes) };
-        LocalEngine::open_with(self.dir.path(), options, clock.clone())
+        LocalEngine::open_with(self.dir.path(), options, clock.clone()).expect("the store opens")
     }
 }
 
@@ -87,9 +110,11 @@ impl InMemory {
 }
 
 impl Ground for InMemory {
-    fn open(&self, clock: &Arc<ManualClock>) -> Result<LocalEngine, OpenError> {
+    type Engine = LocalEngine;
+
+    fn open(&self, clock: &Arc<ManualClock>) -> LocalEngine {
         let options = Options { memory_bytes: self.memory_bytes, ..options(TINY) };
-        LocalEngine::open_on(self.disk.clone(), options, clock.clone())
+        LocalEngine::open_on(self.disk.clone(), options, clock.clone()).expect("the store opens")
     }
 
     fn power_cut(&self) {
@@ -97,11 +122,37 @@ impl Ground for InMemory {
     }
 }
 
+/// Three shards, each on a disk in memory.
+pub struct Sharded {
+    disks: [MemoryDisk; 3],
+}
+
+impl Sharded {
+    /// New ones.
+    pub fn new() -> Self {
+        Self { disks: [1, 2, 3].map(MemoryDisk::new) }
+    }
+}
+
+impl Ground for Sharded {
+    type Engine = ShardedEngine;
+
+    fn open(&self, clock: &Arc<ManualClock>) -> ShardedEngine {
+        let disks = self.disks.iter().map(|disk| ("memory".into(), disk.clone()));
+        let clock: Arc<dyn Clock> = clock.clone();
+        ShardedEngine::open_on(disks.collect(), &options(TINY), &clock).expect("the stores open")
+    }
+
+    fn power_cut(&self) {
+        self.disks.iter().for_each(MemoryDisk::power_cut);
+    }
+}
+
 /// An engine that runs on its ground.
-pub struct Running<G> {
+pub struct Running<G: Ground> {
     ground: G,
     clock: Arc<ManualClock>,
-    engine: Option<Arc<LocalEngine>>,
+    engine: Option<Arc<G::Engine>>,
 }
 
 impl<G: Ground> Running<G> {
@@ -113,7 +164,7 @@ impl<G: Ground> Running<G> {
     }
 
     fn start(&mut self) {
-        self.engine = Some(Arc::new(self.ground.open(&self.clock).expect("the store opens")));
+        self.engine = Some(Arc::new(self.ground.open(&self.clock)));
     }
 }
 
