@@ -41,6 +41,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 ///
 /// What a power cut now would leave: everything confirmed before the request, and nothing asked after the answer began. A tar of
 /// the store's files; its last entry, `snapshot.json`, names each with its length and CRC-32C. Without that entry it is not whole.
+/// Of several shards it is one of each: those but the first come before, each within `shard-1/`, `shard-2/`, … with a `snapshot.json` of its own.
 /// One at a time; the broker gives no journal file and no segment back meanwhile, and gives the snapshot up when its disk gets
 /// short of room, or when nothing of it is read for a minute. Then the connection is closed in the middle.
 #[utoipa::path(

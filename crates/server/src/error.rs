@@ -35,6 +35,13 @@ pub enum ServeError {
         /// What and where.
         why: String,
     },
+    /// The store has more shards than are configured.
+    Shards {
+        /// Its directory.
+        dir: PathBuf,
+        /// How many.
+        why: String,
+    },
     /// A segment of the store is gone or damaged.
     Segment {
         /// Its directory.
@@ -158,6 +165,7 @@ impl ServeError {
             }
             Self::Store { dir, error } => return store_hint(dir, error),
             Self::Segment { dir, .. } => damaged_hint(&dir.display()),
+            Self::Shards { .. } => "set store.shards (--shards) to as many".to_owned(),
             Self::Servers { .. } => "see what they are like with `overtake doctor`, and correct [engine]".to_owned(),
             Self::Record { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
             Self::Listen { error, flag, .. } if error.kind() == io::ErrorKind::AddrInUse => {
@@ -236,7 +244,7 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot keep data in {} ({place}): {error}", dir.display())
             }
             Self::Store { dir, error } => write!(f, "cannot open the store in {}: {error}", dir.display()),
-            Self::Record { dir, why } | Self::Segment { dir, why } => {
+            Self::Record { dir, why } | Self::Segment { dir, why } | Self::Shards { dir, why } => {
                 write!(f, "cannot open the store in {}: {why}", dir.display())
             }
             Self::Servers { why } => write!(f, "cannot keep messages on the servers of [engine]: {why}"),

@@ -2,12 +2,12 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use overtake_engine::core::OpenError;
+use overtake_engine::core::{OpenError, Recovered};
 use overtake_engine::traces::Traces;
-use overtake_engine::{LocalEngine, Options, SystemClock, Watermarks};
+use overtake_engine::{NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
 use overtake_store::Damage;
 use rustix::fs::Access;
 
@@ -49,26 +49,34 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
         traces,
         ..Options::default()
     };
-    let dir = dir.value.clone();
-    let opened = blocking(move || LocalEngine::open_with(&dir, options, Arc::new(SystemClock))).await?;
-    let engine = opened.map_err(|error| refused(&config.store.data_dir.value, error))?;
-    let recovered = engine.recovered();
+    let (dir, shards) = (dir.value.clone(), config.store.shards.value.0 as usize);
+    let opened = blocking(move || {
+        let opened = ShardedEngine::open_with(&dir, shards, options, Arc::new(SystemClock));
+        opened.map_err(|error| no_shards(&dir, error))
+    });
+    let engine = opened.await??;
+    let of_shard = |(shard, recovered)| {
+        skipped(recovered).into_iter().map(move |what| match shard {
+            0 => what,
+            shard => format!("{}: {what}", shard_dir(Path::new(""), shard).display()),
+        })
+    };
     let found = Found::Store(FoundStore {
         dir: config.store.data_dir.value.clone(),
-        queues: recovered.queues as u64,
-        messages: recovered.messages,
-        life: recovered.life,
-        skipped: skipped(&engine),
+        shards: engine.recovered().len(),
+        queues: engine.recovered().map(|recovered| recovered.queues as u64).sum(),
+        messages: engine.recovered().map(|recovered| recovered.messages).sum(),
+        life: engine.recovered().map(|recovered| recovered.life).max().unwrap_or_default(),
+        skipped: engine.recovered().enumerate().flat_map(of_shard).collect(),
     });
     Ok(Opened { running: Arc::new(engine), found })
 }
 
-/// What was skipped while opening, one sentence each.
-fn skipped(engine: &LocalEngine) -> Vec<String> {
+/// What was skipped while opening a shard, one sentence each.
+fn skipped(recovered: &Recovered) -> Vec<String> {
     let sentence = |damage: &Damage| {
         format!("{} at byte {}, {} bytes: {}", damage.file, damage.at, damage.bytes, damage.what)
     };
-    let recovered = engine.recovered();
     let lost = recovered
         .lost
         .segments
@@ -87,8 +95,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| ServeError::Stopped { why: error.to_string() })
 }
 
-fn refused(dir: &Path, error: OpenError) -> ServeError {
-    let dir = dir.to_owned();
+fn no_shards(dir: &Path, error: NoShards) -> ServeError {
+    match error {
+        NoShards::Shard { dir, error } => refused(dir, error),
+        other => ServeError::Shards { dir: dir.to_owned(), why: other.to_string() },
+    }
+}
+
+fn refused(dir: PathBuf, error: OpenError) -> ServeError {
     match error {
         OpenError::Store(error) => ServeError::Store { dir, error },
         unknown @ OpenError::Unknown { .. } => ServeError::Record { dir, why: unknown.to_string() },

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use overtake_engine::{Engine, Full, LocalEngine};
-use tokio::sync::watch::Receiver;
+use overtake_engine::{Engine, Full, ShardedEngine};
+use tokio::sync::watch::{self, Receiver};
 
 use crate::ServeError;
 
@@ -53,6 +53,8 @@ pub enum Found {
 pub struct FoundStore {
     /// Its directory.
     pub dir: PathBuf,
+    /// Shards it has.
+    pub shards: usize,
     /// Queues that were in it.
     pub queues: u64,
     /// Messages that were in them.
@@ -63,9 +65,18 @@ pub struct FoundStore {
     pub skipped: Vec<String>,
 }
 
-impl Running for LocalEngine {
+impl Running for ShardedEngine {
+    /// As soon as one of its shards is full: where one has no room, the others soon have none.
     fn full(&self) -> Receiver<Option<Full>> {
-        Self::full(self)
+        let mut each = Self::full(self);
+        if let [_] = each[..] {
+            return each.swap_remove(0);
+        }
+        let (to, full) = watch::channel(None);
+        for shard in each.clone() {
+            tokio::spawn(tell_full(shard, each.clone(), to.clone()));
+        }
+        full
     }
 
     fn failed(&self) -> Waiting<'_, Arc<str>> {
@@ -74,5 +85,22 @@ impl Running for LocalEngine {
 
     fn close(self: Arc<Self>) -> Waiting<'static, Result<(), ServeError>> {
         Box::pin(crate::open::blocking(move || Self::close(&self)))
+    }
+}
+
+/// Tells whether one of all is full, whenever that of one shard changes, until it is gone or nobody listens.
+async fn tell_full(
+    mut shard: Receiver<Option<Full>>,
+    all: Vec<Receiver<Option<Full>>>,
+    to: watch::Sender<Option<Full>>,
+) {
+    loop {
+        shard.mark_unchanged();
+        let full = all.iter().find_map(|one| *one.borrow());
+        to.send_if_modified(|told| std::mem::replace(told, full) != full);
+        tokio::select! {
+            changed = shard.changed() => if changed.is_err() { return },
+            () = to.closed() => return,
+        }
     }
 }

@@ -53,6 +53,9 @@ pub(crate) fn run(args: &ServeArgs, out: Out) -> Ended {
 
 fn banner(ready: &Ready) -> String {
     let (place, found) = match &ready.found {
+        Found::Store(store) if store.shards > 1 => {
+            (store.dir.display().to_string(), format!("{}, {} shards", recovered(store), store.shards))
+        }
         Found::Store(store) => (store.dir.display().to_string(), recovered(store)),
         Found::Servers { primaries } => (primaries.join(", "), count(primaries.len() as u64, "server")),
     };

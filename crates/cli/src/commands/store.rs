@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use overtake_engine::{shard_dir, shards_in};
 use overtake_store::{CheckReport, Damage, RealDisk, StoreError};
 use serde_json::{Value, json};
 
@@ -85,12 +86,50 @@ pub(crate) fn run(command: &StoreCommand, global: &Global, out: Out) -> Ended {
 }
 
 fn check(dir: &Path, out: Out) -> Ended {
-    let report = RealDisk::existing(dir)
-        .and_then(|disk| overtake_store::check(&disk))
-        .map_err(|error| cannot("check", dir, &error))?;
-    let clean = report.is_clean();
-    out.answer(&as_json(&report), |_| as_text(dir, &report))?;
+    let check = |dir: &Path| RealDisk::existing(dir).and_then(|disk| overtake_store::check(&disk));
+    let reports = of_shards(dir, |dir| check(dir).map_err(|error| cannot("check", dir, &error)))?;
+    let clean = reports.iter().all(|(_, report)| report.is_clean());
+    let json = shards_as_json(&reports, as_json, json!({ "clean": clean }));
+    out.answer(&json, |_| shards_as_text(&reports, as_text))?;
     Ok(if clean { Exit::Done } else { Exit::Error })
+}
+
+/// What is found in each shard of the store in this directory, the first of which is the directory itself.
+pub(super) fn of_shards<T>(
+    dir: &Path,
+    look: impl Fn(&Path) -> Result<T, Failure>,
+) -> Result<Vec<(PathBuf, T)>, Failure> {
+    // One that cannot be read is told of by whoever looks into it.
+    let count = shards_in(dir).unwrap_or(1);
+    (0..count).map(|shard| shard_dir(dir, shard)).map(|dir| look(&dir).map(|found| (dir, found))).collect()
+}
+
+/// Of one shard what is said of it; of several, what is said of all, and a list.
+pub(super) fn shards_as_json<T>(
+    shards: &[(PathBuf, T)],
+    one: impl Fn(&T) -> Value,
+    mut of_all: Value,
+) -> Value {
+    if let [(_, alone)] = shards {
+        return one(alone);
+    }
+    let each = shards.iter().map(|(dir, found)| {
+        let mut shard = one(found);
+        shard["dir"] = json!(dir);
+        shard
+    });
+    of_all["shards"] = each.collect();
+    of_all
+}
+
+/// One shard after the other.
+pub(super) fn shards_as_text<T>(shards: &[(PathBuf, T)], one: impl Fn(&Path, &T) -> String) -> String {
+    if let [(dir, alone)] = shards {
+        return one(dir, alone);
+    }
+    let each: Vec<String> =
+        shards.iter().map(|(dir, found)| format!("{}:\n{}", dir.display(), one(dir, found))).collect();
+    each.join("\n")
 }
 
 /// A store that cannot be looked at.

@@ -6,20 +6,22 @@ use overtake_store::{Files, RealDisk, SegmentStats, Stats, StoreError};
 use serde_json::{Value, json};
 
 use super::Ended;
-use super::store::cannot;
+use super::store::{cannot, of_shards, shards_as_json, shards_as_text};
 use crate::failure::Exit;
 use crate::out::{BAD, Out, RESET};
 use crate::table::{Side, Table, count, number};
 
 /// Looks at a directory; no broker is asked.
 pub(super) fn run(dir: &Path, out: Out) -> Ended {
-    let stats = RealDisk::existing(dir).and_then(|disk| overtake_store::stats(&disk));
-    let stats = stats.map_err(|error| match &error {
-        StoreError::Corrupt { .. } => cannot("count", dir, &error)
-            .hint(format!("see all of it with `overtake store check {}`", dir.display())),
-        _ => cannot("count", dir, &error),
+    let stats = of_shards(dir, |dir| {
+        let stats = RealDisk::existing(dir).and_then(|disk| overtake_store::stats(&disk));
+        stats.map_err(|error| match &error {
+            StoreError::Corrupt { .. } => cannot("count", dir, &error)
+                .hint(format!("see all of it with `overtake store check {}`", dir.display())),
+            _ => cannot("count", dir, &error),
+        })
     })?;
-    out.answer(&as_json(&stats), |_| as_text(dir, &stats))?;
+    out.answer(&shards_as_json(&stats, as_json, json!({})), |_| shards_as_text(&stats, as_text))?;
     Ok(Exit::Done)
 }
 

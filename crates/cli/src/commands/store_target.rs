@@ -1,15 +1,17 @@
 //! A directory that a snapshot is copied to, and what is said of the copy.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use overtake_engine::shard_dir;
 use overtake_store::{CheckReport, Intake, Manifest, RealDisk, SnapshotError, StoreError};
 use serde_json::{Value, json};
 
 use super::Ended;
-use super::store::{self, cannot};
+use super::store::{self, cannot, shards_as_json, shards_as_text};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
 use crate::table::count;
@@ -17,16 +19,74 @@ use crate::table::count;
 /// An empty directory.
 pub(super) struct Target {
     dir: PathBuf,
-    disk: RealDisk,
     /// It was not there before.
     is_new: bool,
 }
 
-/// What was copied.
+/// A snapshot on its way into it, shard by shard, the first shard last. Dropped before it is whole, it removes what was written.
+pub(super) struct Filling {
+    dir: PathBuf,
+    keep_manifest: bool,
+    under_way: Option<(usize, Intake<RealDisk>)>,
+    done: BTreeMap<usize, Manifest>,
+    is_whole: bool,
+}
+
+/// What was copied, of each shard.
 pub(super) struct Copied {
     dir: PathBuf,
+    shards: Vec<(PathBuf, OfShard)>,
+}
+
+/// What was copied of a shard, and what is found there.
+struct OfShard {
     manifest: Manifest,
     report: CheckReport,
+}
+
+impl Filling {
+    /// Where the files of a shard go. It begins with the first of them, once the one before is finished.
+    pub(super) fn shard(&mut self, shard: usize) -> Result<&mut Intake<RealDisk>, SnapshotError> {
+        let intake = match self.under_way.take() {
+            Some((at, intake)) if at == shard => intake,
+            Some((at, intake)) => {
+                self.under_way = Some((at, intake));
+                return Err(SnapshotError::Unfinished);
+            }
+            None => Intake::begin(RealDisk::create(shard_dir(&self.dir, shard))?)?,
+        };
+        Ok(&mut self.under_way.insert((shard, intake)).1)
+    }
+
+    /// All files of the shard that is under way have come.
+    pub(super) fn finish(&mut self, manifest: Manifest) -> Result<(), SnapshotError> {
+        let (shard, intake) = self.under_way.take().ok_or(SnapshotError::Unfinished)?;
+        let finished = intake.finish(&manifest, self.keep_manifest);
+        // What is left of it is removed with the others.
+        self.done.insert(shard, manifest);
+        finished
+    }
+
+    fn end(&mut self) -> Result<BTreeMap<usize, Manifest>, SnapshotError> {
+        if self.under_way.is_some() || !self.done.contains_key(&0) {
+            return Err(SnapshotError::Unfinished);
+        }
+        self.is_whole = true;
+        Ok(std::mem::take(&mut self.done))
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        if self.is_whole {
+            return;
+        }
+        let under_way = self.under_way.take().map(|(shard, _)| shard);
+        // That of the first shard is not ours alone; what was written there is removed by whoever wrote it.
+        for shard in self.done.keys().copied().chain(under_way).filter(|shard| *shard > 0) {
+            let _ = fs::remove_dir_all(shard_dir(&self.dir, shard));
+        }
+    }
 }
 
 impl Target {
@@ -54,26 +114,29 @@ impl Target {
             }
             Err(error) => return Err(failed(error)),
         };
-        let disk = RealDisk::create(dir).map_err(|error| cannot("write to", dir, &error))?;
-        Ok(Self { dir: dir.to_owned(), disk, is_new })
+        Ok(Self { dir: dir.to_owned(), is_new })
     }
 
     /// Has it filled, and reads all of it again. What is not whole is removed.
     pub(super) fn fill(
         self,
         keep_manifest: bool,
-        fill: impl FnOnce(&mut Intake<RealDisk>) -> Result<Manifest, SnapshotError>,
+        fill: impl FnOnce(&mut Filling) -> Result<(), SnapshotError>,
     ) -> Result<Copied, Failure> {
-        let filled = Intake::begin(self.disk.clone()).and_then(|mut intake| {
-            let manifest = fill(&mut intake)?;
-            intake.finish(&manifest, keep_manifest)?;
-            Ok(manifest)
-        });
+        let (under_way, done) = (None, BTreeMap::new());
+        let mut filling = Filling { dir: self.dir.clone(), keep_manifest, under_way, done, is_whole: false };
+        let filled = fill(&mut filling).and_then(|()| filling.end());
+        drop(filling);
         match filled {
-            Ok(manifest) => {
-                let report = overtake_store::check(&self.disk);
-                let report = report.map_err(|error| cannot("check", &self.dir, &error))?;
-                Ok(Copied { dir: self.dir, manifest, report })
+            Ok(manifests) => {
+                let of_shard = |(shard, manifest)| {
+                    let dir = shard_dir(&self.dir, shard);
+                    let report = RealDisk::existing(&dir).and_then(|disk| overtake_store::check(&disk));
+                    let report = report.map_err(|error| cannot("check", &dir, &error))?;
+                    Ok((dir, OfShard { manifest, report }))
+                };
+                let shards = manifests.into_iter().map(of_shard).collect::<Result<_, Failure>>()?;
+                Ok(Copied { dir: self.dir, shards })
             }
             Err(error) => {
                 if self.is_new {
@@ -107,17 +170,28 @@ fn refused(dir: &Path, error: &SnapshotError) -> Failure {
 impl Copied {
     /// Says what is there now. A copy of damage is told of, and stays.
     pub(super) fn tell(&self, what: &str, out: Out) -> Ended {
-        if self.report.is_clean() {
-            out.done(&self.as_json(), || self.as_text(what).trim_end().to_owned())?;
+        let is_clean = self.shards.iter().all(|(_, shard)| shard.report.is_clean());
+        let manifests = || self.shards.iter().map(|(_, shard)| &shard.manifest);
+        let of_all = json!({
+            "dir": self.dir,
+            "files": manifests().map(|manifest| manifest.files.len()).sum::<usize>(),
+            "bytes": manifests().map(Manifest::bytes).sum::<u64>(),
+        });
+        let mut json = shards_as_json(&self.shards, OfShard::as_json, of_all);
+        json["dir"] = json!(self.dir);
+        let text = || shards_as_text(&self.shards, |dir, shard| shard.as_text(what, dir));
+        if is_clean {
+            out.done(&json, || text().trim_end().to_owned())?;
         } else {
-            out.answer(&self.as_json(), |_| self.as_text(what))?;
+            out.answer(&json, |_| text())?;
         }
-        Ok(if self.report.is_clean() { Exit::Done } else { Exit::Error })
+        Ok(if is_clean { Exit::Done } else { Exit::Error })
     }
+}
 
+impl OfShard {
     fn as_json(&self) -> Value {
         json!({
-            "dir": self.dir,
             "store": self.manifest.store,
             "lsn": self.manifest.lsn,
             "files": self.manifest.files.len(),
@@ -126,15 +200,15 @@ impl Copied {
         })
     }
 
-    fn as_text(&self, what: &str) -> String {
+    fn as_text(&self, what: &str, dir: &Path) -> String {
         format!(
             "{what} in {}: {} in {}, of store {} up to {}\n{}",
-            self.dir.display(),
+            dir.display(),
             count(self.manifest.bytes(), "byte"),
             count(self.manifest.files.len() as u64, "file"),
             self.manifest.store,
             crate::table::number(self.manifest.lsn),
-            store::as_text(&self.dir, &self.report),
+            store::as_text(dir, &self.report),
         )
     }
 }

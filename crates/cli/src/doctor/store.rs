@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use overtake_engine::Watermarks;
+use overtake_engine::{Watermarks, shard_dir, shards_in};
 use overtake_server::config::Config;
 use overtake_store::{Disk, RealDisk, Space, StoreError};
 use overtake_valkey::cluster::{Event, Finding, Holds, Promise, Weight};
@@ -103,7 +103,11 @@ pub(crate) fn look(config: &Config) -> Result<Report, String> {
         );
         find(Weight::Wrong, text);
     }
-    let is_locked = if is_there && is_writable { store(dir, &mut find)? } else { false };
+    let shards = if is_there && is_writable { shards_in(dir).unwrap_or(1) } else { 0 };
+    let mut is_locked = false;
+    for shard in 0..shards {
+        is_locked |= store(&shard_dir(dir, shard), &mut find)?;
+    }
     let there = json!({
         "data_dir": dir,
         "exists": is_there,

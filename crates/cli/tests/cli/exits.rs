@@ -299,6 +299,7 @@ fn a_configuration_that_can_be_used_is_0() {
 
             [store]
             data_dir = "d"                             # flag --data-dir
+            shards = 1                                 # default
             segment_bytes = "64MiB"                    # default
             memory_bytes = "128MiB"                    # default
             on_damage = "refuse"                       # default

@@ -28,6 +28,7 @@ mod schedule;
 #[allow(dead_code, reason = "the tests of endpoints use what these do not")]
 #[path = "../../../connectors/tests/connectors/servers.rs"]
 mod servers;
+mod shards;
 mod slots;
 mod store_snapshot;
 mod store_stats;

@@ -1,6 +1,7 @@
 //! What the types of single values cannot say.
 
 use overtake_connectors::{Connector, check_configured};
+use overtake_engine::SHARDS_MAX;
 use overtake_lane::PriorityLanes;
 use overtake_peer::Vault;
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
@@ -166,6 +167,10 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
     let (segment, range) = (&config.store.segment_bytes, SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX);
     if !range.contains(&segment.value.0) || !segment.value.0.is_multiple_of(SEGMENT_PAGE) {
         return Err(wrong("store.segment_bytes", segment, "must be a multiple of 4096 from 64KiB to 1GiB"));
+    }
+    let shards = &config.store.shards;
+    if !(1..=SHARDS_MAX as u32).contains(&shards.value.0) {
+        return Err(wrong("store.shards", shards, &format!("must be from 1 to {SHARDS_MAX}")));
     }
     // The default follows the journal; a limit that somebody asked for does not.
     if message.origin != Origin::Default && message.value.0 > config.message_bytes_that_fit() {

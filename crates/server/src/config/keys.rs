@@ -254,6 +254,8 @@ settings! {
     store: Store / StoreLayer {
         #[doc = "The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake."]
         data_dir ("data-dir"): PathBuf = PathBuf::from(super::around::SYSTEM_DIR);
+        #[doc = "Loops and journals that virtual hosts are spread over, each for a core, 1 to 32; of a store that has some it never becomes less."]
+        shards ("shards"): Count = Count(1);
         #[doc = "Size of one journal file."]
         segment_bytes ("segment-bytes"): ByteSize = ByteSize(64 << 20);
         #[doc = "Memory that waiting messages may take; beyond it the least urgent ones wait on disk only."]

@@ -482,6 +482,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
 
         [store]
         data_dir = "/state/one"                    # environment STATE_DIRECTORY
+        shards = 1                                 # default
         segment_bytes = "16MiB"                    # flag --segment-bytes
         memory_bytes = "128MiB"                    # default
         on_damage = "refuse"                       # default
