@@ -4,6 +4,7 @@
 //! `fdatasync`, every settlement is answered after its own; but for the acknowledgements of a session, which are not.
 
 mod session;
+mod shards;
 mod traces;
 
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use overtake_engine::{Content, Engine, LeaseRequest, LocalEngine, NewMessage, Target};
+use overtake_engine::{Connection, Content, LeaseRequest, LocalEngine, NewMessage, Target};
 use overtake_lane::{Given, Outcome, Settings};
 use tokio::task::JoinSet;
 
@@ -30,7 +31,7 @@ struct Shape {
     calls: usize,
 }
 
-/// `--only=calls`, `--only=session` or `--only=traces` measures one of these.
+/// `--only=calls`, `--only=session`, `--only=traces` or `--only=shards` measures one of these.
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a directory for the store");
@@ -53,6 +54,9 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
     }
     if plan.wants("traces") {
         rows.extend(runtime.block_on(traces::run(dir.path(), plan)));
+    }
+    if plan.wants("shards") {
+        rows.extend(shards::run(&dir.path().join("shards"), plan));
     }
     rows
 }
@@ -77,7 +81,8 @@ fn bare_sync(dir: &Path, batch: usize) -> Row {
 }
 
 async fn fill_and_drain(dir: &Path, shape: Shape, messages: usize) -> [Row; 2] {
-    let engine = Arc::new(LocalEngine::open(dir).expect("a new store"));
+    let local = Arc::new(LocalEngine::open(dir).expect("a new store"));
+    let engine: Connection = local.clone();
     engine.declare_queue(QUEUE, Settings::default()).await.expect("a new queue");
     let Shape { batch, calls } = shape;
     let how = format!("{batch} in a call, {calls} calls at once");
@@ -89,11 +94,11 @@ async fn fill_and_drain(dir: &Path, shape: Shape, messages: usize) -> [Row; 2] {
     let start = std::time::Instant::now();
     drain(&engine, shape).await;
     let drained = Row::new(format!("lease + ack, durable: {how}"), "messages", messages, start.elapsed());
-    engine.close();
+    local.close();
     [published, drained]
 }
 
-async fn fill(engine: &Arc<LocalEngine>, shape: Shape, messages: usize) {
+async fn fill(engine: &Connection, shape: Shape, messages: usize) {
     let mut dice = Dice::new();
     let body = Bytes::from(vec![7_u8; BODY_LEN]);
     let queue: Arc<str> = Arc::from(QUEUE);
@@ -115,7 +120,7 @@ async fn fill(engine: &Arc<LocalEngine>, shape: Shape, messages: usize) {
 }
 
 /// Workers that each lease and acknowledge until nothing is left.
-async fn drain(engine: &Arc<LocalEngine>, shape: Shape) {
+async fn drain(engine: &Connection, shape: Shape) {
     let mut open = JoinSet::new();
     for _ in 0..shape.calls {
         let engine = Arc::clone(engine);

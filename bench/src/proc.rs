@@ -1,5 +1,6 @@
 //! What the system says about this process and this machine: proc(5).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -26,6 +27,38 @@ impl Memory {
 /// Bytes a new process could take without pushing others out.
 pub(crate) fn memory_available() -> u64 {
     kib(&read("/proc/meminfo"), "MemAvailable:").expect("meminfo has it")
+}
+
+/// Processor time that the threads of this process have had so far, by their names: s.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Busy(BTreeMap<String, f64>);
+
+impl Busy {
+    /// Threads that have ended are not in it.
+    pub(crate) fn now() -> Self {
+        /// What the kernel tells processor time in, as every program sees it (`USER_HZ`).
+        const TICKS_PER_SECOND: f64 = 100.0;
+        let mut all = BTreeMap::new();
+        for task in fs::read_dir("/proc/self/task").expect("proc is there").flatten() {
+            let Ok(stat) = fs::read_to_string(task.path().join("stat")) else { continue };
+            // The name stands in brackets, and may hold some.
+            let (Some(from), Some(to)) = (stat.find('('), stat.rfind(')')) else { continue };
+            let words: Vec<&str> = stat[to + 1..].split_whitespace().collect();
+            let ticks: f64 = words[11..13].iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+            *all.entry(stat[from + 1..to].to_owned()).or_default() += ticks / TICKS_PER_SECOND;
+        }
+        Self(all)
+    }
+
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let spent = |(name, all): (&String, &f64)| (name.clone(), all - before.0.get(name).unwrap_or(&0.0));
+        Self(self.0.iter().map(spent).collect())
+    }
+
+    /// That of threads whose names begin so.
+    pub(crate) fn of(&self, name: &str) -> f64 {
+        self.0.iter().filter(|(its, _)| its.starts_with(name)).map(|(_, spent)| spent).sum()
+    }
 }
 
 /// Bytes written, by two counters that only grow.
