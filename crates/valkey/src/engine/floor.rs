@@ -334,6 +334,11 @@ impl Floor {
         }
     }
 
+    /// Whether a lease is not answered yet.
+    pub(super) fn waits(&self, consumer: ConsumerId) -> bool {
+        self.pulls.contains_key(&consumer)
+    }
+
     /// Whoever asked for messages is gone; if the lease waits still it is answered, with nothing.
     pub(super) fn give_up(&mut self, now: Time, consumer: ConsumerId, after: &mut Aftermath) {
         if !self.pulls.contains_key(&consumer) {

@@ -68,11 +68,15 @@ impl House {
             if leasing.max == 0 || leasing.max_bytes == 0 {
                 break;
             }
-            let more = hosted.lease_now(&leasing).await?;
-            if more.is_empty() {
-                break;
+            match hosted.lease_now(&leasing).await {
+                Ok(more) if !more.is_empty() => all.extend(more),
+                Ok(_) => break,
+                // What is leased is handed over; who asks for more is told.
+                Err(why) => {
+                    tracing::debug!(queue = %hosted.name, %why, "no more can be leased now");
+                    break;
+                }
             }
-            all.extend(more);
         }
         Ok(all)
     }
@@ -217,7 +221,7 @@ impl House {
         } else if let Some(me) = self.me.upgrade() {
             // What is claimed is handed over, whether somebody waits for it still or not.
             self.runtime.spawn(async move {
-                let looked = me.look_hard(&hosted).await;
+                let looked = me.look_hard(&hosted, consumer).await;
                 me.on_floor(|floor, now, after| match looked {
                     Ok(()) => floor.give_up(now, consumer, after),
                     Err(why) => floor.fail(now, consumer, why, after),
@@ -227,15 +231,19 @@ impl House {
         Ok(())
     }
 
-    /// Serves whoever wants something of a queue, until nothing is there that anybody takes; the places are asked what they have.
-    async fn look_hard(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
-        while self.serve_once(hosted).await? {}
-        if self.floor().wants(hosted.queue).is_empty() {
-            return Ok(());
+    /// Serves whoever wants something of a queue until this one got something, or nothing is there that anybody takes; then the places are asked what they have.
+    async fn look_hard(&self, hosted: &Arc<Hosted>, consumer: ConsumerId) -> Result<(), Failure> {
+        self.serve_until_served(hosted, consumer).await?;
+        if self.floor().waits(consumer) {
+            hosted.ask_all(&Sweep).await?;
+            hosted.places().show_again();
+            self.serve_until_served(hosted, consumer).await?;
         }
-        hosted.ask_all(&Sweep).await?;
-        hosted.places().show_again();
-        while self.serve_once(hosted).await? {}
+        Ok(())
+    }
+
+    async fn serve_until_served(&self, hosted: &Arc<Hosted>, consumer: ConsumerId) -> Result<(), Failure> {
+        while self.floor().waits(consumer) && self.serve_once(hosted).await? {}
         Ok(())
     }
 

@@ -1,12 +1,16 @@
 //! Several processes on the same servers: none has anything that the others need.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use overtake_engine::conformance::{binding, refused};
 use overtake_engine::{ConsumeRequest, Content, DeclareQueue, Engine, LeaseRequest, NewMessage, Target};
-use overtake_lane::{ExchangeKind, ExchangeSettings, Existing, Identity, Outcome, Refusal, Settings};
+use overtake_lane::{
+    ExchangeKind, ExchangeSettings, Existing, Identity, Outcome, PartitionMode, Partitions, Refusal, Settings,
+};
 use overtake_peer::Vault;
 use overtake_valkey::engine::{ClusterEngine, Options};
+use tokio::task::JoinSet;
 
 use crate::world::{Program, World};
 
@@ -60,6 +64,42 @@ async fn what_one_publishes_another_gives_in_order() {
             engine.close().await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_lease_that_was_answered_looks_no_further() {
+    const PLACES: u16 = 64;
+    const MESSAGES: u64 = 400;
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let options = Options { sweep: Duration::from_secs(3_600), ..Options::new(world.nodes(), Vault::Any) };
+    let engine = Arc::new(ClusterEngine::open(options).await.expect("the servers are there"));
+    let partitions = Partitions { mode: PartitionMode::Hash, count: PLACES, ..Partitions::default() };
+    engine.declare_queue("q", Settings { partitions, ..Settings::default() }).await.expect("declared");
+    for _ in 0..MESSAGES {
+        engine.publish(vec![message(Target::Queue("q".into()), 5, "a")]).await.expect("published");
+    }
+    let before = engine.cluster().counts().calls;
+    let mut callers = JoinSet::new();
+    for _ in 0..8 {
+        let engine = Arc::clone(&engine);
+        callers.spawn(async move {
+            let mut count = 0;
+            loop {
+                let leased = engine.lease(LeaseRequest::new("q".into(), 1)).await.expect("leased");
+                if leased.is_empty() {
+                    return count;
+                }
+                count += leased.len() as u64;
+            }
+        });
+    }
+    let all: u64 = callers.join_all().await.into_iter().sum();
+    assert_eq!(all, MESSAGES);
+    // If each of them had looked at all places in the end it would be tens of thousands.
+    let calls = engine.cluster().counts().calls - before;
+    assert!(calls < MESSAGES * 16, "{calls}");
+    engine.close().await;
 }
 
 #[tokio::test]
