@@ -185,7 +185,7 @@ local function lease_all(p, want)
       left, bytes, last = left - 1, math.max(0, bytes - m[BYTES]), level
       got[#got + 1] = key
     end
-    member = go_on(true)
+    member = left > 0 and go_on(true)
   end
   return got
 end

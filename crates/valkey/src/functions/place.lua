@@ -131,7 +131,7 @@ local function open(keys, args)
     messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
     producers = {}, numbers = {}, has_numbered = {},
     ids = {}, values = {},
-    sets = {}, has_changed = {}, gauges = {}, counts = {},
+    sets = {}, has_changed = {}, touched = {}, gauges = {}, counts = {},
     groups = {}, passes = {},
     caller = args[2], number = args[3], was = got,
   }
@@ -170,6 +170,7 @@ local function put(p, set, member, score)
   local changes = p.sets[set] or {}
   p.sets[set] = changes
   p.has_changed[set] = true
+  if set == 'order' then p.touched[string.sub(member, 1, 8)] = true end
   changes[member] = score
 end
 

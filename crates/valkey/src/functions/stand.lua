@@ -145,9 +145,30 @@ end
 -- What a place that is one of several shows: of each lane what goes next there, 24 bytes: the member, and when it was published, where that tells its turn.
 local function show(p)
   local all, is_aging = {}, p.settings.picker == 'aging'
-  for _, member in ipairs(ready_heads(p)) do
-    if p.keys then member = head_of_groups(p, level_of(member)) end
-    if member then all[#all + 1] = member .. key_of(is_aging and message(p, key_in(member))[SINCE] or 0) end
+  local function add(member) all[#all + 1] = member .. key_of(is_aging and message(p, key_in(member))[SINCE] or 0) end
+  if p.keys or p.has_changed.offers then
+    for _, member in ipairs(ready_heads(p)) do
+      if p.keys then member = head_of_groups(p, level_of(member)) end
+      if member then add(member) end
+    end
+    return table.concat(all)
+  end
+  -- A lane that nothing came to or went from shows what it showed.
+  local ranks, shown = {}, {}
+  for at = 1, #p.heads, 24 do
+    local rank = string.sub(p.heads, at, at + 7)
+    shown[rank] = string.sub(p.heads, at, at + 23)
+    if not p.touched[rank] then ranks[#ranks + 1] = rank end
+  end
+  for rank in pairs(p.touched) do ranks[#ranks + 1] = rank end
+  table.sort(ranks, function(a, b) return level_of(a) > level_of(b) end)
+  for _, rank in ipairs(ranks) do
+    if not p.touched[rank] then
+      all[#all + 1] = shown[rank]
+    else
+      local member = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. rank_of(level_of(rank) - 1), 'BYLEX', 'LIMIT', 0, 1)[1]
+      if member then add(member) end
+    end
   end
   return table.concat(all)
 end
@@ -165,6 +186,27 @@ end
 
 -- Counters of `:c`, by where they are among what is read of it.
 local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
+
+-- Adds to all gauges with one question and one answer.
+local function save_gauges(p)
+  local fields, added = {}, {}
+  for level, gauges in pairs(p.gauges) do
+    for what, by in pairs(gauges) do
+      if by ~= 0 then
+        fields[#fields + 1] = text(level) .. ':' .. what
+        added[#added + 1] = by
+      end
+    end
+  end
+  for from = 1, #fields, 2000 do
+    local to, set = math.min(from + 1999, #fields), {}
+    for i, is in ipairs(redis.call('HMGET', p.base .. ':g', unpack(fields, from, to))) do
+      set[#set + 1] = fields[from + i - 1]
+      set[#set + 1] = text((is and tonumber(is) or 0) + added[from + i - 1])
+    end
+    redis.call('HSET', p.base .. ':g', unpack(set))
+  end
+end
 
 -- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
 -- there have been, by which answers and pushes are put in order; and whether something is to go elsewhere.
@@ -199,11 +241,7 @@ local function answer(p, what)
   save_hash(p, ':i', p.ids)
   save_hash(p, ':k', p.values)
   if p.keys then save_groups(p) end
-  for level, gauges in pairs(p.gauges) do
-    for what, by in pairs(gauges) do
-      if by ~= 0 then redis.call('HINCRBY', p.base .. ':g', text(level) .. ':' .. what, text(by)) end
-    end
-  end
+  save_gauges(p)
   for level, by in pairs(p.counts) do
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
   end
