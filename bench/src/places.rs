@@ -1,5 +1,7 @@
 //! A queue in a thousand places: how long a more urgent message had been there when a less urgent one was leased, and how soon a broker that is made anew serves it.
 
+mod drain;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,13 +45,13 @@ enum Event {
 
 type Events = Arc<Mutex<Vec<(Instant, Event)>>>;
 
-fn message(number: u32, level: u8) -> NewMessage {
+fn message(queue: Arc<str>, number: u32, level: u8) -> NewMessage {
     let mut body = vec![0; BODY_LEN];
     body[..4].copy_from_slice(&number.to_le_bytes());
     body[4] = level;
     let content = Content { body: body.into(), ..Content::default() };
     NewMessage {
-        to: Target::Queue(QUEUE.into()),
+        to: Target::Queue(queue),
         priority: Given::Number(level.into()),
         content,
         ..NewMessage::default()
@@ -74,7 +76,11 @@ async fn publish(broker: Arc<ClusterEngine>, events: Events, count: u32) -> Resu
         let levels: Vec<_> = (first..first + BATCH).map(|number| (number, level_of(number))).collect();
         let (broker, events) = (Arc::clone(&broker), Arc::clone(&events));
         under_way.spawn(async move {
-            broker.publish(levels.iter().map(|(number, level)| message(*number, *level)).collect()).await?;
+            broker
+                .publish(
+                    levels.iter().map(|(number, level)| message(QUEUE.into(), *number, *level)).collect(),
+                )
+                .await?;
             let now = Instant::now();
             let confirmed = levels.into_iter().map(|(number, level)| (now, Event::Confirmed(number, level)));
             events.lock().expect("nobody panicked").extend(confirmed);
@@ -171,12 +177,11 @@ async fn found(seconds: u32, max_active: u32) -> Result<Found> {
     Ok(Found { gaps: gaps(events), took, published, starts })
 }
 
-pub(crate) fn run(plan: Plan) -> Grid {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let measure = |max_active: u32| {
-        let found = runtime.block_on(found(if plan.quick { 2 } else { 20 }, max_active));
-        found.unwrap_or_else(|why| panic!("{why:#}"))
-    };
+fn line(what: &'static str, unit: &'static str, value: f64) -> Line {
+    Line { what, unit, who: "", is_reference: false, cells: vec![Some(Cell { value, times_better: None })] }
+}
+
+fn gap_lines(measure: impl Fn(u32) -> Found) -> Vec<Line> {
     let Found { gaps, took, published, starts } = measure(0);
     let capped = measure(MAX_ACTIVE);
     let ms = |all: &[Duration], part: f64| all[((all.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
@@ -197,14 +202,22 @@ pub(crate) fn run(plan: Plan) -> Grid {
         ("a broker that is made anew, until its first lease: median", "ms", ms(&starts, 0.5)),
         ("a broker that is made anew, until its first lease: the longest", "ms", ms(&starts, 1.0)),
     ];
-    let line = |(what, unit, value)| Line {
-        what,
-        unit,
-        who: "",
-        is_reference: false,
-        cells: vec![Some(Cell { value, times_better: None })],
-    };
-    Grid { columns: vec![String::new()], lines: lines.into_iter().map(line).collect(), notes: Vec::new() }
+    lines.into_iter().map(|(what, unit, value)| line(what, unit, value)).collect()
+}
+
+pub(crate) fn run(plan: Plan) -> Grid {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let mut lines = Vec::new();
+    if plan.wants("gaps") {
+        lines.extend(gap_lines(|max_active: u32| {
+            let found = runtime.block_on(found(if plan.quick { 2 } else { 20 }, max_active));
+            found.unwrap_or_else(|why| panic!("{why:#}"))
+        }));
+    }
+    if plan.wants("drained") {
+        lines.extend(runtime.block_on(drain::lines(plan)).unwrap_or_else(|why| panic!("{why:#}")));
+    }
+    Grid { columns: vec![String::new()], lines, notes: Vec::new() }
 }
 
 #[cfg(test)]

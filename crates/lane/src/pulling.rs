@@ -110,10 +110,12 @@ impl Pulling {
         lane.floor >= self.lanes.at_least.0 && !self.lanes.except.contains(&lane.name)
     }
 
-    /// What it takes, on these terms.
+    /// What it takes, on these terms. Of one message neither how large it is matters nor what it comes after: so it can be asked for together with those of others.
     pub(crate) fn want(&self, terms: Terms) -> Want {
-        let max_bytes = if self.left_bytes == u64::MAX { 0 } else { self.left_bytes };
-        Want { max: self.left, max_bytes, terms, choice: self.lanes.clone() }
+        let is_first = self.left == 1 && self.taken.is_none();
+        let max_bytes = if is_first || self.left_bytes == u64::MAX { 0 } else { self.left_bytes };
+        let choice = LaneChoice { one: self.lanes.one && !is_first, ..self.lanes.clone() };
+        Want { max: self.left, max_bytes, terms, choice }
     }
 
     /// The lanes with ready messages that it takes from, by rank.

@@ -337,6 +337,15 @@ fn a_pull_takes_from_its_lanes_up_to_its_bytes_and_is_over() {
 }
 
 #[test]
+fn what_takers_of_one_message_each_want_is_asked_for_together() {
+    check(
+        "",
+        "pull p max=1 bytes=9 for=7 · pull o max=1 bytes=5 for=7 one · pull n max=1 for=7 · pull m max=2 bytes=9 for=7 · wants · put a:5:20 b:9:20 c:7:20",
+        expect!["3 Ms(7), 2 Ms(7) 9 bytes · p:b o:c n:a p served o served n served"],
+    );
+}
+
+#[test]
 fn a_pull_gives_up_when_it_has_waited_long_enough() {
     check("", "pull p wait=50 · +49ms · +1ms · put a · wants", expect!["p served · "]);
 }

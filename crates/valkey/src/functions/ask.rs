@@ -151,6 +151,20 @@ pub struct Choice {
     pub last: Option<Where>,
 }
 
+impl Choice {
+    /// Whether it is of this level, but for those that it leaves out.
+    #[must_use]
+    pub fn reaches(&self, level: i32) -> bool {
+        self.floor.is_none_or(|floor| level >= floor) && self.only.is_none_or(|only| level == only)
+    }
+
+    /// Whether it is of this level.
+    #[must_use]
+    pub fn takes(&self, level: i32) -> bool {
+        self.reaches(level) && !self.except.contains(&level)
+    }
+}
+
 /// Leases messages.
 #[derive(Clone, Debug)]
 pub struct Leasing {

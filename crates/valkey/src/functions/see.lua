@@ -163,8 +163,9 @@ end
 -- or `policy`. An older version than what holds changes nothing. Answers 1 if the place is new, or why it cannot be.
 local function configure(keys, args)
   local base, version = keys[1], tonumber(args[4])
-  local settings = cjson.decode(args[5])
   local there = redis.call('HGET', base .. ':c', 'version')
+  if there and tonumber(there) >= version then return answer(begin(keys, { '', args[2], '' }), { 0 }) end
+  local settings = cjson.decode(args[5])
   if not there then
     local c = { 'version', args[4], 'settings', cmsgpack.pack(settings), 'seq', '0', 'lease', '0', 'waiting', '0', 'bytes', '0', 'leased', '0', 'now', '0' }
     if settings.rate then
@@ -183,7 +184,6 @@ local function configure(keys, args)
   local now = p.now
   p = open(keys, header)
   p.now = now
-  if tonumber(there) >= version then return answer(p, { 0 }) end
   local why = args[6] == 'declared' and fixed(p, settings)
   if why then return answer(p, { why }) end
   local was = p.settings
@@ -243,6 +243,24 @@ local function use(keys, args)
   return answer(p, { math.max(0, used + tonumber(args[5]) - p.now) })
 end
 
+-- What goes next, and nothing is changed: not even time passes. Where nothing but lanes decides it. Arguments: most messages, the most urgent level (or empty: whichever is). Answers how many calls there
+-- have been, what the last one showed, and of each message the member and its bytes, 24 bytes.
+local function peek(keys, args)
+  local base = keys[1]
+  local c = redis.call('HMGET', base .. ':c', 'calls', 'heads')
+  if not c[1] then return { 'gone' } end
+  local from = args[2] ~= '' and '[' .. rank_of(tonumber(args[2])) or '-'
+  local members = redis.call('ZRANGE', base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, tonumber(args[1]))
+  if #members == 0 then return { tonumber(c[1]), c[2] or '', '' } end
+  local which = {}
+  for at, member in ipairs(members) do which[at] = key_in(member) end
+  for at, packed in ipairs(redis.call('HMGET', base .. ':m', unpack(which))) do
+    members[at] = members[at] .. key_of(cmsgpack.unpack(packed)[BYTES])
+  end
+  return { tonumber(c[1]), c[2] or '', table.concat(members) }
+end
+
+redis.register_function({ function_name = 'ot_peek', callback = peek, flags = { 'no-writes', 'allow-oom' } })
 register_always('ot_use', use)
 register_always('ot_view', view)
 register_always('ot_browse', browse)

@@ -210,6 +210,12 @@ impl Terms {
         self.picker == "strict"
     }
 
+    /// Whether nothing but the lanes decides what goes next: the most urgent one always goes first, and neither keys nor caps of lanes hold back some of it. So it can be seen before it is taken.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.is_strict() && self.keys.is_none() && self.caps.values().all(|cap| *cap == 0)
+    }
+
     /// Limits of what is out at once that a message of this level comes under: that of its lane, that of the queue (`None`).
     #[must_use]
     pub fn limits(&self, level: i32) -> Vec<Option<i32>> {

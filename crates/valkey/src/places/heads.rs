@@ -54,8 +54,23 @@ pub(super) struct Claim<'h> {
     pub(super) only: Option<(i32, u32)>,
 }
 
+/// What came of a claim.
+pub(super) struct Came {
+    /// The number of the call at its place.
+    pub(super) calls: u64,
+    /// What was given.
+    pub(super) given: Vec<(i32, Seq)>,
+    /// What the place shows now.
+    pub(super) heads: Vec<Head>,
+}
+
 fn place_of(head: &Head) -> Where {
     Where::new(head.level, head.seq)
+}
+
+/// Which lanes a choice is of. A place that is alone shows one head for all its lanes: behind one that is not wanted others may be.
+fn wanted(choice: &Choice, is_whole: bool) -> impl Fn(i32) -> bool {
+    move |level| if is_whole { choice.reaches(level) } else { choice.takes(level) }
 }
 
 fn now_us() -> u64 {
@@ -87,6 +102,24 @@ impl State {
         there.held_back.clear();
         self.show(place);
         is_better
+    }
+
+    /// What a claim came to. A lane that shows something which might have gone and did not is held back, and is asked again when it is heard of.
+    fn came(&mut self, claim: &Claim<'_>, came: &Came) {
+        self.say(claim.place, came.calls, came.heads.clone());
+        let there = &mut self.places[claim.place as usize];
+        if there.calls == came.calls && came.given.is_empty() {
+            let might = |head: &&Head| claim.last.is_none_or(|last| place_of(head) <= last);
+            match claim.only {
+                Some((level, _)) => drop(there.held_back.insert(level)),
+                None => there.held_back = there.heads.iter().filter(might).map(|head| head.level).collect(),
+            }
+        }
+        there.is_claimed = false;
+        self.show(claim.place);
+        for (level, _) in &came.given {
+            self.merger.charge(*level);
+        }
     }
 
     fn show(&mut self, place: PlaceNumber) {
@@ -128,24 +161,42 @@ impl Heads {
     pub(super) fn claim(&self, choice: &Choice) -> Option<Claim<'_>> {
         self.with(|state| {
             let is_whole = state.places.len() == 1;
-            // A place that is alone shows one head for all its lanes: behind one that is not wanted others may be.
-            let wanted = |level: i32| {
-                choice.floor.is_none_or(|floor| level >= floor)
-                    && choice.only.is_none_or(|only| level == only)
-                    && (is_whole || !choice.except.contains(&level))
-            };
-            let (place, Head { level, .. }) = state.merger.pick(wanted)?;
+            let wanted = wanted(choice, is_whole);
+            let (place, Head { level, .. }) = state.merger.pick(&wanted)?;
             let only = (!is_whole && !state.is_strict).then(|| (level, state.merger.turns(level)));
             let last = match only {
                 // The oldest of that lane elsewhere goes before what is younger here.
                 Some(_) => state.merger.runner_up(place, |other| other == level),
-                None => state.merger.runner_up(place, wanted),
+                None => state.merger.runner_up(place, &wanted),
             };
             let last = last.as_ref().map(place_of);
             state.places[place as usize].is_claimed = true;
             state.show(place);
             Some(Claim { heads: self, place, level, last, only })
         })
+    }
+
+    /// What goes next, of the lanes that are wanted, at a place that nobody is asking.
+    pub(super) fn next(&self, choice: &Choice) -> Option<Where> {
+        self.with(|state| {
+            let is_whole = state.places.len() == 1;
+            state.merger.pick(wanted(choice, is_whole)).map(|(_, head)| place_of(&head))
+        })
+    }
+
+    /// What claims came to that were made at once: what they gave is compared with what is known when all of them are answered.
+    pub(super) fn told(&self, all: Vec<(Claim<'_>, Came)>) {
+        self.with(|state| {
+            all.iter().for_each(|(claim, came)| state.came(claim, came));
+            for (claim, came) in &all {
+                self.tally.claimed(came.given.len() as u64);
+                let Some(best) = state.merger.runner_up(claim.place, |_| true) else { continue };
+                // Of several places sequences are the clock, µs.
+                let waited = || now_us().saturating_sub(best.seq.0);
+                let inverted = came.given.iter().filter(|(level, _)| best.level > *level);
+                inverted.for_each(|_| self.tally.inversions_us.count(waited()));
+            }
+        });
     }
 
     /// Ends once something is better than it was when this was called.
@@ -171,32 +222,6 @@ impl Claim<'_> {
     /// The lane is not asked for, and left alone until something is shown again.
     pub(super) fn hold_back(self) {
         self.heads.with(|state| state.places[self.place as usize].held_back.insert(self.level));
-    }
-
-    /// What the place gave, and shows now. A lane that shows something and gives nothing is held back, and is asked again when it is heard of.
-    pub(super) fn told(self, calls: u64, given: &[(i32, Seq)], heads: Vec<Head>) {
-        self.heads.with(|state| {
-            let is_newest = calls > state.places[self.place as usize].calls;
-            state.say(self.place, calls, heads);
-            if is_newest && given.is_empty() {
-                let there = &mut state.places[self.place as usize];
-                match self.only {
-                    Some((level, _)) => drop(there.held_back.insert(level)),
-                    // Whatever it shows it might have given.
-                    None => there.held_back = there.heads.iter().map(|head| head.level).collect(),
-                }
-            }
-            for (level, _) in given {
-                state.merger.charge(*level);
-            }
-            let tally = &self.heads.tally;
-            tally.claimed(given.len() as u64);
-            let Some(best) = state.merger.runner_up(self.place, |_| true) else { return };
-            // Of several places sequences are the clock, µs.
-            let waited = || now_us().saturating_sub(best.seq.0);
-            let inverted = given.iter().filter(|(level, _)| best.level > *level);
-            inverted.for_each(|_| tally.inversions_us.count(waited()));
-        });
     }
 }
 
@@ -232,6 +257,10 @@ mod tests {
         Head { level, seq: Seq(seq), since: Time(0) }
     }
 
+    fn told(heads: &Heads, claim: Claim<'_>, calls: u64, given: &[(i32, Seq)], shown: Vec<Head>) {
+        heads.told(vec![(claim, Came { calls, given: given.to_vec(), heads: shown })]);
+    }
+
     fn above(floor: i32) -> Choice {
         Choice { floor: Some(floor), ..Choice::default() }
     }
@@ -250,7 +279,7 @@ mod tests {
         let other = heads.claim(&anything()).expect("another");
         assert_eq!((other.place, other.last), (0, None));
         assert!(heads.claim(&anything()).is_none());
-        urgent.told(2, &[(9, Seq(2))], vec![head(1, 7)]);
+        told(&heads, urgent, 2, &[(9, Seq(2))], vec![head(1, 7)]);
         assert_eq!(heads.claim(&anything()).expect("what it shows now").place, 2);
         drop(other);
         assert_eq!(heads.claim(&above(5)).expect("given up, it is as it was").place, 0);
@@ -260,7 +289,8 @@ mod tests {
     fn a_place_that_gives_nothing_is_left_alone_until_it_is_heard_of() {
         let heads = strict(1);
         heads.tell(0, 1, vec![head(5, 1)]);
-        heads.claim(&anything()).expect("it shows something").told(3, &[], vec![head(5, 1)]);
+        let claim = heads.claim(&anything()).expect("it shows something");
+        told(&heads, claim, 3, &[], vec![head(5, 1)]);
         assert!(heads.claim(&anything()).is_none());
         heads.tell(0, 2, vec![head(5, 1)]);
         assert!(heads.claim(&anything()).is_none(), "what was said before");
@@ -309,7 +339,7 @@ mod tests {
             turns.push((claim.level, claim.place, claim.only.map(|(_, most)| most)));
             let (level, place) = (claim.level, claim.place);
             let shown = heads.with(|state| state.places[place as usize].heads.clone());
-            claim.told(calls + 1, &[(level, Seq(calls))], shown);
+            told(&heads, claim, calls + 1, &[(level, Seq(calls))], shown);
             calls += 1;
         }
         let (nine, five) = (|left| (9, 0, Some(left)), (5, 1, Some(1)));

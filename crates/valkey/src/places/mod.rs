@@ -6,37 +6,41 @@
 //!                └── pushed to every process ───┘◀── what it shows now ───┘
 //! ```
 //!
+//! Who wants several messages claims at several places at once ([`wave`]).
+//!
 //! There is no leader. Every process keeps the heads of all places as hints, and claims at the place, where the truth is: a hint that is not true any more costs an
 //! order that is off for as long as a push takes, never a message given twice. What is pushed may be lost: places are looked at again at an interval, and when
 //! something happens there by itself.
 
 mod heads;
+mod lease;
 mod numbers;
 mod slots;
 mod tally;
+mod wave;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use overtake_lane::{Head, PlaceNumber, Seq};
+use overtake_lane::{Head, PlaceNumber};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use self::heads::Heads;
+pub use self::lease::Given;
 use self::numbers::Numbers;
 use self::slots::Slots;
 pub use self::tally::Tally;
 use crate::cluster::{Call, CallError, Cluster, Heard};
 use crate::functions::{
-    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Said, Shown, Sweep, Terms,
-    Told,
+    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Said, Sweep, Terms, Told,
 };
 
 /// Why nothing came of it.
@@ -111,19 +115,12 @@ pub struct Places {
     /// Something has left a place.
     left: Notify,
     tally: Arc<Tally>,
-    /// What listens and looks, as long as this is there.
+    /// In how many places the last wave found what it gave.
+    breadth: AtomicUsize,
     /// A process consumes no more, or it was not heard whether one does.
     attendance: Notify,
+    /// What listens and looks, as long as this is there.
     keepers: Mutex<Vec<AbortHandle>>,
-}
-
-/// A message that was leased.
-#[derive(Clone, Debug)]
-pub struct Given {
-    /// Where it is.
-    pub place: PlaceNumber,
-    /// The message.
-    pub shown: Shown,
 }
 
 impl Places {
@@ -159,6 +156,7 @@ impl Places {
             sooner,
             left,
             tally,
+            breadth: AtomicUsize::new(1),
             keepers,
             attendance: Notify::new(),
         });
@@ -313,43 +311,6 @@ impl Places {
         self.left.notified().await;
     }
 
-    /// Leases what goes next over all places, as far as it goes before what the others show. Empty: no place is known to have something, or it was gone by then.
-    ///
-    /// # Errors
-    /// [`NotDone`]; what was leased and not answered is ready again once its time is over, or its holder is gone.
-    pub async fn lease_now(&self, want: &Leasing, deadline: Instant) -> Result<Vec<Given>, NotDone> {
-        while let Some(claim) = self.heads.claim(&want.choice) {
-            let place = claim.place;
-            let max = want.max.min(claim.only.map_or(u32::MAX, |(_, turns)| turns));
-            // Without a slot nothing of the lane goes until one is free, and then it is shown again.
-            let granted = match self.slots_for(claim.level, place, max, deadline).await? {
-                Ok(granted) => granted,
-                Err(spent) => {
-                    claim.hold_back();
-                    if !self.slots.is_spent(spent) {
-                        self.heads.show_again();
-                    }
-                    continue;
-                }
-            };
-            let only = claim.only.map(|(level, _)| level).or(want.choice.only);
-            let choice = functions::Choice { last: claim.last, only, ..want.choice.clone() };
-            let want = Leasing { choice, granted, max, ..want.clone() };
-            let (calls, heads, shown) = self.call(place, &want, deadline).await?;
-            let terms = self.terms();
-            let given: Vec<(i32, Seq)> = shown
-                .iter()
-                .map(|one| &one.stored.message)
-                .map(|message| (terms.level(message.priority), message.seq))
-                .collect();
-            claim.told(calls, &given, heads);
-            if !shown.is_empty() {
-                return Ok(shown.into_iter().map(|shown| Given { place, shown }).collect());
-            }
-        }
-        Ok(Vec::new())
-    }
-
     /// Ends once a place shows something better than it did when this was called and first polled, or enabled.
     pub fn better(&self) -> Notified<'_> {
         self.heads.better()
@@ -363,27 +324,6 @@ impl Places {
     /// What places showed and did not give is asked for again: somebody has come who may take what others may not.
     pub fn show_again(&self) {
         self.heads.show_again();
-    }
-
-    /// As [`Places::lease_now`], but waits for the first until then.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn lease(&self, want: &Leasing, until: Instant) -> Result<Vec<Given>, NotDone> {
-        loop {
-            let better = self.better();
-            tokio::pin!(better);
-            // From here on nothing better is missed.
-            better.as_mut().enable();
-            let given = self.lease_now(want, until.max(Instant::now() + PATIENCE)).await?;
-            if !given.is_empty() {
-                return Ok(given);
-            }
-            tokio::select! {
-                () = &mut better => {}
-                () = sleep_until(until) => return Ok(Vec::new()),
-            }
-        }
     }
 
     /// Listens to every place, and looks at it again and again.

@@ -7,7 +7,7 @@ use overtake_lane::{
     BrowseOrder, Death, Deaths, LaneView, Message, MessageView, Query, Route, Seq, Settings, State, Status,
     Step, Time, VhostId,
 };
-use overtake_valkey::functions::{Seen, Standing, View, Where};
+use overtake_valkey::functions::{Peek, Ready, Seen, Standing, View, Where};
 
 use crate::twin::{QUEUE, Twin};
 
@@ -52,6 +52,7 @@ impl Twin {
             if !self.leaving {
                 let stored = shown.into_iter().map(|one| one.stored.message).collect();
                 self.compare_messages(QUEUE, stored, self.head);
+                self.compare_outlook();
                 break;
             }
         }
@@ -114,6 +115,25 @@ impl Twin {
         // Of what a key holds back nothing goes next.
         if queue != QUEUE || group_limit == 0 && key_rate_limit.is_none() && !fair_keys {
             assert_eq!(told, head, "what goes next");
+        }
+    }
+
+    /// What goes next is seen in the order of the lanes, also of those from some level down.
+    fn compare_outlook(&mut self) {
+        let lanes: BTreeMap<Arc<str>, i32> =
+            self.views().into_iter().map(|lane| (lane.lane, lane.level)).collect();
+        let views = self.messages_of(QUEUE).into_iter().filter(|view| view.status == Status::Ready);
+        let ready = |view: MessageView| {
+            let stands = Where::new(lanes[&view.lane], view.seq);
+            Ready { stands, bytes: view.bytes.into() }
+        };
+        let mut all: Vec<Ready> = views.map(ready).collect();
+        all.sort_by_key(|ready| ready.stands);
+        let middle = all.get(all.len() / 2).map(|ready| ready.stands.level());
+        for (most, from) in [(3, None), (10_000, middle)] {
+            let is_from = |ready: &&Ready| from.is_none_or(|from| ready.stands.level() <= from);
+            let expected: Vec<Ready> = all.iter().filter(is_from).take(most as usize).copied().collect();
+            assert_eq!(self.peek(Peek { most, from }).ready, expected);
         }
     }
 

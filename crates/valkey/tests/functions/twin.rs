@@ -8,8 +8,8 @@ use overtake_lane::{
 };
 use overtake_valkey::functions::{
     Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, Finish, How, Leasing, Parts, Prepare, Purge, Remove, Replay, Reprioritise, Said,
-    Settle, Sweep, Terms, Told, Transact, Where, Which,
+    Extend, Extended, Finish, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove, Replay,
+    Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -91,6 +91,18 @@ impl Twin {
     }
 
     // ---- asking ----
+
+    /// What is seen of the place without anything that changes there.
+    pub(crate) fn peek(&mut self, peek: Peek) -> Outlook {
+        let call = peek.call(BASE);
+        let mut command = cmd("FCALL_RO");
+        command.arg(call.function).arg(1).arg(BASE);
+        for argument in &call.args {
+            command.arg(&argument[..]);
+        }
+        let value: Value = command.query(&mut self.connection).expect("it is only read");
+        Peek::read(&value).expect("an answer").expect("it is there")
+    }
 
     pub(crate) fn told<A: Asked>(&mut self, base: &str, ask: &A, call: Call<'_>) -> Told<A::Answer> {
         let mut command = cmd("FCALL");

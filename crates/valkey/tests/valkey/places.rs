@@ -105,6 +105,54 @@ async fn what_goes_next_goes_next_over_all_places() {
 }
 
 #[tokio::test]
+async fn what_is_spread_over_places_is_claimed_at_several_of_them_at_once() {
+    for program in Program::all() {
+        let world = World::cluster(program, 0, &[]).await;
+        let places = open(world.nodes(), 16, "one").await;
+        for nth in 0..200_u32 {
+            publish(&places, nth % 16, 5, &format!("{nth:03}")).await;
+        }
+        let (mut got, mut leases) = (Vec::new(), 0);
+        while got.len() < 200 {
+            let given = places.lease(&want(50), long()).await.expect("leased");
+            got.extend(names(&given));
+            leases += 1;
+        }
+        assert!(got.is_sorted(), "{got:?}");
+        // Of how many places it is to be the first waves find out.
+        assert!(leases <= 12, "{leases}");
+        let order = places.tally();
+        assert_eq!((order.leased(), order.missed(), order.inversions_us.view().count), (200, 0, 0));
+    }
+}
+
+#[tokio::test]
+async fn what_places_gave_is_not_lost_where_another_does_not_answer() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let places = open(world.nodes(), 8, "one").await;
+    for nth in 0..24_u32 {
+        publish(&places, nth % 8, 5, &format!("{nth:02}")).await;
+    }
+    // It can be looked at, and nothing can be leased there.
+    world.ask(0, "RENAME {1:3}:u:one {1:3}:kept").await;
+    world.ask(0, "SET {1:3}:u:one nonsense").await;
+    let mut got = Vec::new();
+    let failed = loop {
+        match places.lease_now(&want(50), long()).await {
+            Ok(given) => got.extend(names(&given)),
+            Err(why) => break why,
+        }
+    };
+    assert!(failed.to_string().contains("WRONGTYPE"), "{failed}");
+    let others = (0..24).filter(|nth| nth % 8 != 3).map(|nth| format!("{nth:02}"));
+    assert_eq!(got, others.collect::<Vec<_>>());
+    world.ask(0, "RENAME {1:3}:kept {1:3}:u:one").await;
+    let given = places.lease_now(&want(50), long()).await.expect("leased");
+    assert_eq!(names(&given), ["03", "11", "19"]);
+}
+
+#[tokio::test]
 async fn who_waits_in_one_process_is_woken_by_what_another_publishes() {
     for program in Program::all() {
         let world = World::cluster(program, 0, &[]).await;
