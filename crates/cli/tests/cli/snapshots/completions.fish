@@ -103,6 +103,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-c
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l shards -d 'Loops and journals that virtual hosts are spread over, each for a core, 1 to 32; of a store that has some it never becomes less. [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
@@ -177,6 +178,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l shards -d 'Loops and journals that virtual hosts are spread over, each for a core, 1 to 32; of a store that has some it never becomes less. [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
@@ -239,6 +241,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l shards -d 'Loops and journals that virtual hosts are spread over, each for a core, 1 to 32; of a store that has some it never becomes less. [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
@@ -1856,6 +1859,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-cert -d 'A PEM file with the certificate to show them. Empty: none.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l engine-tls-key -d 'A PEM file with the key of that certificate.' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l data-dir -d 'The directory of the store. Unset: $STATE_DIRECTORY, else /var/lib/overtake, else $XDG_DATA_HOME/overtake.' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l shards -d 'Loops and journals that virtual hosts are spread over, each for a core, 1 to 32; of a store that has some it never becomes less. [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l segment-bytes -d 'Size of one journal file. [default: 64MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l memory-bytes -d 'Memory that waiting messages may take; beyond it the least urgent ones wait on disk only. [default: 128MiB]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l on-damage -d 'What to do when the store is damaged: refuse to start, or skip what is damaged and say so. [default: refuse]' -r
