@@ -6,7 +6,7 @@
 //!                └── pushed to every process ───┘◀── what it shows now ───┘
 //! ```
 //!
-//! Who wants several messages claims at several places at once ([`wave`]).
+//! Who wants several messages claims at several places at once (`wave`).
 //!
 //! There is no leader. Every process keeps the heads of all places as hints, and claims at the place, where the truth is: a hint that is not true any more costs an
 //! order that is off for as long as a push takes, never a message given twice. What is pushed may be lost: places are looked at again at an interval, and when
