@@ -184,9 +184,9 @@ impl World {
             let (queue, status) = (Arc::clone(&queue), Some(Status::Dead));
             self.do_at(vhost, Request::Do(Command::Purge { queue, status }))?;
         }
-        if let Some(seq) = forgotten {
+        // It may be gone with its queue by now.
+        if let Some(id) = forgotten.and_then(|seq| self.public_id(vhost, &queue, seq)) {
             // A lease without an end whose receipt was lost: only an administrator can end it.
-            let id = self.public_id(vhost, &queue, seq);
             self.do_at(vhost, Request::Remove { queue, select: Select::Id(id) })?;
         }
         Ok(())
@@ -211,10 +211,9 @@ impl World {
         self.do_at(vhost, Request::Do(Command::declare(Arc::clone(queue), Box::new(settings))))
     }
 
-    fn public_id(&self, vhost: VhostId, queue: &str, seq: overtake_lane::Seq) -> String {
-        let seen = self.audit.named(vhost, queue);
-        let message = seen.and_then(|(_, seen)| seen.find(seq)).expect("it is there");
-        overtake_lane::public_id(message.id(), seq)
+    fn public_id(&self, vhost: VhostId, queue: &str, seq: overtake_lane::Seq) -> Option<String> {
+        let (_, seen) = self.audit.named(vhost, queue)?;
+        Some(overtake_lane::public_id(seen.find(seq)?.id(), seq))
     }
 
     /// Nothing is left: not in memory, not in the journal, not in the store after one more start.
