@@ -42,8 +42,9 @@ impl House {
         }
     }
 
-    /// Looks at all places that are served here, and carries what has left them.
+    /// Looks at all places that are served here, and at who takes from them, and carries what has left them.
     pub(super) async fn sweep(&self) {
+        self.on_floor(|floor, now, after| floor.tick(now, after));
         let hosted = self.all_hosted();
         // What cannot be looked at now is looked at again soon.
         drop(together(hosted.iter().map(|hosted| hosted.ask_all(&Sweep))).await);
