@@ -216,6 +216,12 @@ impl Terms {
         self.is_strict() && self.keys.is_none() && self.caps.values().all(|cap| *cap == 0)
     }
 
+    /// Whether there is a limit of what is out at once, of the queue or of a lane.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.max_active > 0 || self.caps.values().any(|cap| *cap > 0)
+    }
+
     /// Limits of what is out at once that a message of this level comes under: that of its lane, that of the queue (`None`).
     #[must_use]
     pub fn limits(&self, level: i32) -> Vec<Option<i32>> {

@@ -13,7 +13,7 @@ use super::heads::{Came, Claim};
 use super::slots::Limit;
 use super::wave::{Share, Sight, Wanted, shares};
 use super::{NotDone, Places, together};
-use crate::functions::{Choice, Leasing, Malformed, Peek, Shown, Where};
+use crate::functions::{Choice, Leasing, Peek, Shown, Where};
 
 /// For fewer messages a look takes as long as it saves.
 const WAVE_MIN: u32 = 3;
@@ -136,11 +136,7 @@ impl Places {
         choice: &Choice,
         deadline: Instant,
     ) -> Result<Sight, NotDone> {
-        let peek = Peek { most, from: choice.only };
-        let value = self.cluster.call(deadline, peek.call(&self.places[place as usize].base)).await?;
-        let seen = Peek::read(&value).map_err(|Malformed| NotDone::Malformed)?.ok_or(NotDone::Gone)?;
-        self.heads.tell(place, seen.calls, seen.heads);
-        let mut ready = seen.ready;
+        let mut ready = self.peek(place, Peek { most, from: choice.only }, deadline).await?;
         let is_below = ready.last().is_some_and(|last| !choice.reaches(last.stands.level()));
         let is_all = is_below || ready.len() < most as usize;
         ready.retain(|ready| choice.takes(ready.stands.level()));
