@@ -130,17 +130,14 @@ pub(crate) fn shard_prefix(shard: usize) -> String {
 /// # Errors
 /// It cannot be read.
 pub fn shards_in(dir: &Path) -> io::Result<usize> {
-    let entries = match fs::read_dir(dir) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(1),
-        entries => entries?,
-    };
-    let mut last = 0;
-    for entry in entries {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(DIRECTORY)?.parse().ok());
-        last = last.max(number.unwrap_or(0));
+    for shard in (1..SHARDS_MAX).rev() {
+        match fs::metadata(shard_dir(dir, shard)) {
+            Ok(there) if there.is_dir() => return Ok(shard + 1),
+            Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            _ => {}
+        }
     }
-    Ok(last + 1)
+    Ok(1)
 }
 
 /// The shard whose numbers these are.

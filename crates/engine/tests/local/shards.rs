@@ -1,5 +1,7 @@
 //! Several shards in one directory: where virtual hosts are, what another number of shards makes of them, and a snapshot of all.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -90,6 +92,19 @@ async fn a_store_of_one_shard_gets_more_and_none_is_left_out() {
     engine.delete_vhost("b").await.expect("deleted");
     assert_eq!(waiting(&engine).await, ["/:", "a:a"]);
     assert_eq!(refused(engine.in_vhost(vhost).check_queue("q").await), Refusal::NoSuchVhost);
+}
+
+#[tokio::test]
+async fn only_what_a_shard_would_be_is_taken_for_one() {
+    let dir = TempDir::new().expect("a directory");
+    for name in ["shard-32", "shard-18446744073709551615", "shard-02", "shard-x"] {
+        fs::create_dir(dir.path().join(name)).expect("made");
+    }
+    fs::write(dir.path().join("shard-3"), "a note").expect("written");
+    assert_eq!(shards_in(dir.path()).expect("read"), 1);
+    open(dir.path(), 1).expect("nothing is in the way");
+    let error = shards_in(&dir.path().join("shard-3")).expect_err("no directory");
+    assert_eq!(error.kind(), ErrorKind::NotADirectory);
 }
 
 #[tokio::test]
