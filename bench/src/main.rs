@@ -22,6 +22,7 @@ mod options;
 mod outbox;
 mod places;
 mod proc;
+mod quota;
 mod reference;
 mod report;
 mod routes;

@@ -26,6 +26,8 @@ const CALLERS: u32 = 4;
 const CALLERS_OF_MORE: u32 = 12;
 /// So many primaries.
 const MORE: usize = 3;
+/// What each primary then has of a core at most, in hundredths: three of them leave more than half of two cores to whoever asks.
+const PART_OF_CORE: u32 = 20;
 /// How often both are measured, one after the other.
 const ROUNDS: usize = 5;
 /// How long a lease lasts, ms.
@@ -207,12 +209,8 @@ fn rates(rounds: &[(Figures, Figures)], of: Of, batches: usize) -> (f64, f64) {
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let batches = plan.times(if plan.quick { 10 } else { 100 });
-    let measure = |shards: usize, callers: u32| {
-        let rounds = runtime.block_on(rounds(shards, callers, batches));
-        rounds.unwrap_or_else(|why| panic!("{why:#}"))
-    };
     let mut rows = Vec::new();
-    let one = measure(1, CALLERS);
+    let one = runtime.block_on(alone(batches)).unwrap_or_else(|why| panic!("{why:#}"));
     for (what, of) in KINDS {
         let (bare, engine) = rates(&one, of, batches);
         rows.push(Row::of_rate(format!("{what}: a minimal client"), "messages", bare).reference());
@@ -229,7 +227,8 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
         rows.push(row("a minimal client", bare).reference());
         rows.push(row("the engine", engine));
     }
-    let (one, more) = (measure(1, CALLERS_OF_MORE), measure(MORE, CALLERS_OF_MORE));
+    let batches = batches.div_ceil(3);
+    let [one, more] = runtime.block_on(in_turn(batches)).unwrap_or_else(|why| panic!("{why:#}"));
     for (what, of) in KINDS {
         let (of_one, of_more) = (rates(&one, of, batches), rates(&more, of, batches));
         let row =
@@ -242,25 +241,77 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
     rows
 }
 
-/// Both, one after the other, round for round.
-async fn rounds(count: usize, callers: u32, batches: usize) -> Result<Vec<(Figures, Figures)>> {
-    let shards = Arc::new(Shards::start(count, Durability::Always).await?);
-    let broker = Arc::new(shards.engine().await?);
-    let mut places = Vec::new();
-    for number in 0..callers {
-        broker.declare_queue(&queue(number), Settings::default()).await?;
-        places.push(broker.queue(&queue(number)).await?.queue.0);
+/// Primaries, a broker on them, and a queue for each caller.
+struct Setting {
+    shards: Arc<Shards>,
+    broker: Arc<ClusterEngine>,
+    /// Each with the number by which the functions know it.
+    queues: Vec<(u32, u32)>,
+}
+
+impl Setting {
+    async fn start(shards: Shards, callers: u32) -> Result<Self> {
+        let broker = shards.engine().await?;
+        // As many queues on each primary, else the fullest one alone would be measured.
+        let (mut queues, mut left) = (Vec::new(), vec![callers as usize / shards.count(); shards.count()]);
+        for number in 0.. {
+            if left.iter().all(|left| *left == 0) {
+                break;
+            }
+            broker.declare_queue(&queue(number), Settings::default()).await?;
+            let place = broker.queue(&queue(number)).await?.queue.0;
+            let left = &mut left[shards.owner(&format!("{{{place}:0}}"))];
+            if *left > 0 {
+                *left -= 1;
+                queues.push((number, place));
+            }
+        }
+        Ok(Self { shards: Arc::new(shards), broker: Arc::new(broker), queues })
     }
-    let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
-        let bares = places.iter().map(|place| {
-            let (shards, place) = (Arc::clone(&shards), *place);
+
+    /// Both, one after the other.
+    async fn round(&self, batches: usize) -> Result<(Figures, Figures)> {
+        let bares = self.queues.iter().map(|(_, place)| {
+            let (shards, place) = (Arc::clone(&self.shards), *place);
             async move { bare(shards, place, batches).await }
         });
         let bare = all(bares.collect()).await?;
-        let engines = (0..callers).map(|number| engine(Arc::clone(&broker), number, batches));
-        rounds.push((bare, all(engines.collect()).await?));
+        let engines =
+            self.queues.iter().map(|(number, _)| engine(Arc::clone(&self.broker), *number, batches));
+        Ok((bare, all(engines.collect()).await?))
     }
-    broker.close().await;
+}
+
+/// Rounds of a single primary.
+async fn alone(batches: usize) -> Result<Vec<(Figures, Figures)>> {
+    let setting = Setting::start(Shards::start(1, Durability::Always).await?, CALLERS).await?;
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(setting.round(batches).await?);
+    }
+    setting.broker.close().await;
     Ok(rounds)
+}
+
+/// Rounds of one primary and of several, in turn: whatever else the machine does is as much beside the ones as beside the others. Each has a part of a core if it can be so: then one that is slower than it
+/// could be is not because others have the cores.
+async fn in_turn(batches: usize) -> Result<[Vec<(Figures, Figures)>; 2]> {
+    let mut settings = Vec::new();
+    for count in [1, MORE] {
+        let mut shards = Shards::start(count, Durability::Always).await?;
+        if let Err(why) = shards.limit(PART_OF_CORE) {
+            eprintln!("servers: primaries and clients have all cores together: {why:#}");
+        }
+        settings.push(Setting::start(shards, CALLERS_OF_MORE).await?);
+    }
+    let mut found = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (setting, rounds) in settings.iter().zip(&mut found) {
+            rounds.push(setting.round(batches).await?);
+        }
+    }
+    for setting in settings {
+        setting.broker.close().await;
+    }
+    Ok(found)
 }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::amqp::peer::process::Process;
+use crate::quota::Quota;
 
 /// Between two looks at whether the primaries know each other.
 const LOOK: Duration = Duration::from_millis(20);
@@ -31,7 +32,9 @@ pub(crate) enum Durability {
 }
 
 struct Primary {
-    _process: Process,
+    process: Process,
+    /// After the process, which has to be gone before.
+    quota: Option<Quota>,
     _dir: TempDir,
     port: u16,
     bus: u16,
@@ -75,11 +78,32 @@ impl Shards {
         Ok(shards)
     }
 
-    /// The primary of a key.
-    pub(crate) async fn of(&self, key: &str) -> Result<MultiplexedConnection> {
+    /// Lets each of them have so many hundredths of a core.
+    ///
+    /// # Errors
+    /// This user may not.
+    pub(crate) fn limit(&mut self, hundredths: u32) -> Result<()> {
+        for primary in &mut self.0 {
+            primary.quota = Some(Quota::set(primary.process.id(), hundredths)?);
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Which of them has a key.
+    pub(crate) fn owner(&self, key: &str) -> usize {
         let slot = Slot::of(key.as_bytes()).number();
         let owner = (0..self.0.len()).find(|at| slots(*at, self.0.len()).contains(&slot));
-        self.0[owner.context("every slot is somebody's")?].connect().await
+        owner.expect("every slot is somebody's")
+    }
+
+    /// A connection to the primary of a key.
+    pub(crate) async fn of(&self, key: &str) -> Result<MultiplexedConnection> {
+        self.0[self.owner(key)].connect().await
     }
 
     /// A broker on them.
@@ -125,7 +149,7 @@ impl Primary {
         process.wait_for(|| {
             fs::read_to_string(&log).ok()?.contains("Ready to accept connections").then_some(())
         })?;
-        Ok(Self { _process: process, _dir: dir, port, bus })
+        Ok(Self { process, quota: None, _dir: dir, port, bus })
     }
 
     async fn connect(&self) -> Result<MultiplexedConnection> {

@@ -53,6 +53,11 @@ impl Process {
         Ok(Self { child, log, helper: None })
     }
 
+    /// What the system calls it.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Another that ends with it.
     pub(super) fn helped_by(&mut self, helper: Self) {
         self.helper = Some(Box::new(helper));
