@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use overtake_peer::Vault;
 use overtake_valkey::cluster::{Kind, Nodes, SLOTS, Slot};
 use overtake_valkey::engine::{ClusterEngine, Options};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -154,7 +155,9 @@ impl Primary {
 
     async fn connect(&self) -> Result<MultiplexedConnection> {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port))?;
-        Ok(client.get_multiplexed_async_connection().await?)
+        // However slow it is, that is what is measured.
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
     }
 
     async fn until_known(&self, count: usize) -> Result<()> {
