@@ -185,20 +185,24 @@ local function held_by(p, holder)
   return held
 end
 
--- Of these goes back what is out to this holder by a lease that was given by then. Answers how many.
+-- Of these goes back what is out to this holder by a lease that was given by then, in the order in which it was given. Answers how many.
 local function give_back(p, holder, keys, last)
-  local count = 0
+  local lost = {}
   fetch(p, keys)
   for _, key in ipairs(keys) do
     local m = message(p, key)
     -- What a transaction is to settle is for that to say.
     if m and m[STATE] == LEASED and m[HOLDER] == holder and m[LEASE] <= last and not m[PREPARED] then
-      local why = put_back(p, key, m, 'lost')
-      if why then finish(p, key, m, why) end
-      count = count + 1
+      lost[#lost + 1] = { key, m }
     end
   end
-  return count
+  table.sort(lost, function(one, other) return one[2][LEASE] < other[2][LEASE] end)
+  for _, one in ipairs(lost) do
+    local key, m = one[1], one[2]
+    local why = put_back(p, key, m, 'lost')
+    if why then finish(p, key, m, why) end
+  end
+  return #lost
 end
 
 -- Whoever is gone holds nothing, and consumes no more.

@@ -8,6 +8,7 @@ use overtake_valkey::functions::{
     View,
 };
 
+use crate::beside::DEAD;
 use crate::server::Server;
 use crate::twin::{BASE, Twin, publish};
 
@@ -61,6 +62,18 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let [(message, _)] = &stored[..] else { panic!("it is there once: {stored:?}") };
     assert_eq!((message.since, message.count, message.expires), (leaver.at, 0, Time::NEVER));
     assert_eq!(message.deaths(), leaver.shown.stored.message.deaths());
+}
+
+#[test]
+fn what_somebody_held_who_is_gone_dies_in_the_order_in_which_it_was_given() {
+    let Some(server) = Server::start() else { return };
+    let dead_letter = DeadLetterTo::Queue(DEAD.to_owned());
+    let settings = Settings { dead_letter, delivery_limit: 1, ..Settings::default() };
+    let mut twin = Twin::new(server.connect(), settings, [Settings::default(), Settings::default()]);
+    twin.publish(vec![publish(Given::Number(4), 10), publish(Given::Number(5), 10)]);
+    twin.lease(2, 100, None, LaneChoice::default());
+    twin.end_session();
+    twin.compare();
 }
 
 #[test]
