@@ -155,6 +155,8 @@ struct House {
     /// What it is called at places.
     caller: String,
     hosted: Mutex<BTreeMap<QueueId, Arc<Hosted>>>,
+    /// Queues that begin to be served here, each with whose turn it is.
+    beginning: Mutex<BTreeMap<QueueId, Arc<tokio::sync::Mutex<()>>>>,
     floor: Mutex<Floor>,
     routes: Mutex<Routes>,
     /// Somebody on the floor is to be told something sooner.
@@ -199,6 +201,7 @@ impl ClusterEngine {
             process,
             caller: format!("p{process}"),
             hosted: Mutex::default(),
+            beginning: Mutex::default(),
             floor: Mutex::new(Floor::new(options.broker())),
             routes,
             sooner: tokio::sync::Notify::new(),
@@ -405,6 +408,20 @@ impl House {
         if let Some(hosted) = self.known(queue) {
             return Ok(hosted);
         }
+        // Whoever wants it meanwhile waits: else all its places would be asked everything twice.
+        let beginning = || self.beginning.lock().expect("nobody panics with it");
+        let turn = Arc::clone(beginning().entry(queue).or_default());
+        let _turn = turn.lock().await;
+        let hosted = match self.known(queue) {
+            Some(hosted) => Ok(hosted),
+            None => self.host(queue).await,
+        };
+        beginning().remove(&queue);
+        hosted
+    }
+
+    /// Begins to serve a queue here.
+    async fn host(&self, queue: QueueId) -> Result<Arc<Hosted>, Failure> {
         let defined = self.definitions.versioned(|broker, version| {
             let name = broker.name(queue)?.clone();
             let vhost = broker.vhost_of(queue)?;
