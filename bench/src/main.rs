@@ -100,7 +100,7 @@ const BENCHES: [(&str, &str, Bench); 16] = [
     }),
     (
         "servers",
-        "primaries of Redis, appendfsync always, batches of 100, 256-byte bodies: four callers on one, and twelve on one and on three with a quarter of a core each",
+        "primaries of Redis, appendfsync always, batches of 100, 256-byte bodies: four callers on one, and twelve on one and on three with a quarter of a core each where control groups can be made",
         |plan| Report::Rows(servers::run(plan)),
     ),
     (

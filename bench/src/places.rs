@@ -1,6 +1,7 @@
-//! A queue in a thousand places: how long a more urgent message had been there when a less urgent one was leased, and how soon a broker that is made anew serves it.
+//! A queue in a thousand places: how long a more urgent message had been there when a less urgent one was leased, and how soon a broker that begins serves it.
 
 mod drain;
+mod process;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +67,15 @@ fn number_of(body: &Bytes) -> (u32, u8) {
 /// Of each level as many, in no order (Fibonacci hashing).
 fn level_of(number: u32) -> u8 {
     ((u64::from(number.wrapping_mul(2_654_435_769)) * 10) >> 32) as u8
+}
+
+/// Settings of a queue in so many places.
+fn in_places(count: u16) -> Settings {
+    let partitions = match count {
+        1 => Partitions::default(),
+        count => Partitions { mode: PartitionMode::Hash, count, ..Partitions::default() },
+    };
+    Settings { partitions, ..Settings::default() }
 }
 
 async fn publish(broker: Arc<ClusterEngine>, events: Events, count: u32) -> Result<()> {
@@ -146,8 +156,7 @@ struct Found {
 async fn found(seconds: u32, max_active: u32) -> Result<Found> {
     let shards = Shards::start(1, Durability::EverySecond).await?;
     let [one, other] = [Arc::new(shards.engine().await?), Arc::new(shards.engine().await?)];
-    let partitions = Partitions { mode: PartitionMode::Hash, count: PLACES, ..Partitions::default() };
-    one.declare_queue(QUEUE, Settings { partitions, max_active, ..Settings::default() }).await?;
+    one.declare_queue(QUEUE, Settings { max_active, ..in_places(PLACES) }).await?;
     let (events, is_over) = (Events::default(), Arc::new(AtomicBool::new(false)));
     let mut leasing = JoinSet::new();
     for _ in 0..CALLERS {
@@ -213,6 +222,9 @@ pub(crate) fn run(plan: Plan) -> Grid {
             let found = runtime.block_on(found(if plan.quick { 2 } else { 20 }, max_active));
             found.unwrap_or_else(|why| panic!("{why:#}"))
         }));
+    }
+    if plan.wants("starts") {
+        lines.extend(runtime.block_on(process::lines(plan)).unwrap_or_else(|why| panic!("{why:#}")));
     }
     if plan.wants("drained") {
         lines.extend(runtime.block_on(drain::lines(plan)).unwrap_or_else(|why| panic!("{why:#}")));

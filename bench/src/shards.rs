@@ -107,10 +107,15 @@ impl Shards {
         self.0[self.owner(key)].connect().await
     }
 
+    /// Their addresses, each a URL.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        self.0.iter().map(|primary| format!("redis://127.0.0.1:{}", primary.port)).collect()
+    }
+
     /// A broker on them.
     pub(crate) async fn engine(&self) -> Result<ClusterEngine> {
-        let nodes = self.0.iter().map(|primary| format!("redis://127.0.0.1:{}", primary.port)).collect();
-        let opened = ClusterEngine::open(Options::new(Nodes::new(Kind::Cluster, nodes), Vault::Any)).await;
+        let nodes = Nodes::new(Kind::Cluster, self.nodes());
+        let opened = ClusterEngine::open(Options::new(nodes, Vault::Any)).await;
         opened.map_err(|why| anyhow::anyhow!("{why}"))
     }
 }
@@ -173,6 +178,7 @@ impl Primary {
     }
 }
 
-fn free_port() -> Result<u16> {
+/// A port that nobody has now.
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -11,7 +11,7 @@ use crate::shell::{cargo, run};
 /// Other people's work is built only where it is measured: SQLite is half a minute of C.
 const WITH_REFERENCES: [&str; 3] = ["codec", "deep", "client"];
 /// They measure the broker as it is shipped.
-const WITH_BROKER: [&str; 3] = ["amqp", "client", "outbox"];
+const WITH_BROKER: [&str; 4] = ["amqp", "client", "outbox", "places"];
 
 /// It measures our library for Python beside those below it, in Python.
 const PYTHON: &str = "python";

@@ -54,9 +54,9 @@ pub(crate) fn run_counted(command: &mut Command, limit: Duration, counts: &mut C
     })
 }
 
-/// `test result: ok. 3 passed; 0 failed; 0 ignored; …`
+/// `test result: ok. 3 passed; 0 failed; 0 ignored; …`. Indented, it is of a test that nextest shows, and counts itself.
 fn libtest(line: &str) -> Option<Counts> {
-    let rest = line.trim_start().strip_prefix("test result:")?;
+    let rest = line.strip_prefix("test result:")?;
     Some(Counts { passed: before(rest, " passed")?, failed: before(rest, " failed")? })
 }
 
@@ -138,6 +138,12 @@ mod tests {
             &["     Summary [  10.010s] 12 tests run: 9 passed (1 slow), 2 failed, 1 timed out, 0 skipped"],
             9,
             3,
+        );
+        let shown = "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 11 filtered out";
+        check(
+            &[shown, shown, "     Summary [   0.010s] 12 tests run: 11 passed, 1 failed, 0 skipped"],
+            11,
+            1,
         );
         check(&["     Summary [  10.010s] 5/12 tests run: 4 passed, 1 failed, 0 skipped"], 4, 1);
     }

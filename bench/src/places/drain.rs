@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use overtake_engine::{DeleteOnly, Engine, LeaseRequest};
-use overtake_lane::{Outcome, PartitionMode, Partitions, Receipt, Settings};
+use overtake_lane::{Outcome, Receipt};
 use overtake_valkey::engine::ClusterEngine;
 use tokio::task::JoinSet;
 
-use super::{CALLERS, message};
+use super::{CALLERS, in_places, message};
 use crate::Plan;
 use crate::report::Line;
 use crate::shards::{Durability, Shards};
@@ -65,11 +65,7 @@ async fn all<T: Send + 'static>(
 async fn drained(shards: &Shards, places: u16, count: u32) -> Result<Drained> {
     let broker = Arc::new(shards.engine().await?);
     let queue: Arc<str> = format!("drained-{places}").into();
-    let partitions = match places {
-        1 => Partitions::default(),
-        count => Partitions { mode: PartitionMode::Hash, count, ..Partitions::default() },
-    };
-    broker.declare_queue(&queue, Settings { partitions, ..Settings::default() }).await?;
+    broker.declare_queue(&queue, in_places(places)).await?;
     let numbers = |first: u32| (first..count).step_by(PUBLISHERS as usize).collect();
     all((0..PUBLISHERS).map(|first| publish(Arc::clone(&broker), Arc::clone(&queue), numbers(first))))
         .await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use overtake_engine::{Clock, Engine, Failure, every_queue_everywhere};
 use overtake_lane::{QueueId, QueueView, VhostView};
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::history::{History, LaneSeries, SAMPLE_MS, Totals};
 use crate::look::{Look, QueueLook};
@@ -33,8 +33,12 @@ impl Overview {
         Self { engine, clock, looks, history: Mutex::default(), watched: Notify::new() }
     }
 
-    /// Looks, until it is dropped: every ten seconds, and every second while somebody watches.
+    /// Looks, until it is dropped: every ten seconds, and every second while somebody watches. Unless somebody does, the first look is a second from now: who waits for a broker that begins
+    /// goes first.
     pub async fn run(&self) {
+        if self.looks.receiver_count() == 0 {
+            drop(timeout(WATCHED, self.watched.notified()).await);
+        }
         let mut last: Option<(Arc<Look>, Instant)> = None;
         let mut sampled: Option<(Arc<Look>, Instant)> = None;
         loop {

@@ -76,6 +76,9 @@ async fn samples_are_taken_whether_somebody_watches_or_not() {
         async move { overview.run().await }
     });
     let view = engine.queue("jobs").await.expect("a queue");
+    // The first look is a second after it begins.
+    tokio::task::yield_now().await;
+    tokio::time::advance(Duration::from_secs(1)).await;
     let samples = async |count: usize| {
         while overview.lanes(&view)[0].series.ready.len() < count {
             // Whoever is busy keeps the time from passing by itself.

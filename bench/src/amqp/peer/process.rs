@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio, exit};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 /// The word by which this program knows that it is to become a broker.
 pub(crate) const CHILD: &str = "amqp-child";
@@ -77,7 +77,18 @@ impl Process {
         }
     }
 
-    fn said(&self) -> String {
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn end(mut self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("it ended with {status}: {}", self.said());
+        }
+        Ok(())
+    }
+
+    /// The last that it printed.
+    pub(crate) fn said(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let last: Vec<&str> = log.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
         last.into_iter().rev().collect::<Vec<_>>().join(" | ")

@@ -287,6 +287,7 @@ impl House {
             tokio::spawn(definitions::listen(Arc::downgrade(&self.definitions))),
             tokio::spawn(define::follow(me.clone())),
             tokio::spawn(signs::give_signs(me.clone())),
+            tokio::spawn(serve_from_the_start(me.clone())),
             tokio::spawn(pass_time(me)),
         ];
         let mut kept = self.keepers.lock().expect("nobody panics with it");
@@ -475,6 +476,25 @@ impl House {
     /// What is known of the lease of a message.
     fn held(&self, receipt: &Receipt) -> Option<Held> {
         self.floor().held(receipt)
+    }
+}
+
+/// Begins to serve queues of several places before anybody asks for them: that takes as long as all their places need to answer.
+async fn serve_from_the_start(house: Weak<House>) {
+    let Some(at_work) = house.upgrade() else { return };
+    let several = at_work.definitions.with(|broker| {
+        let all = broker.all_views(Time(0));
+        all.filter(|view| view.effective_settings().partitions.places() > 1)
+            .map(|view| view.queue)
+            .collect::<Vec<_>>()
+    });
+    drop(at_work);
+    for queue in several {
+        let Some(at_work) = house.upgrade() else { return };
+        // Whoever asks for it tries again, and is told.
+        if let Err(why) = at_work.hosted(queue).await {
+            tracing::debug!(queue = queue.0, %why, "it is not served yet");
+        }
     }
 }
 
