@@ -1,7 +1,6 @@
 //! Primaries on loopback that share the slots of a cluster.
 
 use std::fs;
-use std::net::TcpListener;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::amqp::peer::process::Process;
+use crate::amqp::peer::process::{Process, free_port};
 use crate::quota::Quota;
 
 /// Between two looks at whether the primaries know each other.
@@ -176,9 +175,4 @@ impl Primary {
         }
         bail!("the primaries do not come to know each other")
     }
-}
-
-/// A port that nobody has now.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -1,16 +1,15 @@
 //! The processes of the story, each in a directory of its own and gone with this program: PostgreSQL as Debian has it, with its own settings; Redis; a broker; a relay.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::amqp::peer::process::Process;
+use crate::amqp::peer::process::{Process, free_port, overtake};
 
 /// The variable in which the relay finds the password of the broker.
 pub(super) const PASSWORD: &str = "STORY_PASSWORD";
@@ -123,18 +122,6 @@ impl Redis {
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
-}
-
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-fn overtake() -> Result<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name("overtake");
-    if !program.exists() {
-        bail!("{} is not built: cargo build --release -p overtake", program.display());
-    }
-    Ok(program)
 }
 
 /// A broker that may be killed, and is back at the same ports.

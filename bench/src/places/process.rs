@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use super::{BATCH, PLACES, QUEUE, in_places, level_of, message};
 use crate::Plan;
-use crate::amqp::peer::process::Process;
+use crate::amqp::peer::process::{Process, free_port, overtake};
 use crate::report::Line;
-use crate::shards::{Durability, Shards, free_port};
+use crate::shards::{Durability, Shards};
 
 /// Messages in the places.
 const MESSAGES: u32 = 10_000;
@@ -86,10 +86,7 @@ fn start(program: &Path, nodes: &str, dir: &TempDir) -> Result<Start> {
 }
 
 pub(super) async fn lines(plan: Plan) -> Result<Vec<Line>> {
-    let program = std::env::current_exe()?.with_file_name("overtake");
-    if !program.exists() {
-        bail!("{} is not built: cargo build --release -p overtake", program.display());
-    }
+    let program = overtake()?;
     let shards = Shards::start(1, Durability::EverySecond).await?;
     let broker = shards.engine().await?;
     broker.declare_queue(QUEUE, in_places(PLACES)).await?;

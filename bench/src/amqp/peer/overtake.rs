@@ -5,15 +5,12 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 
-use super::process::Process;
+use super::process::{Process, overtake};
 use super::{Broker, Dial};
 use crate::amqp::wire::amqp::{Address, Connection};
 
 pub(super) fn start() -> Result<Broker> {
-    let program = std::env::current_exe()?.with_file_name("overtake");
-    if !program.exists() {
-        anyhow::bail!("{} is not built: cargo build --release -p overtake", program.display());
-    }
+    let program = overtake()?;
     let dir = tempfile::tempdir()?;
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (data, ports) = (path("data"), path("ports.json"));

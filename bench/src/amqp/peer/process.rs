@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio, exit};
@@ -22,6 +23,26 @@ pub(crate) fn become_broker(words: &[OsString]) -> ! {
     let error = Command::new(program).args(args).exec();
     eprintln!("{}: {error}", Path::new(program).display());
     exit(127)
+}
+
+/// Our broker, beside this program.
+///
+/// # Errors
+/// It is not built.
+pub(crate) fn overtake() -> Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name("overtake");
+    if !program.exists() {
+        bail!("{} is not built: cargo build --release -p overtake", program.display());
+    }
+    Ok(program)
+}
+
+/// A port of this machine that nobody has now.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 pub(crate) struct Process {
