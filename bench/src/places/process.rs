@@ -27,14 +27,35 @@ const RETRY: Duration = Duration::from_millis(1);
 /// A process that cannot be reached by then does not begin.
 const BEGIN_MAX: Duration = Duration::from_secs(30);
 
-/// A lease of one message, as `guest` with the password that it has on loopback.
-fn request(address: SocketAddr) -> String {
-    let body = r#"{"max":1}"#;
-    format!(
-        "POST /v1/queues/{QUEUE}/leases HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
+/// How whoever asks logs in: `guest` with the password that it has on loopback.
+const PASSWORD: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
+
+/// What is asked for.
+struct Ask<'a> {
+    path: &'a str,
+    body: &'a str,
+    login: &'a str,
+}
+
+impl Ask<'_> {
+    fn text(&self, address: SocketAddr) -> String {
+        let Self { path, body, login } = self;
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {login}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+
+    fn answered(&self, mut stream: TcpStream, address: SocketAddr) -> Result<String> {
+        stream.write_all(self.text(address).as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        match answer.split_once("\r\n\r\n") {
+            Some((head, body)) if head.starts_with("HTTP/1.1 2") => Ok(body.to_owned()),
+            _ => bail!("{}: {answer}", self.path),
+        }
+    }
 }
 
 fn reach(address: SocketAddr, begun: Instant) -> Result<TcpStream> {
@@ -49,20 +70,15 @@ fn reach(address: SocketAddr, begun: Instant) -> Result<TcpStream> {
     }
 }
 
-fn ask(mut stream: TcpStream, address: SocketAddr) -> Result<String> {
-    stream.write_all(request(address).as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
-}
-
-/// From the start of a process until it listened, and until it had answered.
+/// From the start of a process until it listened, and until it had answered, and what.
 struct Start {
     listens: Duration,
-    leased: Duration,
+    answered: Duration,
+    answer: String,
 }
 
-fn start(program: &Path, nodes: &str, dir: &TempDir) -> Result<Start> {
+/// Starts a process, asks it as soon as it listens, and ends it.
+fn start(program: &Path, nodes: &str, dir: &TempDir, ask: &Ask<'_>) -> Result<Start> {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
     let (http, data) = (address.to_string(), dir.path().join("data").display().to_string());
     let place = ["--http", &http, "--amqp", "127.0.0.1:0", "--data-dir", &data];
@@ -72,17 +88,28 @@ fn start(program: &Path, nodes: &str, dir: &TempDir) -> Result<Start> {
     let begun = Instant::now();
     let process = Process::start(program, &args, &[], dir.path().join("log"))?;
     let mut listens = Duration::ZERO;
-    let answered = reach(address, begun).and_then(|stream| {
+    let answer = reach(address, begun).and_then(|stream| {
         listens = begun.elapsed();
-        ask(stream, address)
+        ask.answered(stream, address)
     });
-    let leased = begun.elapsed();
-    let answer = answered.with_context(|| process.said())?;
-    if !(answer.starts_with("HTTP/1.1 200") && answer.contains("\"lease")) {
-        bail!("it leased nothing: {answer}");
-    }
+    let answered = begun.elapsed();
+    let answer = answer.with_context(|| process.said())?;
     process.end()?;
-    Ok(Start { listens, leased })
+    Ok(Start { listens, answered, answer })
+}
+
+/// Processes that are started one after the other, until the first lease of each is answered.
+fn leased(program: &Path, nodes: &str, dir: &TempDir, login: &str, count: usize) -> Result<Vec<Start>> {
+    let path = format!("/v1/queues/{QUEUE}/leases");
+    let ask = Ask { path: &path, body: r#"{"max":1}"#, login };
+    let all = (0..count).map(|_| {
+        let start = start(program, nodes, dir, &ask)?;
+        if !start.answer.contains("\"receipt\"") {
+            bail!("it leased nothing: {}", start.answer);
+        }
+        Ok(start)
+    });
+    all.collect()
 }
 
 pub(super) async fn lines(plan: Plan) -> Result<Vec<Line>> {
@@ -96,27 +123,42 @@ pub(super) async fn lines(plan: Plan) -> Result<Vec<Line>> {
     }
     broker.close().await;
     let (nodes, dir) = (shards.nodes().join(","), tempfile::tempdir()?);
-    // The first one makes the user.
-    start(&program, &nodes, &dir)?;
+    // The first one makes the user, too.
+    let ask = Ask { path: "/v1/tokens", body: "{}", login: PASSWORD };
+    let made: serde_json::Value = serde_json::from_str(&start(&program, &nodes, &dir, &ask)?.answer)?;
+    let token = format!("Bearer {}", made["secret"].as_str().context("a token is made")?);
     let count = if plan.quick { 3 } else { STARTS };
-    let starts = (0..count).map(|_| start(&program, &nodes, &dir)).collect::<Result<Vec<_>>>()?;
-    let sorted = |of: fn(&Start) -> Duration| {
-        let mut all: Vec<_> = starts.iter().map(of).collect();
+    let by_token = leased(&program, &nodes, &dir, &token, count)?;
+    let by_password = leased(&program, &nodes, &dir, PASSWORD, count)?;
+    let sorted = |all: &[Start], of: fn(&Start) -> Duration| {
+        let mut all: Vec<_> = all.iter().map(of).collect();
         all.sort_unstable();
         all
     };
-    let (listens, leased) = (sorted(|start| start.listens), sorted(|start| start.leased));
     let ms = |took: Duration| took.as_secs_f64() * 1e3;
-    let within = leased.iter().filter(|took| **took <= WANTED).count();
-    let lines = [
-        ("a process that is started, until it listens: median", "ms", ms(listens[count / 2])),
-        ("a process that is started, until its first lease is answered: median", "ms", ms(leased[count / 2])),
+    let listens = sorted(&by_token, |start| start.listens)[count / 2];
+    let mut lines =
+        vec![super::line("a process that is started, until it listens: median", "ms", ms(listens))];
+    let kinds = [
         (
-            "a process that is started, until its first lease is answered: the longest",
-            "ms",
-            ms(leased[count - 1]),
+            by_token,
+            "until its first lease is answered, by a token: median",
+            "by a token: the longest",
+            "by a token: within 100 ms",
         ),
-        ("processes that had answered within 100 ms", "%", within as f64 / count as f64 * 100.0),
+        (
+            by_password,
+            "until its first lease is answered, by a password: median",
+            "by a password: the longest",
+            "by a password: within 100 ms",
+        ),
     ];
-    Ok(lines.into_iter().map(|(what, unit, value)| super::line(what, unit, value)).collect())
+    for (starts, median, longest, within) in kinds {
+        let answered = sorted(&starts, |start| start.answered);
+        let soon = answered.iter().filter(|took| **took <= WANTED).count();
+        lines.push(super::line(median, "ms", ms(answered[count / 2])));
+        lines.push(super::line(longest, "ms", ms(answered[count - 1])));
+        lines.push(super::line(within, "%", soon as f64 / count as f64 * 100.0));
+    }
+    Ok(lines)
 }
