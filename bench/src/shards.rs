@@ -14,7 +14,8 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::amqp::peer::process::{Process, free_port};
+use crate::amqp::peer::free_port;
+use crate::amqp::peer::process::Process;
 use crate::quota::Quota;
 
 /// Between two looks at whether the primaries know each other.

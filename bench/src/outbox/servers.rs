@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::amqp::peer::process::{Process, free_port, overtake};
+use crate::amqp::peer::free_port;
+use crate::amqp::peer::process::{Process, overtake};
 
 /// The variable in which the relay finds the password of the broker.
 pub(super) const PASSWORD: &str = "STORY_PASSWORD";

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 use super::{BATCH, PLACES, QUEUE, in_places, level_of, message};
 use crate::Plan;
-use crate::amqp::peer::process::{Process, free_port, overtake};
+use crate::amqp::peer::free_port;
+use crate::amqp::peer::process::{Process, overtake};
 use crate::report::Line;
 use crate::shards::{Durability, Shards};
 

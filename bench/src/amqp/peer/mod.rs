@@ -194,7 +194,7 @@ fn wait_until<T>(most: Duration, mut look: impl FnMut() -> Result<Option<T>>) ->
 }
 
 /// A port that was free a moment ago, for programs that cannot tell which they took.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 

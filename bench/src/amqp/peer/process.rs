@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio, exit};
@@ -35,14 +34,6 @@ pub(crate) fn overtake() -> Result<PathBuf> {
         bail!("{} is not built: cargo build --release -p overtake", program.display());
     }
     Ok(program)
-}
-
-/// A port of this machine that nobody has now.
-///
-/// # Errors
-/// There is none.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 pub(crate) struct Process {
