@@ -3,7 +3,6 @@
 use overtake_lane::{LeaseId, Original, Outcome, Report, Seq, Status};
 
 use super::parts::Admission;
-use super::terms::Terms;
 use super::told::{Admitted, Declined, Malformed, Part, Seen, Shown, Where};
 
 /// Who calls, and by what.
@@ -71,10 +70,10 @@ pub enum Said {
 /// Makes the place, or has other terms hold for it. Answers whether it is new.
 #[derive(Clone, Debug)]
 pub struct Configure<'a> {
-    /// Greater than the one before, or nothing changes.
+    /// Not before the one that holds, or nothing changes.
     pub version: u64,
-    /// What holds from now on.
-    pub terms: &'a Terms,
+    /// What holds from now on, as [`Terms::json`](super::Terms::json) says it: the same for many places.
+    pub terms: &'a str,
     /// Who says so.
     pub said: Said,
 }
@@ -88,7 +87,7 @@ impl Asked for Configure<'_> {
             Said::Declared => "declared",
             Said::ByPolicy => "policy",
         };
-        arguments.extend([text(self.version), self.terms.json().into_bytes(), said.into()]);
+        arguments.extend([text(self.version), self.terms.as_bytes().to_vec(), said.into()]);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {

@@ -76,6 +76,8 @@ const SOURCE: &str = concat!(
     "end\ndo\n",
     include_str!("see.lua"),
     "end\ndo\n",
+    include_str!("terms.lua"),
+    "end\ndo\n",
     include_str!("define.lua"),
     "end\n",
 );

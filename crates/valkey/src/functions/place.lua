@@ -99,13 +99,13 @@ end
 
 -- What goes next, if anything may.
 local function head_of(p)
-  if not p.keys then return redis.call('ZRANGE', p.base .. ':o', 0, 0)[1] end
+  if not p.keys then return redis.call('ZRANGE', p.base .. ':o', '0', '0')[1] end
   local offer = redis.call('ZRANGE', p.base .. ':f', 0, 0)[1]
   return offer and string.sub(offer, 1, 8) .. string.sub(offer, -8)
 end
 
 -- The least score of a set.
-local function first_of(p, set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0, 'WITHSCORES')[2] or NEVER) end
+local function first_of(p, set) return tonumber(redis.call('ZRANGE', p.base .. NAMES[set], '0', '0', 'WITHSCORES')[2] or NEVER) end
 
 -- Whether as many are leased as the queue lets.
 local function is_at_most(p)

@@ -177,11 +177,11 @@ impl Places {
         (version, said): (u64, Said),
         deadline: Instant,
     ) -> Result<Result<(), Declined>, NotDone> {
-        let mut shares: BTreeMap<Option<u16>, Terms> = BTreeMap::new();
+        let mut shares: BTreeMap<Option<u16>, String> = BTreeMap::new();
         for sharing in (0..self.count()).map(sharing) {
             let share = || match sharing {
-                None => terms.clone(),
-                Some(others) => terms.clone().of_several(others),
+                None => terms.json(),
+                Some(others) => terms.clone().of_several(others).json(),
             };
             shares.entry(sharing).or_insert_with(share);
         }

@@ -31,8 +31,9 @@ impl Twin {
     pub(crate) fn add_beside(&mut self, settings: [Settings; 2]) {
         for ((name, base), settings) in BESIDE.into_iter().zip(settings) {
             let terms = Terms::new(name.into(), &settings, 0, 0);
-            let made =
-                self.call_beside(base, &Configure { version: 1, terms: &terms, said: Said::Declared }).1;
+            let made = self
+                .call_beside(base, &Configure { version: 1, terms: &terms.json(), said: Said::Declared })
+                .1;
             assert_eq!(made, Ok(true));
             self.broker(Command::declare(name.into(), Box::new(settings))).0.expect("declared");
         }

@@ -7,7 +7,7 @@ use overtake_lane::{
     BrowseOrder, Death, Deaths, LaneView, Message, MessageView, Query, Route, Seq, Settings, State, Status,
     Step, Time, VhostId,
 };
-use overtake_valkey::functions::{Peek, Ready, Seen, Standing, View, Where};
+use overtake_valkey::functions::{Peek, Ready, Seen, Standing, Sweep, View, Where};
 
 use crate::twin::{QUEUE, Twin};
 
@@ -44,6 +44,7 @@ impl Twin {
     pub(crate) fn compare(&mut self) {
         const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
         self.catch_up();
+        self.compare_standing();
         loop {
             self.move_all();
             let shown = self.call(&standing(&ALL), None);
@@ -134,6 +135,20 @@ impl Twin {
             let is_from = |ready: &&Ready| from.is_none_or(|from| ready.stands.level() <= from);
             let expected: Vec<Ready> = all.iter().filter(is_from).take(most as usize).copied().collect();
             assert_eq!(self.peek(Peek { most, from }).ready, expected);
+        }
+    }
+
+    /// Told what holds already, a place says how it stands as a sweep finds it.
+    fn compare_standing(&mut self) {
+        assert_eq!(self.say_again(), Ok(false));
+        self.broker.tick(self.now, &mut Step::default());
+        let stands = (self.head, self.wakes_at, self.leaving);
+        self.call(&Sweep, None);
+        self.broker.tick(self.now, &mut Step::default());
+        let is_due = stands.1.is_some_and(|wakes_at| wakes_at <= self.now);
+        // Keys get tokens as time passes.
+        if !is_due && self.settings.key_rate_limit.is_none() {
+            assert_eq!((self.head, self.wakes_at, self.leaving), stands);
         }
     }
 

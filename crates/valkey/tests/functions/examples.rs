@@ -4,8 +4,8 @@ use overtake_lane::{
     DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Arrival, Call, Choice, Fate, Forget, How, Leasing, Leaving, Left, Provenance, Settle, Sweep, Told,
-    View,
+    Admit, Arrival, Call, Choice, Configure, Fate, Forget, How, Leasing, Leaving, Left, Provenance, Said,
+    Settle, Sweep, Terms, Told, View,
 };
 
 use crate::beside::DEAD;
@@ -62,6 +62,46 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let [(message, _)] = &stored[..] else { panic!("it is there once: {stored:?}") };
     assert_eq!((message.since, message.count, message.expires), (leaver.at, 0, Time::NEVER));
     assert_eq!(message.deaths(), leaver.shown.stored.message.deaths());
+}
+
+#[test]
+fn a_place_that_is_told_what_holds_already_writes_nothing_unless_something_is_due() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let calls = |twin: &mut Twin| {
+        let calls = redis::cmd("HGET").arg("{1:0}:c").arg("calls").query::<u64>(&mut twin.connection);
+        calls.expect("it counts")
+    };
+    twin.publish(vec![Publish { delay_ms: 5, ..publish(Given::Number(1), 10) }]);
+    while twin.head.is_none() {
+        assert_eq!(twin.say_again(), Ok(false));
+    }
+    let before = calls(&mut twin);
+    let head = twin.head;
+    assert_eq!(twin.say_again(), Ok(false));
+    assert_eq!((calls(&mut twin), twin.head), (before, head));
+}
+
+#[test]
+fn the_same_version_said_otherwise_holds_and_an_older_one_does_not() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let expires = |twin: &mut Twin, version, default_ttl_ms| {
+        let terms = Terms::new("q".into(), &Settings::default(), default_ttl_ms, 0).json();
+        let configure = Configure { version, terms: &terms, said: Said::Declared };
+        assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(false));
+        let messages = twin.admissions(&[publish(Given::Number(1), 10)]);
+        let told = done(twin.told(BASE, &Admit { messages, tells: false }, by(None))).1;
+        let seq = told[0].expect("it is taken").expect("here").seq;
+        let stored = twin.stored(overtake_lane::Status::Ready);
+        stored.into_iter().find(|(message, _)| message.seq == seq).expect("it is there").0.expires
+    };
+    let version = twin.version;
+    assert_eq!(expires(&mut twin, version, 0), Time::NEVER);
+    assert_ne!(expires(&mut twin, version, 60_000), Time::NEVER);
+    assert_ne!(expires(&mut twin, version - 1, 0), Time::NEVER);
 }
 
 #[test]

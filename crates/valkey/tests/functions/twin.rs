@@ -40,14 +40,14 @@ pub(crate) struct Twin {
     pub(crate) settings: Settings,
     own: Settings,
     policy: Option<Definition>,
-    version: u64,
+    pub(crate) version: u64,
     calls: u64,
     consumers: u64,
     pub(crate) now: Time,
     later: Time,
     pub(crate) head: Option<Where>,
     /// When something happens by itself next.
-    wakes_at: Option<Time>,
+    pub(crate) wakes_at: Option<Time>,
     /// Something is to go elsewhere.
     pub(crate) leaving: bool,
     quiet_until: Time,
@@ -194,8 +194,15 @@ impl Twin {
     fn configure_place(&mut self, own: &Settings, said: Said) -> (Settings, Result<(), Refusal>) {
         let ruled = self.ruled(own);
         let terms = Terms::new(QUEUE.into(), &ruled, 0, 0).of_declared(own);
-        let told = self.call(&Configure { version: self.version + 1, terms: &terms, said }, None);
+        let told = self.call(&Configure { version: self.version + 1, terms: &terms.json(), said }, None);
         (ruled, told.map(drop).map_err(|Declined(why)| why))
+    }
+
+    /// Says to the place what holds there already, as whoever begins to serve a queue does.
+    pub(crate) fn say_again(&mut self) -> Result<bool, Declined> {
+        let terms = Terms::new(QUEUE.into(), &self.settings, 0, 0).of_declared(&self.own);
+        let said = if self.policy.is_some() { Said::ByPolicy } else { Said::Declared };
+        self.call(&Configure { version: self.version, terms: &terms.json(), said }, None)
     }
 
     pub(crate) fn configure(&mut self, own: Settings) -> Result<(), Refusal> {
