@@ -264,7 +264,7 @@ impl House {
 
     /// Has the settings of a queue hold where it is served.
     async fn renew(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
-        let defined = self.definitions.versioned(|broker, version| {
+        let defined = self.definitions.since(hosted.queue, |broker, version| {
             let settings = broker.settings(hosted.vhost, &hosted.name).ok()?;
             let own = broker.own_settings(hosted.vhost, &hosted.name).ok()?;
             (*hosted.settings() != *settings).then(|| (settings.clone(), own.clone(), version))

@@ -4,6 +4,7 @@
 //! A change is tried on another broker of the same first, which says what it declines and what becomes true; what becomes true is added to the log behind the version that it was tried at. Where
 //! somebody else was quicker, that is read and it is tried again. So every process comes to the same, and none is in charge; and nobody sees what is only being tried.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,18 +52,47 @@ struct Known {
     base: u64,
     /// The highest number that a queue ever had.
     last_queue: Option<u32>,
+    /// Queues that were declared since the base was read, by the version that last did.
+    declared: BTreeMap<QueueId, u64>,
+    /// The last version since then that may hold for all queues.
+    ruled: u64,
+}
+
+/// What facts have changed, so far as it matters to queues.
+#[derive(Default)]
+struct Folded {
+    /// The highest number of a queue that was declared.
+    last_queue: Option<u32>,
+    declared: Vec<QueueId>,
+    deleted: Vec<QueueId>,
+    /// What holds for queues that are there may be different.
+    rules: bool,
 }
 
 impl Known {
     fn new(options: Options) -> Self {
-        Self { broker: Broker::new(options), version: 0, base: 0, last_queue: None }
+        let (broker, declared) = (Broker::new(options), BTreeMap::new());
+        Self { broker, version: 0, base: 0, last_queue: None, declared, ruled: 0 }
     }
 
-    /// Takes the facts of an entry, which somebody of this session brought about.
+    /// Takes the facts of the next entry, which somebody of this session brought about.
     fn fold(&mut self, facts: &[u8], session: Option<SessionId>) -> Result<(), String> {
-        let last = fold(&mut self.broker, facts, session)?;
-        self.last_queue = self.last_queue.max(last);
+        let folded = fold(&mut self.broker, facts, session)?;
+        self.version += 1;
+        self.last_queue = self.last_queue.max(folded.last_queue);
+        self.declared.extend(folded.declared.into_iter().map(|queue| (queue, self.version)));
+        for queue in folded.deleted {
+            self.declared.remove(&queue);
+        }
+        if folded.rules {
+            self.ruled = self.version;
+        }
         Ok(())
+    }
+
+    /// A version since which the same holds for a queue: the last that may have changed it, or the base where that is older.
+    fn since(&self, queue: QueueId) -> u64 {
+        self.declared.get(&queue).copied().unwrap_or(0).max(self.ruled)
     }
 
     /// The same to try changes on.
@@ -72,24 +102,32 @@ impl Known {
     }
 }
 
-/// Has a broker take facts, which somebody of this session brought about. Answers the highest number of a queue among them.
-fn fold(broker: &mut Broker, facts: &[u8], session: Option<SessionId>) -> Result<Option<u32>, String> {
+/// Has a broker take facts, which somebody of this session brought about.
+fn fold(broker: &mut Broker, facts: &[u8], session: Option<SessionId>) -> Result<Folded, String> {
     let senseless =
         |error: &dyn fmt::Display| format!("definitions make no sense: {error}; is a newer program at work?");
-    let mut last = None;
+    let mut folded = Folded::default();
     for fact in Decoder::new(facts) {
         let (fact, _) = fact.map_err(|error| senseless(&error))?;
         let mut made = None;
-        if let Fact::QueueStored { queue, identity, .. } = &fact {
-            last = last.max(Some(queue.0));
-            made = identity.exclusive.then_some(*queue);
+        match &fact {
+            Fact::QueueStored { queue, identity, .. } => {
+                folded.last_queue = folded.last_queue.max(Some(queue.0));
+                folded.declared.push(*queue);
+                made = identity.exclusive.then_some(*queue);
+            }
+            Fact::QueueDeleted { queue } => folded.deleted.push(*queue),
+            Fact::VhostStored { .. } | Fact::PolicyStored { .. } | Fact::PolicyRemoved { .. } => {
+                folded.rules = true;
+            }
+            _ => {}
         }
         broker.fold(fact, &mut Step::default()).map_err(|error| senseless(&error))?;
         if let Some(queue) = made {
             broker.own(queue, session);
         }
     }
-    Ok(last)
+    Ok(folded)
 }
 
 /// The head of an entry: who wrote it, the how manieth of its entries, and of which session it is.
@@ -124,7 +162,7 @@ fn base_of(known: &Known) -> Vec<u8> {
 }
 
 fn read_base(options: Options, version: u64, base: &[u8]) -> Result<Known, String> {
-    let mut known = Known { version, base: version, ..Known::new(options) };
+    let mut known = Known { version, base: version, ruled: version, ..Known::new(options) };
     if base.is_empty() {
         return Ok(known);
     }
@@ -147,7 +185,7 @@ fn fold_base(known: &mut Known, base: &[u8]) -> Option<Result<(), String>> {
     if *form != FORM {
         return None;
     }
-    if let Err(why) = known.fold(rest, None) {
+    if let Err(why) = fold(&mut known.broker, rest, None) {
         return Some(Err(why));
     }
     for (queue, session) in owned {
@@ -196,10 +234,10 @@ impl Definitions {
         self.with(|broker| broker.name(queue).is_some())
     }
 
-    /// As [`Definitions::with`], and the version that is known.
-    pub(super) fn versioned<T>(&self, look: impl FnOnce(&Broker, u64) -> T) -> T {
+    /// As [`Definitions::with`], and a version since which what is known of this queue holds.
+    pub(super) fn since<T>(&self, queue: QueueId, look: impl FnOnce(&Broker, u64) -> T) -> T {
         let known = self.known.lock().expect("nobody panics with it");
-        look(&known.broker, known.version)
+        look(&known.broker, known.since(queue))
     }
 
     /// Told whenever there is a new version.
@@ -218,7 +256,7 @@ impl Definitions {
 
     async fn catch_up(&self, trial: &mut Option<Broker>) -> Result<(), Failure> {
         loop {
-            let after = self.versioned(|_, version| version);
+            let after = self.known.lock().expect("nobody panics with it").version;
             let Defined { last, after, base, entries } = self.read(after).await?;
             let mut known = self.known.lock().expect("nobody panics with it");
             if let Some(base) = base {
@@ -232,7 +270,6 @@ impl Definitions {
                     )
                 })?;
                 known.fold(facts, session).map_err(unavailable)?;
-                known.version += 1;
                 if trial.as_mut().is_some_and(|trial| fold(trial, facts, session).is_err()) {
                     *trial = None;
                 }
@@ -299,7 +336,6 @@ impl Definitions {
             let mut known = self.known.lock().expect("nobody panics with it");
             let (session, facts) = read_entry(entry).expect("it was written here");
             known.fold(facts, session).expect("what was found to be so is so");
-            known.version += 1;
             self.version.send_replace(known.version);
             (known.version - known.base >= REBASE_AFTER).then(|| {
                 known.base = known.version;

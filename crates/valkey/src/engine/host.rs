@@ -39,7 +39,7 @@ impl House {
 
     /// Begins to serve a queue here.
     async fn host(&self, queue: QueueId) -> Result<Arc<Hosted>, Failure> {
-        let defined = self.definitions.versioned(|broker, version| {
+        let defined = self.definitions.since(queue, |broker, version| {
             let name = broker.name(queue)?.clone();
             let vhost = broker.vhost_of(queue)?;
             let settings = broker.settings(vhost, &name).ok()?.clone();

@@ -16,5 +16,6 @@ mod pushes;
 mod rights;
 mod settings;
 mod signs;
+mod starts;
 mod story;
 mod world;
