@@ -13,6 +13,7 @@
 //! something happens there by itself.
 
 mod heads;
+mod hearing;
 mod lease;
 mod numbers;
 mod slots;
@@ -34,6 +35,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use self::heads::Heads;
+use self::hearing::Hearing;
 pub use self::lease::Given;
 use self::numbers::Numbers;
 use self::slots::Slots;
@@ -110,6 +112,7 @@ pub struct Places {
     terms: Mutex<Arc<Terms>>,
     places: Vec<Place>,
     heads: Heads,
+    hearing: Hearing,
     slots: Slots,
     /// Something happens in a place earlier than was known.
     sooner: Arc<Notify>,
@@ -144,6 +147,7 @@ impl Places {
         };
         let places: Vec<Place> = (0..count).map(place).collect();
         let heads = Heads::new(places.len(), &terms, Arc::clone(&tally));
+        let hearing = Hearing::new(places.len());
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
         let slots = Slots::default();
@@ -153,6 +157,7 @@ impl Places {
             terms,
             places,
             heads,
+            hearing,
             slots,
             sooner,
             left,
@@ -185,6 +190,7 @@ impl Places {
             };
             shares.entry(sharing).or_insert_with(share);
         }
+        self.hearing.until_all(HEARING_PATIENCE).await;
         let configured = together((0..self.count()).map(|place| {
             let configure = Configure { version, terms: &shares[&sharing(place)], said };
             async move { self.ask(place, &configure, deadline).await }
@@ -398,6 +404,8 @@ pub(crate) async fn together<F: Future>(all: impl IntoIterator<Item = F>) -> Vec
 
 /// Longest that a claim waits for its place once nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest that whoever is to ask all places waits until they are heard.
+const HEARING_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Hears of better heads of a place, as they are pushed.
 async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
@@ -408,6 +416,7 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
     let Some(cluster) = places.upgrade().map(|all| Arc::clone(&all.cluster)) else { return };
     let mut heard = cluster.subscribe(channel.into()).await;
     drop(cluster);
+    let mut is_first = true;
     while let Some(what) = heard.next().await {
         let Some(all) = places.upgrade() else { return };
         match what {
@@ -430,7 +439,9 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
             // What was missed is asked for; if not now, then at the next look.
             Heard::Gap => {
                 all.attendance.notify_waiters();
-                drop(all.look_again(place).await);
+                if !std::mem::take(&mut is_first) || all.hearing.begins() {
+                    drop(all.look_again(place).await);
+                }
             }
         }
     }
