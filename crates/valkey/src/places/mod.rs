@@ -333,7 +333,7 @@ impl Places {
         self.heads.show_again();
     }
 
-    /// Hears of a place what it may have pushed unheard. Of several it is only looked at, which costs servers half as much and replicas nothing: whoever begins to listen does that at all of them. But
+    /// Hears of a place what it may have pushed unheard. Of several it is only looked at, which costs servers half as much and replicas nothing: a connection that is lost leaves all of them unheard. But
     /// where slots are free calls alone say.
     async fn look_again(&self, place: PlaceNumber) -> Result<(), NotDone> {
         let deadline = Instant::now() + PATIENCE;
