@@ -110,9 +110,10 @@ impl World {
     }
 
     fn let_consumers_go(&mut self) -> Checked {
-        let endpoints = self.endpoint_sessions();
-        let is_of_endpoint = |taker: &Taker| taker.session.is_some_and(|id| endpoints.contains(&id));
+        // An endpoint may connect again meanwhile.
         let others = |world: &Self, waits: bool| -> Vec<_> {
+            let endpoints = world.endpoint_sessions();
+            let is_of_endpoint = |taker: &Taker| taker.session.is_some_and(|id| endpoints.contains(&id));
             let takers = world.book.takers.iter().filter(|(_, taker)| !is_of_endpoint(taker));
             takers.filter(|(_, taker)| !waits || taker.window.is_none()).map(|(id, _)| *id).collect()
         };
