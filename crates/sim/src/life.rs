@@ -1,9 +1,9 @@
 //! One life of the engine: from its start to a crash or a stop. The loop that the real engine has in threads is here turns
 //! and events, with up to two batches in flight.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use overtake_engine::core::{Answer, Core, Done, Job, OpenError, Opened, Spiller};
+use overtake_engine::core::{Answer, Core, Done, Job, OpenError, Opened, Out, Spiller};
 use overtake_engine::{Full, Refused};
 use overtake_lane::Time;
 use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
@@ -34,6 +34,8 @@ pub(crate) struct Life {
     pub(crate) jobs: VecDeque<Job>,
     /// Answers that wait for their place in the log to be durable.
     pub(crate) waiting: VecDeque<(Lsn, u64, Result<Answer, Refused>)>,
+    /// Tickets of answers that the engine has made, and holds until records have room.
+    pub(crate) held: BTreeSet<u64>,
     pub(crate) durable: Lsn,
     /// What was durable before the last commit.
     pub(crate) proven: Lsn,
@@ -54,6 +56,14 @@ pub(crate) struct Life {
 }
 
 impl Life {
+    /// Answers that were made with these and are held; and of these the tickets of those that were held before.
+    pub(crate) fn take_held(&mut self, outs: &[Out<u64>]) -> (Vec<Out<u64>>, BTreeSet<u64>) {
+        let late = outs.iter().filter_map(answered).filter(|ticket| self.held.remove(ticket)).collect();
+        let is_new = |out: &&Out<u64>| answered(out).is_some_and(|ticket| self.held.insert(ticket));
+        let held = self.core.held_outs().iter().filter(is_new).cloned().collect();
+        (held, late)
+    }
+
     /// One read ahead waits at most: looking at what waits on the shelf asks for one each time, and nothing else must wait for all of them.
     fn take_jobs(&mut self) {
         let begun = usize::from(self.is_working);
@@ -63,6 +73,14 @@ impl Life {
                 self.jobs.push_back(job);
             }
         }
+    }
+}
+
+/// Whose answer this is.
+fn answered(out: &Out<u64>) -> Option<u64> {
+    match out {
+        Out::Answer { ticket, .. } => Some(*ticket),
+        Out::Deliver { .. } | Out::TimedOut { .. } | Out::Ended { .. } => None,
     }
 }
 
@@ -166,6 +184,7 @@ impl World {
             flight: VecDeque::new(),
             jobs: VecDeque::new(),
             waiting: VecDeque::new(),
+            held: BTreeSet::new(),
             durable,
             proven: log_tail,
             seen: self.true_clock(),

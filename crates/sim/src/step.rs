@@ -47,13 +47,25 @@ pub(crate) enum Act {
 struct Done {
     ticket: u64,
     request: Option<Request>,
+    /// What goes out now.
     outs: Vec<Out<u64>>,
+    /// Answers that were made now and go out once records have room.
+    held: Vec<Out<u64>>,
+    /// Those of `outs` that were made so in an earlier step.
+    late: BTreeSet<u64>,
 }
 
 impl Done {
-    /// What was answered at once.
+    /// What was made in this step, whenever it goes out.
+    fn made(&self) -> impl Iterator<Item = &Out<u64>> {
+        let is_late =
+            |out: &&Out<u64>| matches!(out, Out::Answer { ticket, .. } if self.late.contains(ticket));
+        self.outs.iter().filter(move |out| !is_late(out)).chain(&self.held)
+    }
+
+    /// What was answered, whenever that is told.
     fn result(&self) -> Option<&Result<Answer, Refused>> {
-        self.outs.iter().find_map(|out| match out {
+        self.made().find_map(|out| match out {
             Out::Answer { ticket, result, .. } if *ticket == self.ticket => Some(result),
             _ => None,
         })
@@ -111,7 +123,8 @@ impl World {
         }
         self.live_most = self.live_most.max(audit.bytes());
         self.trace.mix(&[audit.digest, tail.0]);
-        let done = Done { ticket, request, outs };
+        let (held, late) = life.take_held(&outs);
+        let done = Done { ticket, request, outs, held, late };
         let before = std::mem::replace(&mut self.audit, audit);
         let judged = self.judge(&life, &before, &done);
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
@@ -197,7 +210,7 @@ impl World {
         }
         kept::check_leaving(&self.book, step)?;
         vhosts::check_apart(step)?;
-        let lent = done.outs.iter().filter_map(|out| match out {
+        let lent = done.made().filter_map(|out| match out {
             Out::Deliver { message, .. } => Some((message.receipt.queue, message.receipt.seq)),
             _ => None,
         });
@@ -315,7 +328,7 @@ impl World {
         let comes = |id: ConsumerId| matches!(request, Some(Request::Consume { consumer, consume }) if *consumer == id && consume.no_ack);
         let gets = matches!(request, Some(Request::Get { get, .. }) if get.no_ack);
         let name = |receipt: &Receipt| (receipt.queue, receipt.seq);
-        let given = done.outs.iter().filter_map(|out| match out {
+        let given = done.made().filter_map(|out| match out {
             Out::Deliver { consumer, message } => {
                 (comes(*consumer) || self.takes_for_good(*consumer)).then(|| name(&message.receipt))
             }
@@ -330,7 +343,7 @@ impl World {
     /// The leases of a step in the order in which they were given. Takers that are served or gone leave the book.
     fn lent(&mut self, done: &Done) -> Vec<Lent> {
         let mut lent = Vec::new();
-        for out in &done.outs {
+        for out in done.made() {
             match out {
                 Out::Deliver { consumer, message } => {
                     let is_given = self.takes_for_good(*consumer);

@@ -49,7 +49,7 @@ use crate::session::Delivered;
 use crate::shelf::{Holds, Shelf};
 
 /// What goes out. `T` is whatever the driver gave with the request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Out<T> {
     /// A request is answered.
     Answer {
@@ -314,8 +314,15 @@ impl<T> Core<T> {
         outs
     }
 
-    /// Whether records wait for room: time has brought about more than was foreseen. They are appended, and their answers
-    /// given, as files get ready.
+    /// Answers that were made and wait until the records that tell of them have room, in order; after
+    /// [`Core::take_outs`], which gives them then.
+    #[must_use]
+    pub fn held_outs(&self) -> &[Out<T>] {
+        &self.outs
+    }
+
+    /// Whether records wait for room: time, or a policy, has brought about more than was foreseen. They are appended, and
+    /// their answers given, as files get ready.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         !self.overdue.is_empty()

@@ -33,8 +33,9 @@ pub(crate) struct Step<'a> {
     pub(crate) now: Time,
     /// Where it was asked.
     pub(crate) vhost: VhostId,
-    /// What was asked and answered at once, by whomever; `None` when time passed.
+    /// What was asked, by whomever; `None` when time passed.
     pub(crate) request: Option<&'a Request>,
+    /// What was answered, whenever that is told; `None` for whoever waits for messages.
     pub(crate) result: Option<&'a Result<Answer, Refused>>,
     pub(crate) before: &'a Audit,
     pub(crate) after: &'a Audit,

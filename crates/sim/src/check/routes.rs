@@ -89,9 +89,10 @@ impl Routes {
                     self.does(ticket, sets);
                     return Ok(());
                 }
-                // Its answer waits for room.
-                None if there(core).get(&vhost) == Some(set.manifest()) => self.does(ticket, sets),
-                None | Some(Err(_)) => self.count("refused to be set", 1),
+                None => {
+                    return broken(Promise::Alive, "routes were set and not answered");
+                }
+                Some(Err(_)) => self.count("refused to be set", 1),
             }
         } else if gone.is_empty() {
             return Ok(());
