@@ -247,9 +247,7 @@ impl House {
     /// Has everything that is served here be as it is defined.
     pub(super) async fn reconcile(&self) {
         for hosted in self.all_hosted() {
-            if !self.definitions.has(hosted.queue) {
-                self.end_hosted(&hosted);
-            } else if let Err(why) = self.renew(&hosted).await {
+            if let Err(why) = self.renew(&hosted).await {
                 tracing::warn!(queue = %hosted.name, %why, "its settings do not hold everywhere yet");
             }
         }
@@ -262,12 +260,16 @@ impl House {
         self.on_floor(|floor, now, after| floor.end_queue(now, hosted.queue, after));
     }
 
-    /// Has the settings of a queue hold where it is served.
-    async fn renew(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
+    /// Has a queue be as it is defined at its places, and on the floor: there before anybody finds it served. One that is gone is ended.
+    pub(super) async fn renew(&self, hosted: &Arc<Hosted>) -> Result<(), Failure> {
+        if !self.definitions.has(hosted.queue) {
+            self.end_hosted(hosted);
+            return Ok(());
+        }
         let defined = self.definitions.since(hosted.queue, |broker, version| {
             let settings = broker.settings(hosted.vhost, &hosted.name).ok()?;
             let own = broker.own_settings(hosted.vhost, &hosted.name).ok()?;
-            (*hosted.settings() != *settings).then(|| (settings.clone(), own.clone(), version))
+            (!hosted.is_ruled_by(settings)).then(|| (settings.clone(), own.clone(), version))
         });
         let Some((settings, own, version)) = defined else { return Ok(()) };
         hosted.configure(&settings, &own, version).await?;
@@ -277,7 +279,7 @@ impl House {
     }
 
     /// Has a queue be on the floor, as it is defined.
-    pub(super) fn seat(&self, hosted: &Arc<Hosted>) {
+    fn seat(&self, hosted: &Arc<Hosted>) {
         let remote = self.definitions.with(|broker| {
             let view = broker.view(Time(0), hosted.vhost, &hosted.name).ok()?;
             let settings = Box::new(view.effective_settings().clone());

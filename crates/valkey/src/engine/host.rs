@@ -39,14 +39,13 @@ impl House {
 
     /// Begins to serve a queue here.
     async fn host(&self, queue: QueueId) -> Result<Arc<Hosted>, Failure> {
-        let defined = self.definitions.since(queue, |broker, version| {
+        let defined = self.definitions.with(|broker| {
             let name = broker.name(queue)?.clone();
             let vhost = broker.vhost_of(queue)?;
             let settings = broker.settings(vhost, &name).ok()?.clone();
-            let own = broker.own_settings(vhost, &name).ok()?.clone();
-            Some((name, vhost, settings, own, version))
+            Some((name, vhost, settings))
         });
-        let (name, vhost, settings, own, version) = defined.ok_or(Refusal::NoSuchQueue)?;
+        let (name, vhost, settings) = defined.ok_or(Refusal::NoSuchQueue)?;
         let common = Common {
             default_ttl_ms: self.options.default_ttl_ms,
             max_message_bytes: self.options.max_message_bytes,
@@ -57,17 +56,33 @@ impl House {
         // Processes begin in different places.
         let common = (common, u64::from(self.process));
         let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
-        hosted.configure(&settings, &own, version).await?;
-        let hosted = {
-            let mut all = self.hosted.lock().expect("nobody panics with it");
-            Arc::clone(all.entry(queue).or_insert_with(|| {
-                let carrying = carry::keep_carrying(self.me.clone(), Arc::downgrade(&hosted));
-                self.runtime.spawn(carrying);
-                hosted
-            }))
-        };
-        self.seat(&hosted);
-        Ok(hosted)
+        // What is defined while places are told what holds reaches only what is served: then they are told again.
+        loop {
+            self.renew(&hosted).await?;
+            if hosted.is_gone() {
+                return Err(Refusal::NoSuchQueue.into());
+            }
+            if let Some(served) = self.take_in(&hosted) {
+                return Ok(served);
+            }
+        }
+    }
+
+    /// Serves a queue from now on, unless something else holds for it by now, or it is gone.
+    fn take_in(&self, hosted: &Arc<Hosted>) -> Option<Arc<Hosted>> {
+        self.definitions.with(|broker| {
+            broker.name(hosted.queue)?;
+            let settings = broker.settings(hosted.vhost, &hosted.name).ok()?;
+            hosted.is_ruled_by(settings).then(|| {
+                let mut all = self.hosted.lock().expect("nobody panics with it");
+                let served = all.entry(hosted.queue).or_insert_with(|| {
+                    let carrying = carry::keep_carrying(self.me.clone(), Arc::downgrade(hosted));
+                    self.runtime.spawn(carrying);
+                    Arc::clone(hosted)
+                });
+                Arc::clone(served)
+            })
+        })
     }
 
     /// The queue of this name, where somebody may use it.

@@ -153,11 +153,16 @@ impl Hosted {
         own: &Settings,
         version: u64,
     ) -> Result<(), Failure> {
-        if self.ruled().is_some_and(|ruled| *ruled.settings == *settings) {
+        if self.is_ruled_by(settings) {
             return Ok(());
         }
         let (settings, own) = (Arc::new(settings.clone()), Arc::new(own.clone()));
         self.say(Ruled { settings, own, version }).await
+    }
+
+    /// Whether these settings hold at every place.
+    pub(super) fn is_ruled_by(&self, settings: &Settings) -> bool {
+        self.ruled().is_some_and(|ruled| *ruled.settings == *settings)
     }
 
     fn ruled(&self) -> Option<Ruled> {
