@@ -19,10 +19,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much of what a broker said is shown when its program failed.
 const LOG_LINES: usize = 60;
 
-/// The binary, built as the suite builds it, so that after the suite there is nothing to do: with one of its tests, since those bring
-/// features with them, and without those cargo would build everything once more.
+/// The binary, built as the suite builds it, so that after the suite there is nothing to do: in the profile of tests, and beside one
+/// of them, since they bring features with them, and without those cargo would build everything once more. It is named too, as
+/// cargo says only of what is named which files it is made of.
 pub(crate) fn build() -> Result<PathBuf> {
-    run(&mut cargo(["test", "--quiet", "--no-run", "--workspace", "--all-features", "--test", "cli"]))?;
+    let all = ["build", "--quiet", "--profile", "test", "--workspace", "--all-features"];
+    run(&mut cargo(all.into_iter().chain(["--bin", "overtake", "--test", "cli"])))?;
     Ok(std::path::absolute(target_dir().join("debug").join("overtake"))?)
 }
 
