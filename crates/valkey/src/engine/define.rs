@@ -208,11 +208,13 @@ impl House {
                 Ok(deleted(step).iter().map(|queue| (*queue, places(queue))).collect::<Vec<_>>())
             })
             .await?;
+        let version = *self.definitions.versions().borrow();
         for (queue, places) in gone {
             if let Some(hosted) = self.known(queue) {
                 self.end_hosted(&hosted);
             }
-            if let Err(why) = Places::forget(&self.cluster, queue.0, places.into(), deadline()).await {
+            let forgotten = Places::forget(&self.cluster, queue.0, places.into(), version, deadline()).await;
+            if let Err(why) = forgotten {
                 tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
             }
         }

@@ -95,15 +95,21 @@ impl Asked for Configure<'_> {
     }
 }
 
-/// Has nothing left of the place: whoever asks it from now on is answered that it is gone. Answers whether there was something.
+/// Has nothing left of the place: whoever asks it from now on is answered that it is gone, and so is who has an earlier version hold there, as
+/// it was under way meanwhile. Answers whether there was something.
 #[derive(Clone, Copy, Debug)]
-pub struct Forget;
+pub struct Forget {
+    /// The version of the definitions from which on the queue is not there.
+    pub version: u64,
+}
 
 impl Asked for Forget {
     const FUNCTION: &'static str = "ot_forget";
     type Answer = bool;
 
-    fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.push(text(self.version));
+    }
 
     fn read(&self, what: Part<'_>) -> Result<bool, Malformed> {
         Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)

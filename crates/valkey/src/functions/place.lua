@@ -20,6 +20,7 @@
 --   :r, :ru  what producers numbered: see there
 --   :s  of the first place: slots, see there
 --   :a  of the first place: who consumes, see there
+--   :gone  the version from which on its queue is not there, for a minute; all others but the next are gone then
 --   :u:CALLER  what the last calls of a caller came to
 -- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
 

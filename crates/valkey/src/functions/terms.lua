@@ -129,6 +129,7 @@ local function configure(keys, args)
   end
   local settings = read_settings(packed)
   if not since then
+    if version < tonumber(redis.call('GET', base .. ':gone') or 0) then return { 'gone' } end
     local c = { 'version', args[4], 'settings', packed, 'seq', '0', 'lease', '0', 'waiting', '0', 'bytes', '0', 'leased', '0', 'now', '0' }
     if settings.rate then
       for _, one in ipairs({ 'tokens', text(settings.rate.messages * settings.rate.per_ms), 'filled', '0' }) do c[#c + 1] = one end
@@ -175,13 +176,15 @@ local ALL_KEYS = {
   ':c', ':m', ':b', ':o', ':d', ':l', ':x', ':t', ':i', ':k', ':n', ':g', ':f', ':w', ':y', ':p', ':z', ':h', ':q', ':v', ':vt', ':e', ':el', ':j', ':jt', ':r', ':ru', ':s', ':a',
 }
 
--- Nothing is left of a place. Answers 1 if there was something.
-local function forget(keys)
+-- Nothing is left of a place; but that it is gone, for a minute: what was said of it before may come yet, as a call has ten seconds, and would make it again for nobody. Argument: the version from which on
+-- the queue is not there. Answers 1 if there was something.
+local function forget(keys, args)
   local base = keys[1]
   local time, calls = redis.call('TIME'), redis.call('HGET', base .. ':c', 'calls')
   local all = {}
   for at, name in ipairs(ALL_KEYS) do all[at] = base .. name end
   redis.call('UNLINK', unpack(all))
+  redis.call('SET', base .. ':gone', args[4], 'PX', 60000)
   return { 'ok', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), NEVER, '', { calls and 1 or 0 }, tonumber(calls or 0) + 1, 0, {} }
 end
 

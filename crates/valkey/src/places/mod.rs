@@ -205,7 +205,7 @@ impl Places {
         Ok(declined.map_or(Ok(()), Err))
     }
 
-    /// Leaves nothing of so many places of a queue.
+    /// Leaves nothing of so many places of a queue, which is not there from this version of the definitions on.
     ///
     /// # Errors
     /// [`NotDone`], of the first place where that cannot be done.
@@ -213,10 +213,11 @@ impl Places {
         cluster: &Cluster,
         queue: u32,
         count: PlaceNumber,
+        version: u64,
         deadline: Instant,
     ) -> Result<(), NotDone> {
         let call = functions::Call { version: None, caller: "", number: None };
-        let args: Vec<Bytes> = Forget.all_arguments(call).into_iter().map(Bytes::from).collect();
+        let args: Vec<Bytes> = Forget { version }.all_arguments(call).into_iter().map(Bytes::from).collect();
         let calls = (0..count)
             .map(|place| Call::write_below(Forget::FUNCTION, &format!("{{{queue}:{place}}}"), args.clone()));
         for done in cluster.calls(deadline, calls.collect()).await {

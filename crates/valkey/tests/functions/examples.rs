@@ -27,11 +27,30 @@ fn a_place_that_was_forgotten_is_gone() {
     let mut twin =
         Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
     twin.publish(vec![publish(Given::Number(1), 10)]);
-    assert!(done(twin.told(BASE, &Forget, by(None))).1);
+    let forget = Forget { version: 9 };
+    assert!(done(twin.told(BASE, &forget, by(None))).1);
     assert_eq!(twin.told(BASE, &Sweep, by(None)), Told::Gone);
-    assert!(!done(twin.told(BASE, &Forget, by(None))).1);
+    assert!(!done(twin.told(BASE, &forget, by(None))).1);
     let left: Vec<String> = redis::cmd("KEYS").arg("{1:0}*").query(&mut twin.connection).expect("keys");
-    assert!(left.iter().all(|key| key.contains(":u:")), "but for what callers were answered: {left:?}");
+    let passes = |key: &String| key.contains(":u:") || key.ends_with(":gone");
+    assert!(left.iter().all(passes), "but for what callers were answered, and that it is gone: {left:?}");
+    for key in left {
+        let left_ms: i64 = redis::cmd("PTTL").arg(&key).query(&mut twin.connection).expect("a time");
+        assert!((1..=600_000).contains(&left_ms), "{key} goes in {left_ms} ms");
+    }
+}
+
+#[test]
+fn what_was_said_before_a_place_was_forgotten_does_not_make_it_again() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    done(twin.told(BASE, &Forget { version: 9 }, by(None)));
+    let terms = Terms::new("q".into(), &Settings::default(), 0, 0).json();
+    let configure = |version| Configure { version, terms: &terms, said: Said::Declared };
+    assert_eq!(twin.told(BASE, &configure(8), by(None)), Told::Gone);
+    assert_eq!(twin.told(BASE, &Sweep, by(None)), Told::Gone, "and nothing is there");
+    assert_eq!(done(twin.told(BASE, &configure(9), by(None))).1, Ok(true), "what is declared later is");
 }
 
 #[test]
