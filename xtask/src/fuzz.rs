@@ -14,7 +14,7 @@ use crate::shell::{cargo, read, run, target_dir};
 use crate::test::Run;
 use crate::{needs, seed};
 
-/// As cargo-fuzz passes them to a release build on Linux.
+/// As cargo-fuzz passes them to a release build on Linux, but for `-Ccodegen-units=1`, which `fuzz/Cargo.toml` says.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -22,7 +22,7 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Cllvm-args=-sanitizer-coverage-stack-depth \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
-    -Ccodegen-units=1 -Zsanitizer=address --cfg fuzzing";
+    -Zsanitizer=address --cfg fuzzing";
 
 const SECONDS: u64 = 5;
 const SECONDS_LONG: u64 = 300;

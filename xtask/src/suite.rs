@@ -1,11 +1,12 @@
 //! The test suite: cargo-nextest where it is installed, else `cargo test`; doctests always by `cargo test`.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
 
 use crate::report::Done;
-use crate::shell::{cargo, run_hearing, works};
+use crate::shell::{self, cargo, run_hearing, target_dir, works};
 use crate::test::Run;
 use crate::{cluster, needs};
 
@@ -39,6 +40,15 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 pub(crate) fn doctests(run: &mut Run) -> Result<Done> {
     count(&mut cargo(["test", "--doc", "--no-fail-fast", "--workspace", "--all-features"]), run)?;
     Ok(Done::Ok)
+}
+
+/// Programs of the workspace as the suite has built them, so that after it there is nothing to do. A test belongs to what is named:
+/// tests bring features with them, and without those cargo would build everything once more. The programs are named too, as cargo
+/// says only of what is named which files it is made of. Returns where they are.
+pub(crate) fn build(programs: &[&str]) -> Result<PathBuf> {
+    let all = ["build", "--quiet", "--workspace", "--all-features"];
+    shell::run(&mut cargo(all.into_iter().chain(programs.iter().copied())))?;
+    Ok(std::path::absolute(target_dir().join("debug"))?)
 }
 
 /// Runs tests, and counts them.

@@ -99,7 +99,8 @@ fn clippy(_: &mut Run) -> Result<Done> {
 }
 
 fn doc(_: &mut Run) -> Result<Done> {
-    let mut command = cargo(["doc", "--no-deps", "--workspace"]);
+    // With clippy's features, so that what it has checked is not checked again.
+    let mut command = cargo(["doc", "--no-deps", "--workspace", "--all-features"]);
     run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Done::Ok)
 }

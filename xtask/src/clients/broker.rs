@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::shell::{cargo, run, target_dir};
+use crate::shell::run;
+use crate::suite;
 
 /// Guards against hanging; it takes a tenth of a second.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -19,13 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much of what a broker said is shown when its program failed.
 const LOG_LINES: usize = 60;
 
-/// The binary, built as the suite builds it, so that after the suite there is nothing to do: in the profile of tests, and beside one
-/// of them, since they bring features with them, and without those cargo would build everything once more. It is named too, as
-/// cargo says only of what is named which files it is made of.
+/// The binary that the suite has built.
 pub(crate) fn build() -> Result<PathBuf> {
-    let all = ["build", "--quiet", "--profile", "test", "--workspace", "--all-features"];
-    run(&mut cargo(all.into_iter().chain(["--bin", "overtake", "--test", "cli"])))?;
-    Ok(std::path::absolute(target_dir().join("debug").join("overtake"))?)
+    Ok(suite::build(&["--bin", "overtake", "--test", "cli"])?.join("overtake"))
 }
 
 /// A broker that runs. It does not outlive this.

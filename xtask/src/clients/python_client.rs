@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::broker::{Broker, Ports};
 use super::{Stage, python};
-use crate::needs;
 use crate::report::Done;
 use crate::shell::{cargo, read, run, target_dir};
+use crate::{needs, suite};
 
 const HERE: &str = "clients/python";
 
@@ -34,11 +34,7 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
 
 /// The program of the library for Rust that the tests across languages talk to.
 fn hop() -> Result<PathBuf> {
-    // As the suite is built, so that after it there is nothing to do.
-    let options =
-        ["build", "--quiet", "--workspace", "--all-features", "--profile", "test", "--example", "hop"];
-    run(&mut cargo(options))?;
-    Ok(std::path::absolute(target_dir().join("debug").join("examples").join("hop"))?)
+    Ok(suite::build(&["--example", "hop"])?.join("examples").join("hop"))
 }
 
 /// What it costs over the libraries below it: a release broker, and the script with its own arguments.

@@ -4,7 +4,7 @@
 //! makes one test of each:
 //!
 //! ```ignore
-//! async fn fixture() -> MyFixture { … }
+//! async fn fixture() -> MyFixture { MyFixture::start().await }
 //! overtake_engine::conformance_tests!(fixture);
 //! ```
 //!
