@@ -44,7 +44,8 @@ pub(super) struct Trip<'a> {
     /// Not before this a wait by itself.
     wait_at: Instant,
     waits_failed: u32,
-    mark_slot: Option<Slot>,
+    /// A slot of this node in which marks are written, and a tag that lies there: kept, as it takes longer to find one than to send a batch.
+    mark_at: Option<(Slot, String)>,
     heard_at: Instant,
     /// After that what is under way is given up.
     cut_at: Option<Instant>,
@@ -71,7 +72,7 @@ impl<'a> Trip<'a> {
             unacked: Vec::new(),
             wait_at: now,
             waits_failed: 0,
-            mark_slot: None,
+            mark_at: None,
             heard_at: now,
             cut_at: None,
             is_closing: false,
@@ -162,21 +163,21 @@ impl<'a> Trip<'a> {
         let map = self.roads.map();
         let own: Vec<_> = map.slots_of(&self.lane.place).collect();
         let holds = |slot: Slot| own.iter().any(|slots| slots.contains(&slot.number()));
-        let mut found = self.mark_slot.filter(|slot| holds(*slot));
-        if found.is_none() && !own.is_empty() {
-            let slots = &own[chance(own.len())];
+        let kept = self.mark_at.take().filter(|(slot, _)| holds(*slot));
+        self.mark_at = kept.or_else(|| {
+            let slots = if own.is_empty() { None } else { own.get(chance(own.len())) }?;
             let count = slots.end() - slots.start() + 1;
-            found = Slot::new(slots.start() + u16::try_from(chance(usize::from(count))).unwrap_or(0));
+            let slot = Slot::new(slots.start() + u16::try_from(chance(usize::from(count))).unwrap_or(0))?;
+            Some((slot, slot.a_tag()))
+        });
+        let function = self.roads.library.mark();
+        if let Some((_, tag)) = &self.mark_at {
+            return Mark { key: format!("{function}:mark:{{{tag}}}"), function, is_asking: false };
         }
-        self.mark_slot = found;
         // A node that holds none is asked for something that comes to it; that key is of another name, or the one that is there could not come, too.
-        let is_asking = found.is_none();
-        let asked = || entries.iter().map(|entry| entry.errand.slot()).next();
-        let slot = found.or_else(asked).unwrap_or_else(|| Slot::new(0).expect("there is a first"));
-        let name = self.roads.library.mark();
-        let what = if is_asking { "asked" } else { "mark" };
-        let key = format!("{name}:{what}:{{{}}}", slot.a_tag());
-        Mark { function: name, key, is_asking }
+        let asked = entries.iter().map(|entry| entry.errand.slot()).next();
+        let slot = asked.unwrap_or_else(|| Slot::new(0).expect("there is a first"));
+        Mark { key: format!("{function}:asked:{{{}}}", slot.a_tag()), function, is_asking: true }
     }
 
     /// Takes an answer, and what is there behind it.
@@ -256,7 +257,7 @@ impl<'a> Trip<'a> {
             Wait::Unmarked(fault) => {
                 let is_unknown = Verdict::of(&fault, "") == Verdict::Unknown;
                 self.is_closing |= is_unknown;
-                self.mark_slot = None;
+                self.mark_at = None;
                 format!("{} answers {} {}", self.lane.place, fault.code(), fault.details())
             }
         };
