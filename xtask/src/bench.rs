@@ -25,9 +25,9 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
         bail!("there are no benchmarks yet: the package `overtake-bench` belongs into bench/");
     }
     if args.iter().any(|arg| WITH_BROKER.contains(&arg.as_str())) {
-        run(&mut cargo(["build", "--release", "--package", "overtake"]))?;
+        run(&mut cargo(["build", "--profile", "dist", "--package", "overtake"]))?;
     }
-    let mut command = cargo(["run", "--release", "--package", "overtake-bench"]);
+    let mut command = cargo(["run", "--profile", "dist", "--package", "overtake-bench"]);
     if args.iter().any(|arg| WITH_REFERENCES.contains(&arg.as_str())) {
         command.args(["--features", "references"]);
     }

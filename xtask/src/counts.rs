@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::report::Done;
 use crate::shell::run_hearing_for;
+use crate::slowest::Slowest;
 
 /// Tests that passed and tests that did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,13 @@ impl Counts {
         }
     }
 
+    /// Adds what a whole run of `cargo xtask test` ends with, if this is it: `12 passed, 0 failed`.
+    pub(crate) fn hear_closing(&mut self, line: &str) {
+        if let (Some(passed), Some(failed)) = (before(line, " passed"), before(line, " failed")) {
+            self.add(Self { passed, failed });
+        }
+    }
+
     /// Adds others.
     pub(crate) fn add(&mut self, more: Self) {
         self.passed += more.passed;
@@ -38,10 +46,16 @@ impl std::fmt::Display for Counts {
 }
 
 /// Runs tests, adding up how many; nothing run, nothing passed. If they have not ended by then, they are killed.
-pub(crate) fn run_counted(command: &mut Command, limit: Duration, counts: &mut Counts) -> Result<Done> {
+pub(crate) fn run_counted(
+    command: &mut Command,
+    limit: Duration,
+    counts: &mut Counts,
+    slowest: &mut Slowest,
+) -> Result<Done> {
     let (mut heard, mut left_out) = (Counts::default(), 0);
     let end = run_hearing_for(command, limit, |line| {
         heard.hear(line);
+        slowest.hear(line);
         left_out += skipped(line);
     });
     counts.add(heard);

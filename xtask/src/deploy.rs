@@ -5,16 +5,18 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::clients::broker;
 use crate::counts::run_counted;
+use crate::needs::Needs;
 use crate::report::Done;
 use crate::shell::{run, target_dir};
 use crate::test::Run;
-use crate::{needs, package, python};
+use crate::{needs, python};
 
 const HERE: &str = "tests/deploy";
 const REQUIREMENTS: &str = "tests/deploy/requirements.txt";
@@ -23,32 +25,37 @@ const TOOLS: &str = "tests/deploy/tools.txt";
 /// A guard against hanging; it takes half a minute.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Everything in `tests/deploy`; a package only where there is one, or with `--long`, which makes it.
+/// The checks are written in Python; one is systemd's own.
+pub(crate) const NEEDS: Needs =
+    Needs { must: &[&needs::MAKE, &needs::OPENSSL, &needs::PYTHON, &needs::SYSTEMD], ..Needs::NONE };
+
+/// Everything in `tests/deploy` but the package, which is a step of its own.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
-    if let Some(why) = missing()? {
-        return Ok(Done::Skipped(why));
+    check(run, broker::build()?, |pytest| {
+        pytest.args(["--ignore", "test_package.py"]);
+    })
+}
+
+/// Runs the checks of `tests/deploy` with this broker.
+pub(crate) fn check(run: &mut Run, broker: PathBuf, arrange: impl FnOnce(&mut Command)) -> Result<Done> {
+    if std::env::consts::ARCH != "x86_64" {
+        return Ok(Done::Skipped("Helm and kubectl come for x86_64 only".to_owned()));
     }
+    let dir = std::path::absolute(kept())?;
+    let environment = python::environment(&dir, REQUIREMENTS)?;
+    let mut pytest = python::pytest(&environment);
+    pytest.current_dir(HERE).env("OVERTAKE_BINARY", broker);
+    pytest.env("OVERTAKE_DEPLOY_TOOLS", tools(&dir, &environment)?);
+    arrange(&mut pytest);
+    run_counted(&mut pytest, LIMIT, &mut run.counts, &mut run.slowest)
+}
+
+/// Downloads the programs that read what is deployed.
+pub(crate) fn download() -> Result<()> {
     let dir = std::path::absolute(kept())?;
     std::fs::create_dir_all(&dir)?;
     let environment = python::environment(&dir, REQUIREMENTS)?;
-    let mut pytest = python::pytest(&environment);
-    pytest.current_dir(HERE).env("OVERTAKE_BINARY", broker::build()?);
-    pytest.env("OVERTAKE_DEPLOY_TOOLS", tools(&dir, &environment)?);
-    let deb = if run.long { Some(package::build()?) } else { package::there()? };
-    match deb {
-        Some(_) if let Some(why) = needs::lintian()? => return Ok(Done::Skipped(why)),
-        Some(deb) => pytest.env("OVERTAKE_DEB", deb),
-        None => pytest.args(["--ignore", "test_package.py"]),
-    };
-    run_counted(&mut pytest, LIMIT, &mut run.counts)
-}
-
-/// What this machine lacks.
-fn missing() -> Result<Option<String>> {
-    if std::env::consts::ARCH != "x86_64" {
-        return Ok(Some("Helm and kubectl come for x86_64 only".to_owned()));
-    }
-    Ok(needs::python()?.or(needs::systemd()?))
+    tools(&dir, &environment).map(drop)
 }
 
 /// Where the tools are kept.

@@ -9,10 +9,11 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::needs::{self, Needs};
 use crate::report::Done;
+use crate::seed;
 use crate::shell::{cargo, read, run, target_dir};
 use crate::test::Run;
-use crate::{needs, seed};
 
 /// As cargo-fuzz passes them to a release build on Linux, but for `-Ccodegen-units=1`, which `fuzz/Cargo.toml` says.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
@@ -28,6 +29,9 @@ const SECONDS: u64 = 5;
 const SECONDS_LONG: u64 = 300;
 const RUNS_PER_SECOND: u64 = 20_000;
 
+/// libFuzzer is built from source.
+pub(crate) const NEEDS: Needs = Needs { must: &[&needs::CXX], ..Needs::NONE };
+
 /// How long and from where one target runs.
 struct Bounds {
     seconds: u64,
@@ -41,7 +45,13 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--seconds" => bounds.seconds = args.next().context("--seconds wants a number")?.parse()?,
+            "--seconds" => {
+                let seconds = args.next().and_then(|word| word.parse().ok());
+                bounds.seconds = seconds.context("--seconds wants a whole number: --seconds 60")?;
+            }
+            option if option.starts_with('-') => {
+                bail!("there is no option `{option}`; cargo xtask fuzz [TARGET…] [--seconds N]")
+            }
             name => named.push(name.to_owned()),
         }
     }
@@ -49,10 +59,16 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if let Some(stranger) = named.iter().find(|name| !targets.contains(name)) {
         bail!("there is no fuzz target `{stranger}`; there are: {}", targets.join(" "));
     }
+    needs::require("fuzz", NEEDS)?;
     match fuzz(if named.is_empty() { &targets } else { &named }, &bounds)? {
         Done::Ok => Ok(ExitCode::SUCCESS),
         Done::Skipped(why) => bail!("{why}"),
     }
+}
+
+/// Downloads the crates that only fuzz targets use.
+pub(crate) fn download() -> Result<()> {
+    run(&mut cargo(["fetch", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml"]))
 }
 
 /// Each target for a moment.
@@ -67,9 +83,6 @@ fn fuzz(targets: &[String], bounds: &Bounds) -> Result<Done> {
     }
     if !cfg!(target_os = "linux") {
         return Ok(Done::Skipped("the sanitizer flags are known for Linux only".to_owned()));
-    }
-    if let Some(why) = needs::cxx()? {
-        return Ok(Done::Skipped(why));
     }
     let triple = host()?;
     build(&triple)?;

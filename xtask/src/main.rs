@@ -5,12 +5,13 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people prints")]
 
-mod backports;
+mod apt;
 mod bench;
 mod clients;
 mod cluster;
 mod counts;
 mod deploy;
+mod fresh;
 mod fuzz;
 mod needs;
 mod package;
@@ -20,6 +21,7 @@ mod seed;
 mod semver;
 mod shell;
 mod sim;
+mod slowest;
 mod suite;
 mod test;
 mod tidy;
@@ -29,17 +31,18 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The repository's own commands.
 
-  cargo xtask test [--long] [STEP…]              everything; or only the steps named (--list shows them)
-  cargo xtask tidy                               the guards: direction, dependencies, bans, links, …
-  cargo xtask sim --seeds N [--start S]          run N seeds of the simulator from S on
-  cargo xtask sim --seed X                       replay one seed
-  cargo xtask fuzz [TARGET…] [--seconds N]       run the fuzz targets
-  cargo xtask clients [--url URL] [NAME…]        other people's AMQP clients against our broker, or another
-  cargo xtask bench [NAME…] [--long]             the benchmarks, as a table; amqp: beside other brokers
-  cargo xtask deb                                a package for Debian, as the machine is
-  cargo xtask semver REV                         whether programs that use the Rust client of REV still compile
+  cargo xtask test [--long] [--skip-missing] [STEP…]   everything; or only the steps named (--list shows them)
+  cargo xtask tidy                                     the guards: direction, dependencies, bans, links, …
+  cargo xtask sim --seeds N [--start S]                run N seeds of the simulator from S on
+  cargo xtask sim --seed X                             replay one seed
+  cargo xtask fuzz [TARGET…] [--seconds N]             run the fuzz targets
+  cargo xtask clients [--url URL] [NAME…]              other people's AMQP clients against our broker, or another
+  cargo xtask bench [NAME…] [--long]                   the benchmarks, as a table; amqp: beside other brokers
+  cargo xtask deb                                      a package for Debian
+  cargo xtask semver REV                               whether programs that use the Rust client of REV still compile
 
-With CI=true a step that is skipped counts as failed.";
+What a step needs and this machine lacks is installed (root on Debian) or named before anything is built; with
+--skip-missing the steps that need it are skipped. With CI=true a step that is skipped counts as failed.";
 
 fn main() -> ExitCode {
     match dispatch() {

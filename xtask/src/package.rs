@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::needs::Needs;
+use crate::report::Done;
 use crate::shell::{cargo, read, run, target_dir};
+use crate::test::Run;
 use crate::{deploy, needs};
 
 /// The packer, which is built once.
@@ -22,45 +24,47 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if let Some(arg) = args.first() {
         bail!("deb takes no argument, not even `{arg}`");
     }
+    const NEEDS: Needs = Needs { must: &[&needs::DPKG], ..Needs::NONE };
+    needs::require("deb", NEEDS)?;
     println!("{}", build()?.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the binary for release, and packs it.
-pub(crate) fn build() -> Result<PathBuf> {
+/// cargo-deb packs, lintian reads; the rest is as for the other files that deploy a broker.
+pub(crate) const NEEDS: Needs =
+    Needs { must: &[&needs::DPKG, &needs::LINTIAN, &needs::PYTHON, &needs::SYSTEMD], ..Needs::NONE };
+
+/// Packs one, and has it checked.
+pub(crate) fn step(run: &mut Run) -> Result<Done> {
+    let deb = build()?;
+    let broker = std::path::absolute(target_dir().join("dist").join("overtake"))?;
+    deploy::check(run, broker, |pytest| {
+        pytest.env("OVERTAKE_DEB", deb).arg("test_package.py");
+    })
+}
+
+/// Builds the binary, and packs it.
+fn build() -> Result<PathBuf> {
     let packer = packer()?;
-    run(&mut cargo(["build", "--release", "--locked", "--package", "overtake"]))?;
-    let release = std::path::absolute(target_dir().join("release"))?;
-    says(&release.join("overtake"), &release.join("deb"))?;
+    run(&mut cargo(["build", "--profile", "dist", "--locked", "--package", "overtake"]))?;
+    let built = std::path::absolute(target_dir().join("dist"))?;
+    says(&built.join("overtake"), &built.join("deb"))?;
     for old in debs()? {
         std::fs::remove_file(old)?;
     }
     // Through cargo, so that it packs with the toolchain that built.
     let mut pack = Command::new(packer);
-    run(pack.args(["deb", "--no-build", "--locked", "--strip", "--package", "overtake"]))?;
+    run(pack.args([
+        "deb",
+        "--no-build",
+        "--profile",
+        "dist",
+        "--locked",
+        "--dbgsym",
+        "--package",
+        "overtake",
+    ]))?;
     debs()?.pop().context("cargo deb packed nothing")
-}
-
-/// The package that is there, if it is newer than what it is described by.
-pub(crate) fn there() -> Result<Option<PathBuf>> {
-    let Some(deb) = debs()?.pop() else { return Ok(None) };
-    let built = modified(&deb)?;
-    let mut described = vec![PathBuf::from("crates/cli/Cargo.toml")];
-    for dir in ["packaging/debian", "packaging/systemd"] {
-        for entry in std::fs::read_dir(dir)? {
-            described.push(entry?.path());
-        }
-    }
-    for path in described {
-        if modified(&path)? > built {
-            return Ok(None);
-        }
-    }
-    Ok(Some(deb))
-}
-
-fn modified(path: &Path) -> Result<SystemTime> {
-    std::fs::metadata(path)?.modified().with_context(|| path.display().to_string())
 }
 
 /// Manual pages and completions, written by the binary itself.
@@ -81,9 +85,6 @@ fn says(overtake: &Path, dir: &Path) -> Result<()> {
 
 /// cargo-deb, fetched where it is missing.
 fn packer() -> Result<PathBuf> {
-    if let Some(why) = needs::dpkg()? {
-        bail!("{why}");
-    }
     let root = std::path::absolute(deploy::kept().join(format!("cargo-deb-{CARGO_DEB}")))?;
     let packer = root.join("bin/cargo-deb");
     if !packer.exists() {

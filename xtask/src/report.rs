@@ -17,15 +17,30 @@ pub(crate) enum Done {
 
 /// What happened so far.
 pub(crate) struct Report {
+    start: Instant,
     rows: Vec<Row>,
     /// A skip is a failure: set where CI=true.
     strict: bool,
 }
 
-struct Row {
+/// How one step ended, and how long it took.
+pub(crate) struct Row {
     name: &'static str,
     took: Duration,
     end: End,
+}
+
+impl Row {
+    /// Runs a step.
+    pub(crate) fn of(name: &'static str, body: impl FnOnce() -> Result<Done>) -> Self {
+        let start = Instant::now();
+        let end = match body() {
+            Ok(Done::Ok) => End::Ok,
+            Ok(Done::Skipped(why)) => End::Skipped(why),
+            Err(error) => End::Failed(format!("{error:#}")),
+        };
+        Self { name, took: start.elapsed(), end }
+    }
 }
 
 enum End {
@@ -37,25 +52,19 @@ enum End {
 impl Report {
     /// An empty report; `strict` turns skips into failures.
     pub(crate) fn new(strict: bool) -> Self {
-        Self { rows: Vec::new(), strict }
+        Self { start: Instant::now(), rows: Vec::new(), strict }
     }
 
-    /// Runs one step under its heading. An error fails the step, not the run: the others still have something to say.
-    pub(crate) fn step(&mut self, name: &'static str, what: &str, body: impl FnOnce() -> Result<Done>) {
+    /// The heading of a step.
+    pub(crate) fn begin(&self, name: &str, what: &str) {
         println!("\n── {name} ── {what}");
-        let start = Instant::now();
-        let end = match body() {
-            Ok(Done::Ok) => End::Ok,
-            Ok(Done::Skipped(why)) if self.strict => {
-                End::Failed(format!("skipped, which CI does not allow: {why}"))
-            }
-            Ok(Done::Skipped(why)) => End::Skipped(why),
-            Err(error) => End::Failed(format!("{error:#}")),
-        };
-        self.push(Row { name, took: start.elapsed(), end });
     }
 
-    fn push(&mut self, row: Row) {
+    /// The end of a step. One that failed does not end the run: the others still have something to say.
+    pub(crate) fn end(&mut self, mut row: Row) {
+        if let (End::Skipped(why), true) = (&row.end, self.strict) {
+            row.end = End::Failed(format!("skipped, which CI does not allow: {why}"));
+        }
         println!("── {} {}, {:.1} s", row.name, row.end.word(), row.took.as_secs_f64());
         if let End::Failed(why) | End::Skipped(why) = &row.end {
             println!("   {}", why.replace('\n', "\n   "));
@@ -89,6 +98,8 @@ impl Report {
             text.push_str(line.trim_end());
             text.push('\n');
         }
+        let all = self.start.elapsed().as_secs_f64();
+        text.push_str(&format!("{:<10} {all:>8.1}  (steps may run side by side)\n", "together"));
         if counts != Counts::default() {
             text.push_str(&format!("\n{counts}\n"));
         }
@@ -119,8 +130,8 @@ mod tests {
 
     fn run(strict: bool) -> Report {
         let mut report = Report::new(strict);
-        report.step("one", "", || Ok(Done::Ok));
-        report.step("two", "", || Ok(Done::Skipped("no compiler".into())));
+        report.end(Row::of("one", || Ok(Done::Ok)));
+        report.end(Row::of("two", || Ok(Done::Skipped("no compiler".into()))));
         report
     }
 
@@ -133,8 +144,8 @@ mod tests {
     #[test]
     fn an_error_fails_its_step_and_the_next_one_still_runs() {
         let mut report = Report::new(false);
-        report.step("one", "", || anyhow::bail!("broken\nin two lines"));
-        report.step("two", "", || Ok(Done::Ok));
+        report.end(Row::of("one", || anyhow::bail!("broken\nin two lines")));
+        report.end(Row::of("two", || Ok(Done::Ok)));
         let text = report.close(Counts::default());
         assert!(text.contains("FAILED: broken\n") && text.contains("two"), "{text}");
         assert!(!report.is_ok());

@@ -1,5 +1,6 @@
 //! Other programs: each is shown before it runs, and its exit status is never ignored.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,17 @@ pub(crate) fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }
 
-/// `cargo ARGS…`, with the toolchain that runs xtask.
+/// `cargo ARGS…`, with the toolchain that runs xtask. Where OpenSSL is installed, it is not built.
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
+    if works("pkg-config", &["--exists", "openssl"]) {
+        command.env("OPENSSL_NO_VENDOR", "1");
+    }
+    // Nothing is built twice there, and what would make that quick takes gigabytes.
+    if std::env::var_os("CI").is_some() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 
@@ -34,8 +42,34 @@ pub(crate) fn works(program: &str, args: &[&str]) -> bool {
     quiet.is_ok_and(|output| output.status.success())
 }
 
+thread_local! {
+    /// What this thread has printed since it began to hold it back.
+    static HELD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Prints a line, or keeps it while this thread holds back what it prints.
+pub(crate) fn say(line: &str) {
+    HELD.with_borrow_mut(|held| match held {
+        Some(text) => {
+            text.push_str(line);
+            text.push('\n');
+        }
+        None => println!("{line}"),
+    });
+}
+
+/// Runs the body and returns what it and its programs printed, so that several can run side by side.
+pub(crate) fn holding_back<T>(body: impl FnOnce() -> T) -> (T, String) {
+    HELD.set(Some(String::new()));
+    let done = body();
+    (done, HELD.take().unwrap_or_default())
+}
+
 /// Runs it with our own terminal.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    if HELD.with_borrow(Option::is_some) {
+        return run_hearing(command, |_| ());
+    }
     show(command);
     let status = command.status().with_context(|| format!("starting {}", words(command)))?;
     if !status.success() {
@@ -88,9 +122,12 @@ fn hearing(command: &mut Command, started: impl FnOnce(u32), mut hear: impl FnMu
     let mut child = command.spawn().with_context(|| format!("starting {}", words(command)))?;
     started(child.id());
     let (lines, heard) = sync_channel(1024);
-    let out = pump(child.stdout.take().expect("stdout is piped"), lines.clone(), |line| println!("{line}"));
-    let err = pump(child.stderr.take().expect("stderr is piped"), lines, |line| eprintln!("{line}"));
-    heard.iter().for_each(|line| hear(&plain(&line)));
+    let out = pump(child.stdout.take().expect("stdout is piped"), lines.clone());
+    let err = pump(child.stderr.take().expect("stderr is piped"), lines);
+    for line in heard {
+        say(&line);
+        hear(&plain(&line));
+    }
     for thread in [out, err] {
         thread.join().expect("a pump does not panic");
     }
@@ -101,17 +138,12 @@ fn hearing(command: &mut Command, started: impl FnOnce(u32), mut hear: impl FnMu
     Ok(())
 }
 
-fn pump(
-    from: impl Read + Send + 'static,
-    to: SyncSender<String>,
-    print: fn(&str),
-) -> std::thread::JoinHandle<()> {
+fn pump(from: impl Read + Send + 'static, to: SyncSender<String>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut from = BufReader::new(from);
         let mut bytes = Vec::new();
         while from.read_until(b'\n', &mut bytes).is_ok_and(|len| len > 0) {
             let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
-            print(&line);
             // The listener outlives the pumps: it stops when both have hung up.
             to.send(line).expect("someone listens");
             bytes.clear();
@@ -130,8 +162,8 @@ fn plain(line: &str) -> String {
     plain
 }
 
-fn show(command: &Command) {
-    println!("   $ {}", words(command));
+pub(crate) fn show(command: &Command) {
+    say(&format!("   $ {}", words(command)));
 }
 
 fn program(command: &Command) -> String {
@@ -165,6 +197,15 @@ mod tests {
         let end =
             run_hearing_for(script.args(["-c", "sleep 3600 & wait"]), Duration::from_millis(50), |_| ());
         assert!(end.unwrap_err().to_string().contains("did not end"));
+    }
+
+    #[test]
+    fn what_is_held_back_is_of_its_own_thread() {
+        let ((), held) = holding_back(|| {
+            std::thread::spawn(|| say("elsewhere")).join().unwrap();
+            run(Command::new("sh").args(["-c", "echo here"])).unwrap();
+        });
+        assert_eq!(held, "   $ sh -c echo here\nhere\n");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The test suite: cargo-nextest where it is installed, else `cargo test`; doctests always by `cargo test`.
+//! The test suite: by cargo-nextest where it is installed, else by `cargo test`; doctests always by `cargo test`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use crate::needs::Needs;
 use crate::report::Done;
 use crate::shell::{self, cargo, run_hearing, target_dir, works};
 use crate::test::Run;
@@ -13,25 +14,45 @@ use crate::{cluster, needs};
 /// Cases per property with `--long`; proptest's own default is 256.
 const LONG_CASES: &str = "4096";
 
-/// Every test of every crate, but the proof on a cluster, which is a step of its own.
+/// Tests at a time under `cargo test`, as under nextest: most of them wait for a broker, a server or a disk.
+const AT_ONCE: &str = "6";
+
+/// The feature `kafka` is built from C; servers are what single tests talk to.
+pub(crate) const NEEDS: Needs = Needs {
+    must: &[&needs::MAKE, &needs::OPENSSL],
+    part: &[
+        &needs::RABBITMQ,
+        &needs::MOSQUITTO,
+        &needs::REDIS,
+        &needs::VALKEY,
+        &needs::POSTGRESQL,
+        &needs::MARIADB,
+        &needs::PROMETHEUS,
+        &needs::MOUNT_NAMESPACE,
+    ],
+};
+
+/// Every test of every crate, but the proof on a cluster, which is a step of its own. A test that wants a server that is not
+/// installed says that it is skipped; in CI it fails.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
-    // A test that wants one says that it is skipped; in CI it fails.
-    for why in [needs::prometheus()?, needs::peers()?, needs::valkey()?].into_iter().flatten() {
-        println!("some tests are skipped: {why}");
-    }
     let everything = ["--workspace", "--all-features"];
-    let mut command = if works("cargo", &["nextest", "--version"]) {
-        let profile = if std::env::var_os("CI").is_some() { "ci" } else { "default" };
+    let has_nextest = works("cargo", &["nextest", "--version"]);
+    let profile = if std::env::var_os("CI").is_some() { "ci" } else { "default" };
+    let mut command = if has_nextest {
         cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(everything))
     } else {
         cargo(
             ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]
                 .into_iter()
                 .chain(everything)
-                .chain(["--", "--skip", cluster::PROOF]),
+                .chain(["--", "--test-threads", AT_ONCE, "--skip", cluster::PROOF]),
         )
     };
-    count(&mut command, run)?;
+    let end = count(&mut command, run);
+    if has_nextest {
+        run.slowest.read_junit(&target_dir().join("nextest").join(profile).join("junit.xml"));
+    }
+    end?;
     ensure!(run.counts.passed > 0, "no test ran, or the runner's closing line has changed");
     Ok(Done::Ok)
 }
@@ -42,9 +63,9 @@ pub(crate) fn doctests(run: &mut Run) -> Result<Done> {
     Ok(Done::Ok)
 }
 
-/// Programs of the workspace as the suite has built them, so that after it there is nothing to do. A test belongs to what is named:
-/// tests bring features with them, and without those cargo would build everything once more. The programs are named too, as cargo
-/// says only of what is named which files it is made of. Returns where they are.
+/// Builds programs of the workspace as the suite has built them, so that after it there is nothing to do; returns their directory. Name a
+/// test or an example beside them: tests bring features with them, and without those cargo would build everything once more. Name
+/// each program too: cargo writes down the files that a program is made of only for those that are named.
 pub(crate) fn build(programs: &[&str]) -> Result<PathBuf> {
     let all = ["build", "--quiet", "--workspace", "--all-features"];
     shell::run(&mut cargo(all.into_iter().chain(programs.iter().copied())))?;

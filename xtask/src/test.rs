@@ -1,96 +1,322 @@
 //! `cargo xtask test`: everything that must hold before a change lands, in the order that fails soonest.
 //!
-//! To add a step: a row in [`STEPS`] and a function. A step that cannot run here says why and is skipped; with
-//! CI=true that is a failure.
+//! To add a step: a row in [`STEPS`] and a function. What all steps of a run need is checked, installed and downloaded before the
+//! first of them builds anything.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::sync::mpsc::sync_channel;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::counts::Counts;
-use crate::report::{Done, Report};
-use crate::shell::{cargo, run};
-use crate::{clients, cluster, deploy, fuzz, needs, seed, sim, suite, tidy};
+use crate::needs::{self, Needs};
+use crate::report::{Done, Report, Row};
+use crate::shell::{cargo, holding_back, read, run};
+use crate::slowest::Slowest;
+use crate::{clients, cluster, deploy, fresh, fuzz, package, seed, sim, suite, tidy};
 
-/// What the steps of one run share.
+/// What one step is told, and what its tests say.
+#[derive(Clone)]
 pub(crate) struct Run {
-    /// Look longer: more seeds, more cases, more fuzzing.
+    /// Look longer: more seeds, more cases, more fuzzing, and the steps that are left out otherwise.
     pub(crate) long: bool,
     /// Where seeds start; the same commit looks at the same seeds everywhere.
     pub(crate) base_seed: u64,
-    /// Tests so far.
+    /// Its tests.
     pub(crate) counts: Counts,
+    /// The slowest of its tests.
+    pub(crate) slowest: Slowest,
 }
 
 struct Step {
     name: &'static str,
     what: &'static str,
+    when: When,
+    place: Place,
+    needs: Needs,
+    /// Downloads what the step gets from package registries, all but crates of the workspace.
+    download: fn() -> Result<()>,
     body: fn(&mut Run) -> Result<Done>,
+    /// About how much it writes to the target directory, in GB.
+    gib: u64,
 }
 
+/// Whether a step runs when no step is named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// With `--long`.
+    Long,
+}
+
+/// Where a step runs. Tests wait most of the time: what only computes fills the gaps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// One after the other.
+    InTurn,
+    /// Beside those, with what they leave of the processors, in target directories of its own.
+    Beside,
+    /// After all others, with the machine for itself.
+    Alone,
+}
+
+/// What clippy, the suite and the documentation build, all with the feature `kafka`.
+const EVERYTHING: Needs = Needs { must: &[&needs::MAKE, &needs::OPENSSL], ..Needs::NONE };
+
 const STEPS: &[Step] = &[
-    Step { name: "fmt", what: "the code is formatted", body: fmt },
-    Step { name: "clippy", what: "every target of the workspace, no warnings", body: clippy },
-    Step { name: "suite", what: "the whole test suite", body: suite::step },
-    Step { name: "doctests", what: "the examples in the documentation", body: suite::doctests },
+    Step {
+        name: "fmt",
+        what: "the code is formatted",
+        needs: Needs { must: &[&needs::RUSTFMT], ..Needs::NONE },
+        body: fmt,
+        gib: 0,
+        ..STEP
+    },
+    Step {
+        name: "clippy",
+        what: "every target of the workspace, no warnings",
+        needs: Needs { must: &[&needs::CLIPPY, &needs::MAKE, &needs::OPENSSL], ..Needs::NONE },
+        body: clippy,
+        gib: 3,
+        ..STEP
+    },
+    Step {
+        name: "suite",
+        what: "the whole test suite",
+        needs: suite::NEEDS,
+        body: suite::step,
+        gib: 8,
+        ..STEP
+    },
+    Step {
+        name: "doctests",
+        what: "the examples in the documentation",
+        needs: EVERYTHING,
+        body: suite::doctests,
+        ..STEP
+    },
     Step {
         name: "cluster",
         what: "brokers on a cluster under faults, and what is lost without",
+        place: Place::Alone,
+        needs: cluster::NEEDS,
         body: cluster::step,
+        ..STEP
     },
-    Step { name: "sim", what: "the simulator, from a seed that is the commit's", body: sim::step },
-    Step { name: "fuzz", what: "each fuzz target for a moment", body: fuzz::step },
-    Step { name: "clients", what: "other people's AMQP clients against a real broker", body: clients::step },
+    Step {
+        name: "sim",
+        what: "the simulator, from a seed that is the commit's",
+        place: Place::Beside,
+        body: sim::step,
+        ..STEP
+    },
+    Step {
+        name: "fuzz",
+        what: "each fuzz target for a moment",
+        place: Place::Beside,
+        needs: fuzz::NEEDS,
+        download: fuzz::download,
+        body: fuzz::step,
+        ..STEP
+    },
+    Step {
+        name: "clients",
+        what: "other people's AMQP clients against a real broker",
+        needs: clients::NEEDS,
+        download: clients::download,
+        body: clients::step,
+        gib: 2,
+        ..STEP
+    },
     Step {
         name: "deploy",
-        what: "image, manifests, chart, unit and package, by those who read them",
+        what: "image, manifests, chart and unit, by the programs that read them",
+        needs: deploy::NEEDS,
+        download: deploy::download,
         body: deploy::step,
+        ..STEP
     },
-    Step { name: "doc", what: "the documentation builds, no warnings", body: doc },
-    Step { name: "tidy", what: "the guards", body: tidy::step },
+    Step { name: "doc", what: "the documentation builds, no warnings", needs: EVERYTHING, body: doc, ..STEP },
+    Step { name: "tidy", what: "the guards", body: tidy::step, gib: 0, ..STEP },
+    Step {
+        name: "package",
+        what: "the Debian package, by lintian",
+        when: When::Long,
+        needs: package::NEEDS,
+        download: deploy::download,
+        body: package::step,
+        gib: 2,
+        ..STEP
+    },
+    Step {
+        name: "fresh",
+        what: "both commands of the README in a new Debian 12",
+        when: When::Long,
+        place: Place::Alone,
+        needs: fresh::NEEDS,
+        body: fresh::step,
+        gib: 20,
+        ..STEP
+    },
 ];
 
-/// `cargo xtask test [--long] [--list] [STEP…]`
+/// What a step is unless its row says otherwise.
+const STEP: Step = Step {
+    name: "",
+    what: "",
+    when: When::Always,
+    place: Place::InTurn,
+    needs: Needs::NONE,
+    download: || Ok(()),
+    body: |_| Ok(Done::Ok),
+    gib: 1,
+};
+
+/// `cargo xtask test [--long] [--skip-missing] [--list] [STEP…]`
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
-    let mut run = Run { long: false, base_seed: seed::of_commit(), counts: Counts::default() };
-    let mut named = Vec::new();
+    let (mut long, mut skip_missing, mut named) = (false, false, Vec::new());
     for arg in args {
         match arg.as_str() {
-            "--long" => run.long = true,
+            "--long" => long = true,
+            "--skip-missing" => skip_missing = true,
             "--list" => return Ok(list()),
             name if STEPS.iter().any(|step| step.name == name) => named.push(name),
-            other => bail!("there is no step or option `{other}`; `cargo xtask test --list` shows the steps"),
+            other => bail!(
+                "there is no step or option `{other}`; the steps: {}; the options: --long --skip-missing --list",
+                names(STEPS.iter())
+            ),
         }
     }
-    let wanted = |step: &&Step| named.is_empty() || named.contains(&step.name);
-    Ok(perform(STEPS.iter().filter(wanted), &mut run))
+    let is_wanted = |step: &&Step| match step.when {
+        _ if !named.is_empty() => named.contains(&step.name),
+        When::Always => true,
+        When::Long => long,
+    };
+    let steps: Vec<_> = STEPS.iter().filter(is_wanted).collect();
+    prepare(&steps, skip_missing)?;
+    let run =
+        Run { long, base_seed: seed::of_commit(), counts: Counts::default(), slowest: Slowest::default() };
+    Ok(perform(&steps, &run))
 }
 
-fn perform<'a>(steps: impl Iterator<Item = &'a Step>, run: &mut Run) -> ExitCode {
-    let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
-    for step in steps {
-        report.step(step.name, step.what, || (step.body)(run));
+/// Everything the steps need, before anything is built: room, programs and permissions, downloads.
+fn prepare(steps: &[&Step], skip_missing: bool) -> Result<()> {
+    needs::room(steps.iter().map(|step| step.gib).sum())?;
+    let needs: Vec<_> = steps.iter().map(|step| (step.name, step.needs)).collect();
+    match needs::gather(&needs) {
+        Some(missing) if skip_missing => println!("{missing}"),
+        Some(missing) => {
+            let ready = needs::ready(&needs);
+            let or = if ready.is_empty() {
+                ready
+            } else {
+                format!("only what needs none of it: cargo xtask test {ready}\n")
+            };
+            bail!("{missing}\n{or}all but what needs it: add --skip-missing");
+        }
+        None => {}
     }
-    print!("{}", report.close(run.counts));
+    run(&mut cargo(["fetch", "--quiet", "--locked"]))
+        .context("cargo could not download the crates that Cargo.lock names; is there a network?")?;
+    for step in steps.iter().filter(|step| step.needs.lacking().is_none()) {
+        (step.download)().with_context(|| {
+            format!("could not download what the step `{}` needs; is there a network?", step.name)
+        })?;
+    }
+    Ok(())
+}
+
+/// Runs the steps, each where it belongs. `run` is what each begins with.
+fn perform(steps: &[&Step], run: &Run) -> ExitCode {
+    let at = |place| steps.iter().copied().filter(move |step: &&Step| step.place == place);
+    let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
+    let mut total = run.clone();
+    std::thread::scope(|scope| {
+        let (done, arrived) = sync_channel(steps.len());
+        scope.spawn(move || {
+            if at(Place::InTurn).next().is_some() {
+                give_way();
+            }
+            for step in at(Place::Beside) {
+                let ended = holding_back(|| Ended::of(step, run));
+                done.send((step, ended)).expect("the report is waited for");
+            }
+        });
+        for step in at(Place::InTurn) {
+            report.begin(step.name, step.what);
+            Ended::of(step, run).enter(&mut report, &mut total);
+            for (step, (ended, printed)) in arrived.try_iter() {
+                report.begin(step.name, step.what);
+                print!("{printed}");
+                ended.enter(&mut report, &mut total);
+            }
+        }
+        for (step, (ended, printed)) in arrived {
+            report.begin(step.name, step.what);
+            print!("{printed}");
+            ended.enter(&mut report, &mut total);
+        }
+    });
+    for step in at(Place::Alone) {
+        report.begin(step.name, step.what);
+        Ended::of(step, run).enter(&mut report, &mut total);
+    }
+    print!("{}{}", total.slowest, report.close(total.counts));
     if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A step that has ended.
+struct Ended {
+    row: Row,
+    run: Run,
+}
+
+impl Ended {
+    /// Runs a step, unless this machine lacks what it needs.
+    fn of(step: &Step, run: &Run) -> Self {
+        let mut run = run.clone();
+        let row = Row::of(step.name, || match step.needs.lacking() {
+            Some(lacking) => Ok(Done::Skipped(format!("this machine has no {lacking}"))),
+            None => (step.body)(&mut run),
+        });
+        Self { row, run }
+    }
+
+    fn enter(self, report: &mut Report, total: &mut Run) {
+        report.end(self.row);
+        total.counts.add(self.run.counts);
+        total.slowest.add(self.run.slowest);
+    }
+}
+
+/// Lets every program that this thread starts from now on give way to others.
+fn give_way() {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    if let Some(number) = thread.file_name() {
+        // Where it does not work, the steps share the processors evenly.
+        let _ = read(Command::new("renice").args(["-n", "10", "-p"]).arg(number));
+    }
+}
+
+fn names<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
+    steps.map(|step| step.name).collect::<Vec<_>>().join(" ")
 }
 
 fn list() -> ExitCode {
     for step in STEPS {
-        println!("{:<10} {}", step.name, step.what);
+        let when = if step.when == When::Long { " (with --long, or by name)" } else { "" };
+        println!("{:<10} {}{when}", step.name, step.what);
     }
     ExitCode::SUCCESS
 }
 
 fn fmt(_: &mut Run) -> Result<Done> {
-    needs::component("rustfmt", "fmt")?;
     run(&mut cargo(["fmt", "--all", "--check"]))?;
     run(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
     Ok(Done::Ok)
 }
 
 fn clippy(_: &mut Run) -> Result<Done> {
-    needs::component("clippy", "clippy")?;
     run(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
     // Its features are other people's to choose.
     let package = ["clippy", "--package", "overtake-client", "--no-default-features"];

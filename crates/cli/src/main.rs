@@ -33,11 +33,6 @@ use clap::Parser;
 
 use crate::args::Cli;
 
-/// glibc's allocator gathers what was freed in small pieces again and again; with millions of messages that is a fifth of the
-/// broker's time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match commands::run(cli) {

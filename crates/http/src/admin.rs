@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use overtake_access::Tag;
+use overtake_api::problem::ProblemBody;
 use overtake_engine::Health;
 use overtake_telemetry::text;
 use serde::Serialize;
@@ -59,7 +60,7 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
     get, path = "/readyz", tag = "admin",
     responses(
         (status = 200, description = "Yes", body = Alive),
-        (status = 503, description = "No, and why", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "No, and why", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn readyz(State(app): State<Arc<App>>) -> Answer {

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use overtake_api::body::PropertiesShown;
+use overtake_api::params::{Shown, cursor_text};
+use overtake_api::schema::{PrioritySchema, StatusSchema};
 use overtake_engine::{BrowsedMessage, Content, LeasedMessage, Page, PublishedCopy};
 use overtake_lane::{
     BrowseOrder, Death, DeathReason, Ending, Given, Headers, MessageView, Record, Refusal, Report, Route,
@@ -14,9 +17,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::held::{HolderOut, ProgressOut};
-use crate::schema::{DeathReasonSchema, EndingSchema, PrioritySchema, StatusSchema};
+use crate::schema::{DeathReasonSchema, EndingSchema};
 use crate::trace::TraceOut;
-use crate::wire::PropertiesShown;
 
 /// One copy of a published message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,15 +53,6 @@ pub(crate) struct PublishedOut {
 pub(crate) struct PublishedList {
     /// One per copy made, in the order of the request.
     messages: Vec<PublishedOut>,
-}
-
-/// What of a message is shown beside what is always.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
-    /// Its body.
-    pub(crate) body: bool,
-    /// All of its properties.
-    pub(crate) properties: PropertiesShown,
 }
 
 /// A message.
@@ -453,7 +446,7 @@ impl<'a> PageOut<'a> {
     pub(crate) fn of(page: &'a Page, order: BrowseOrder, shown: Shown) -> Self {
         Self {
             messages: page.messages.iter().map(|message| BrowsedOut::of(message, shown)).collect(),
-            next_cursor: page.next.map(|cursor| crate::params::cursor_text(cursor, order)),
+            next_cursor: page.next.map(|cursor| cursor_text(cursor, order)),
         }
     }
 }

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use overtake_access::{Desk, Desks};
+use overtake_api::body::receipts;
 use overtake_lane::{QueueId, Receipt};
 use overtake_telemetry::Source;
 use serde::Serialize;
@@ -52,7 +53,7 @@ impl App {
         queue: &str,
         texts: &[String],
     ) -> Result<Vec<Receipt>, Problem> {
-        let receipts = crate::wire::receipts(texts)?;
+        let receipts = receipts(texts)?;
         let belong = |id: QueueId| receipts.iter().all(|receipt| receipt.queue == id);
         if self.queue_ids.get(desk, queue).is_some_and(belong) {
             return Ok(receipts);

@@ -83,7 +83,7 @@ mod tests {
         }
         match check(&headers, &Uri::from_static("/"), true) {
             Ok(()) => "taken",
-            Err(problem) => problem.body().code(),
+            Err(problem) => problem.0.body().code(),
         }
     }
 

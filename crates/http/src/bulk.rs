@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use overtake_api::body::{PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -11,7 +12,6 @@ use crate::app::{Answer, App, json};
 use crate::decode::Json;
 use crate::login::At;
 use crate::path::QueueName;
-use crate::wire::{PurgeIn, ReplayIn, ReprioritiseIn, SelectIn};
 
 /// The paths of changes to many messages.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use overtake_access::{Deed, Tag};
+use overtake_api::params::Params;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
@@ -14,7 +15,6 @@ use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
 use crate::login::Who;
-use crate::params::Params;
 use crate::problem::Problem;
 
 /// A drain that the server is to carry out, and whoever asked for it waits for. It begins once, and there is no way back but

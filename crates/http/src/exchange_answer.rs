@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use overtake_api::schema::{ExchangeKindSchema, HashOnSchema, HeadersMatchSchema};
 use overtake_lane::{
     Binding, Destination, ExchangeKind, ExchangeSettings, ExchangeView, HashOn, HeaderValue, HeadersMatch,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::schema::{ExchangeKindSchema, HashOnSchema, HeadersMatchSchema};
 
 /// Every exchange.
 #[derive(Serialize, ToSchema)]

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use overtake_api::body::{BindingIn, ExchangeIn, ExchangePublishIn, to_exchange};
+use overtake_api::params::Params;
+use overtake_api::raw;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,12 +17,9 @@ use crate::decode::{self, Json};
 use crate::exchange_answer::{BindingList, BindingOut, ExchangeList, ExchangeOut};
 use crate::login::At;
 use crate::messages::limits;
-use crate::params::Params;
 use crate::path::ExchangeName;
-use crate::raw;
 use crate::schema::RawBodySchema;
 use crate::trace;
-use crate::wire::{BindingIn, ExchangeIn, ExchangePublishIn, to_exchange};
 
 /// The paths of exchanges.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

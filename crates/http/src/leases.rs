@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use overtake_api::body::{ExtendIn, LeaseIn, SettleIn, TransactionIn};
+use overtake_api::params::Shown;
 use overtake_engine::LeaseRequest;
 use overtake_lane::{LeaseTerm, Refusal};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut, Shown};
+use crate::answer::{LeasedList, PublishedList, ResultList, ResultOut};
 use crate::app::{Answer, App, json};
 use crate::batch;
 use crate::decode::Json;
@@ -19,7 +21,6 @@ use crate::messages::limits;
 use crate::path::QueueName;
 use crate::problem::Problem;
 use crate::trace;
-use crate::wire::{ExtendIn, LeaseIn, SettleIn, TransactionIn};
 
 /// The paths of leases.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

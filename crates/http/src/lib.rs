@@ -1,13 +1,12 @@
 //! Overtake over HTTP: routes, problems, OpenAPI, metrics. No sockets: `server` owns them.
 //!
 //! ```text
-//! request ─ path, params ─┐
-//!           decode, wire ─┴▶ handler ─▶ Arc<dyn Engine> ─▶ answer ─▶ JSON
-//!                  ╰──────────────┴── problem ─▶ application/problem+json
+//! request ─▶ path, decode, overtake_api ─▶ handler ─▶ Desk, Arc<dyn Engine> ─▶ answer ─▶ JSON
+//!                    ╰────────────────────────┴─▶ Problem ─▶ application/problem+json
 //! ```
 //!
-//! Handlers know the wire and nothing else: what a request means is decided in `wire` without asking anybody, whether it
-//! can be done by the engine. No request can make a handler panic.
+//! A handler translates and decides nothing: [`overtake_api`] checks what a request says, without the engine, and the engine decides
+//! whether the request succeeds. No request can make a handler panic.
 
 mod admin;
 mod answer;
@@ -23,8 +22,6 @@ mod endpoints;
 mod exchange_answer;
 mod exchanges;
 mod executions;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzz;
 mod held;
 mod leases;
 mod login;
@@ -33,11 +30,9 @@ mod metrics;
 mod openapi;
 mod options;
 mod overview;
-mod params;
 mod path;
 mod problem;
 mod queues;
-mod raw;
 mod routes;
 mod schedules;
 mod schema;
@@ -49,7 +44,6 @@ mod trace;
 mod users;
 mod vhosts;
 mod web_session;
-mod wire;
 
 use std::sync::Arc;
 

@@ -177,7 +177,7 @@ mod tests {
         let taken = |uri: &str| match take_vhost(&uri.parse().expect("an address")) {
             Ok(None) => "none".to_owned(),
             Ok(Some((vhost, uri))) => format!("{vhost} {uri}"),
-            Err(problem) => problem.body().code().to_owned(),
+            Err(problem) => problem.0.body().code().to_owned(),
         };
         assert_eq!(taken("/v1/queues"), "none");
         assert_eq!(taken("/v1/queues?limit=3"), "none");
@@ -194,7 +194,9 @@ mod tests {
         let shown = |text: Option<&'static str>| {
             let value = text.map(|text| (header::AUTHORIZATION, HeaderValue::from_static(text)));
             let headers = value.into_iter().collect();
-            super::shown(&Peer::default(), &Method::GET, &headers).err().map(|problem| problem.body().code())
+            super::shown(&Peer::default(), &Method::GET, &headers)
+                .err()
+                .map(|problem| problem.0.body().code())
         };
         assert_eq!(shown(None), Some("login-required"));
         assert_eq!(shown(Some("Digest x")), Some("login-required"));

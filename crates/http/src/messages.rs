@@ -6,6 +6,9 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 
 use overtake_access::{Desk, NotDone};
+use overtake_api::body::{Limits, PriorityIn, PublishIn};
+use overtake_api::params::Params;
+use overtake_api::raw;
 use overtake_engine::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, Select, Target};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -15,12 +18,9 @@ use crate::app::{Answer, App, done, json};
 use crate::batch;
 use crate::decode::{self, Json};
 use crate::login::At;
-use crate::params::Params;
 use crate::path::{MessageId, QueueName};
-use crate::raw;
 use crate::schema::RawBodySchema;
 use crate::trace;
-use crate::wire::{Limits, PriorityIn, PublishIn};
 
 /// The paths of messages.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

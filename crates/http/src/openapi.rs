@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use overtake_api::problem::{At, ProblemBody};
 use utoipa::PartialSchema;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::Type;
@@ -12,7 +13,6 @@ use utoipa::openapi::{
 };
 
 use crate::login;
-use crate::problem::{At, ProblemBody};
 
 /// The document: the same for every router.
 pub(crate) fn document() -> &'static OpenApi {

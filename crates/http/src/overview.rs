@@ -11,6 +11,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::Channel;
 use overtake_access::{Identity, Right};
+use overtake_api::params::Params;
 use overtake_engine::Health;
 use overtake_engine::rights::Need;
 use overtake_lane::{LaneView, Order, PickerKind, QueueId};
@@ -22,7 +23,6 @@ use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
 use crate::login::Who;
-use crate::params::Params;
 use crate::problem::Problem;
 
 /// Queues of an answer, if the request does not say.

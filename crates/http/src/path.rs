@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use overtake_lane::{NAME_LEN_MAX, Refusal};
+use overtake_api::name::{checked, checked_id};
 
 use crate::problem::Problem;
 
@@ -160,25 +160,5 @@ async fn param<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Resu
             "percent-encode the name as UTF-8",
         )
         .key(name)
-    })
-}
-
-/// The name, if it can be one.
-///
-/// # Errors
-/// 422 about `key`.
-pub(crate) fn checked<'a>(name: &'a str, key: &str) -> Result<&'a str, Problem> {
-    overtake_lane::check_name(name).map(|()| name).map_err(|refusal| Problem::from(refusal).key(key))
-}
-
-/// The id, if a message can have it.
-///
-/// # Errors
-/// 422.
-pub(crate) fn checked_id(id: String) -> Result<String, Problem> {
-    overtake_lane::check_name(&id).map(|()| id).map_err(|_| {
-        Problem::from(Refusal::IdInvalid).hint(format!(
-            "the id of a message is 1 to {NAME_LEN_MAX} bytes of text without control characters"
-        ))
     })
 }

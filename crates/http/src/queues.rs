@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use overtake_api::params::{Params, queue_cursor_text};
 use overtake_lane::{Identity, LaneView, QueueView, Settings};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,7 +16,6 @@ use utoipa_axum::routes;
 use crate::app::{Answer, App, done, json};
 use crate::decode::Json;
 use crate::login::At;
-use crate::params::Params;
 use crate::path::QueueName;
 use crate::problem::Problem;
 use crate::schema::{LaneSchema, SettingsSchema};
@@ -205,7 +205,7 @@ async fn declare_queue(At(desk): At, QueueName(name): QueueName, Json(settings):
 async fn list_queues(At(desk): At, params: Params) -> Answer {
     let (after, limit) = params.into_queue_page()?;
     let page = desk.queues(after.as_deref(), limit).await?;
-    let next_cursor = page.next.as_deref().map(crate::params::queue_cursor_text);
+    let next_cursor = page.next.as_deref().map(queue_cursor_text);
     json(StatusCode::OK, &QueueList { queues: page.queues.iter().map(QueueOut::of).collect(), next_cursor })
 }
 

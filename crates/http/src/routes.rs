@@ -5,6 +5,9 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use overtake_access::Desk;
+use overtake_api::body::{MessageIn, PublishIn, to_exchange};
+use overtake_api::params::Params;
+use overtake_api::raw;
 use overtake_engine::{Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, path_of};
 use overtake_lane::{Refusal, Scheme};
 use overtake_routes::{Manifest, NamedRoute, RouteId, RouteTable, Routing, Sink, Truth, diff};
@@ -19,13 +22,10 @@ use crate::batch;
 use crate::decode::{self, Json};
 use crate::login::At;
 use crate::messages::limits;
-use crate::params::Params;
 use crate::path::TopicPath;
 use crate::problem::Problem;
-use crate::raw;
 use crate::schema::RawBodySchema;
 use crate::trace;
-use crate::wire::{MessageIn, PublishIn, to_exchange};
 
 /// The paths of routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

@@ -7,6 +7,9 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use overtake_access::{Desk, NotDone};
+use overtake_api::body::{Limits, MessageIn};
+use overtake_api::name::checked;
+use overtake_api::schema::PrioritySchema;
 use overtake_engine::{Failure, NewMessage, Target};
 use overtake_lane::{Given, Headers, Refusal};
 use overtake_schedules::{
@@ -22,10 +25,8 @@ use crate::app::{Answer, App, done, json};
 use crate::decode::Json;
 use crate::login::At;
 use crate::messages::limits;
-use crate::path::{ScheduleName, checked};
+use crate::path::ScheduleName;
 use crate::problem::Problem;
-use crate::schema::PrioritySchema;
-use crate::wire::{Limits, MessageIn};
 
 /// Occurrences ahead that one schedule is shown with.
 const SHOWN_AHEAD: usize = 5;

@@ -1,22 +1,12 @@
-//! Shapes of the model for the OpenAPI document. The model derives no schema of its own; a test keeps these the same.
+//! Schemas of the model's types in responses, and of queue settings, for the OpenAPI document. The model derives none; a test compares fields.
 
 #![allow(dead_code, reason = "described, never made")]
 
 use std::collections::BTreeMap;
 
+use overtake_api::schema::PrioritySchema;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-/// A priority: a whole number, or a name where the queue's scheme has names.
-#[derive(ToSchema, Serialize)]
-#[serde(untagged)]
-#[schema(as = Priority)]
-pub(crate) enum PrioritySchema {
-    /// A whole number.
-    Number(i64),
-    /// A name, in any case.
-    Name(String),
-}
 
 /// The body of a message, as bytes.
 #[derive(ToSchema, Serialize)]
@@ -27,21 +17,6 @@ pub(crate) struct RawBodySchema(Vec<u8>);
 #[derive(ToSchema, Serialize)]
 #[schema(as = Tar, value_type = String, format = Binary)]
 pub(crate) struct TarSchema(Vec<u8>);
-
-/// Where in its life a message stands.
-#[derive(ToSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Status)]
-pub(crate) enum StatusSchema {
-    /// In its lane.
-    Ready,
-    /// Out of the lanes until due.
-    Delayed,
-    /// Lent to a consumer.
-    Leased,
-    /// A dead letter.
-    Dead,
-}
 
 /// Why a message became a dead letter.
 #[derive(ToSchema, Serialize)]
@@ -73,52 +48,6 @@ pub(crate) enum EndingSchema {
     Timeout,
     /// Somebody took it back, or the queue was full and it was the least urgent.
     Cancelled,
-}
-
-/// How an exchange chooses queues.
-#[derive(ToSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[schema(as = ExchangeKind)]
-pub(crate) enum ExchangeKindSchema {
-    /// The binding's key is the routing key.
-    Direct,
-    /// Always.
-    Fanout,
-    /// The binding's key is a pattern of words between dots: `*` is one word, `#` any number of them.
-    Topic,
-    /// The binding's headers are among the message's: as many of them as the binding's `match` says.
-    Headers,
-    /// One binding of all, always the same for the same `hash_on`; the binding's key is its weight.
-    ConsistentHash,
-}
-
-/// How many of its headers a binding of a headers exchange wants.
-#[derive(ToSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[schema(as = HeadersMatch)]
-pub(crate) enum HeadersMatchSchema {
-    /// All of them; those whose name begins with `x-` do not count.
-    All,
-    /// One of them; those whose name begins with `x-` do not count.
-    Any,
-    /// All of them, whatever their name.
-    AllWithX,
-    /// One of them, whatever its name.
-    AnyWithX,
-}
-
-/// By what a consistent-hash exchange shares out: `"routing_key"`, `{"header":name}`, or `{"property":name}`, which is
-/// `message_id`, `correlation_id` or `timestamp`.
-#[derive(ToSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = HashOn)]
-pub(crate) enum HashOnSchema {
-    /// The first routing key.
-    RoutingKey,
-    /// The header of this name.
-    Header(String),
-    /// A property of AMQP messages.
-    Property(String),
 }
 
 /// The settings of a queue. A number that limits means "no limit" when it is 0; what is missing has its default.

@@ -180,6 +180,6 @@ mod tests {
             NoSnapshot::Unavailable(why()),
             NoSnapshot::Unreadable(why()),
         ];
-        assert!(nos.into_iter().map(Problem::from).all(|problem| problem.is_helpful()));
+        assert!(nos.into_iter().map(Problem::from).all(|problem| problem.0.is_helpful()));
     }
 }

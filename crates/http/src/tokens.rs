@@ -5,6 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use overtake_access::{Identity, Patterns, Permission, Scope, Tag, Token};
+use overtake_api::body::DurationMs;
+use overtake_api::name::checked;
 use overtake_lane::Time;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,7 +19,6 @@ use crate::decode::Json;
 use crate::login::Who;
 use crate::path::TokenId;
 use crate::problem::Problem;
-use crate::wire::DurationMs;
 
 /// The paths of tokens.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -120,7 +121,7 @@ impl TokenIn {
             Permission::try_from(Patterns { configure, write, read })
         });
         let permission = permission.transpose().map_err(|bad| Problem::bad_value("", bad.to_string()))?;
-        let vhost = self.vhost.as_deref().map(|vhost| crate::path::checked(vhost, "vhost")).transpose()?;
+        let vhost = self.vhost.as_deref().map(|vhost| checked(vhost, "vhost")).transpose()?;
         Ok(Scope { vhost: vhost.map(Arc::from), permission, tags: self.tags.iter().collect() })
     }
 }

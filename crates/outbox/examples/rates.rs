@@ -1,6 +1,6 @@
 //! How fast an outbox is relayed, and how soon when there is little to do.
 //!
-//! `cargo run --release -p overtake-outbox --example rates -- DATABASE-URL ROWS [SINK-URL]`: writes rows into a table of its own, `outbox_rates`, relays them, then writes one
+//! `cargo run --profile dist -p overtake-outbox --example rates -- DATABASE-URL ROWS [SINK-URL]`: writes rows into a table of its own, `outbox_rates`, relays them, then writes one
 //! after the other and waits for each. Without a sink they go nowhere, which is what claims and marks alone cost. A broker must
 //! have a queue `customer`.
 

@@ -6,11 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use overtake_access::{
-    Account, Change, DEFAULT_VHOST, Denied, Desks, Gate, Identity, NoGate, NotChanged, Permission, Tag,
-};
-use overtake_amqp_session::Rights;
-use overtake_engine::rights::Need;
+use overtake_access::{Account, Change, DEFAULT_VHOST, Desks, Gate, NoGate, NotChanged, Permission, Tag};
 use overtake_engine::{Clock, Engine, SystemClock};
 use overtake_management::definitions;
 
@@ -92,23 +88,5 @@ pub(crate) fn check_reach(addresses: &Addresses, gate: &Gate) -> Result<(), Serv
     match far.filter(|_| !gate.has_administrator_from_elsewhere()) {
         Some(address) => Err(ServeError::NoAdministrator { address }),
         None => Ok(()),
-    }
-}
-
-/// What the user of an AMQP connection may do.
-#[derive(Debug)]
-pub(crate) struct Client(pub(crate) Identity);
-
-impl Rights for Client {
-    fn user(&self) -> &str {
-        self.0.user()
-    }
-
-    fn version(&self) -> u64 {
-        self.0.version()
-    }
-
-    fn check(&self, vhost: &str, need: Need<'_>) -> Result<(), String> {
-        self.0.must(vhost, need).map_err(|denied: Denied| denied.to_string())
     }
 }

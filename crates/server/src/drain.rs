@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use overtake_connections::Term;
 use overtake_engine::{Engine, every_queue_everywhere};
 use overtake_http::{Drain, Drained};
 use overtake_lane::QueueView;
 use tokio_util::sync::CancellationToken;
-
-use crate::accept::Term;
 
 /// How often it is looked whether what is leased has come back.
 const LOOK: Duration = Duration::from_millis(50);

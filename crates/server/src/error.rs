@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use overtake_connections::BadFile;
 use overtake_lane::Refusal;
 use overtake_store::StoreError;
 
@@ -286,6 +287,12 @@ impl fmt::Display for ServeError {
 }
 
 impl std::error::Error for ServeError {}
+
+impl From<BadFile> for ServeError {
+    fn from(BadFile { path, why }: BadFile) -> Self {
+        Self::Tls { path, why }
+    }
+}
 
 impl From<io::Error> for ServeError {
     fn from(error: io::Error) -> Self {

@@ -8,17 +8,12 @@
 //!                                                                                  └── second signal: give up
 //! ```
 
-mod accept;
 mod access;
-mod amqp;
 mod cluster;
 pub mod config;
 mod connectors;
-mod crowd;
-mod door;
 mod drain;
 mod error;
-mod http;
 mod logs;
 mod management;
 mod open;
@@ -27,13 +22,10 @@ mod queues;
 mod room;
 mod routes;
 mod running;
-mod seen;
 mod serve;
 mod signals;
-mod socket;
 mod supervisor;
 mod telemetry;
-mod tls;
 
 pub use error::ServeError;
 pub use logs::start_logs;

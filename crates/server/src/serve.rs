@@ -1,11 +1,14 @@
 //! Running the broker, from its first line to its last.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overtake_access::{Desks, Gate};
+use overtake_amqp::connection as amqp;
 use overtake_categories::Categories;
+use overtake_connections::{Amqp, Crowd, Doors, Files, Http, Presented, Term};
 use overtake_engine::{Engine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
@@ -18,17 +21,12 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accept::{Term, accept};
-use crate::amqp::{Amqp, Doors};
 use crate::config::{Config, Lanes, Listen, Listener, Origin, Sourced};
-use crate::crowd::Crowd;
-use crate::http::Http;
 use crate::ports::PortsFile;
 use crate::routes::RoutesFile;
 use crate::running::{Found, Opened, Running};
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
-use crate::tls::Presented;
 use crate::{
     ServeError, access, connectors, drain, logs, management, open, queues, room, supervisor, telemetry,
 };
@@ -79,21 +77,23 @@ pub enum Stopped {
 ///
 /// # Errors
 /// Why it did not start, or stopped by itself.
-pub fn serve(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, ServeError> {
+pub fn serve(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     logs::start(&config.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let stopped = runtime.block_on(run(config, on_ready));
+    // Boxed, so that all of it is compiled here, and once.
+    let running: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(run(config, on_ready));
+    let stopped = runtime.block_on(running);
     // After a second signal nothing is waited for.
     runtime.shutdown_background();
     stopped
 }
 
-async fn run(config: &Config, on_ready: impl FnOnce(&Ready)) -> Result<Stopped, ServeError> {
+async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     let mut signals = Signals::take()?;
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
     let addresses = listening.addresses()?;
-    let tls = listening.is_secure().then(|| Presented::load(&config.tls)).transpose()?;
+    let tls = listening.is_secure().then(|| Presented::load(tls_files(config))).transpose()?;
     let spans = Spans::of(config);
     let started = Instant::now();
     let Opened { running, found } = tokio::select! {
@@ -211,7 +211,7 @@ fn reload(config: &Config, tls: Option<&Presented>, gate: &Gate) {
         Ok(file) => gate.audit().write_to(file),
         Err(error) => tracing::error!("SIGHUP: {error}; it is written where it was before"),
     }
-    match tls.map(Presented::reload) {
+    match tls.map(|tls| tls.reload().map_err(ServeError::from)) {
         None => tracing::info!("SIGHUP: no listener is under TLS, so there is nothing to read again"),
         Some(Ok(())) => tracing::info!("SIGHUP: the certificate is read again, for connections to come"),
         Some(Err(error)) => {
@@ -353,21 +353,21 @@ impl Serving {
         for (listener, tls) in [(Some(http), None), (https, tls)] {
             let Some(listener) = listener else { continue };
             let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
-            term.open.spawn(accept(listener, http, most, term.clone()));
+            term.open.spawn(http.accept(listener, most, term.clone()));
         }
         let doors = Doors { engine: Arc::clone(&engine), gate, crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
             let amqp = Amqp::new(
-                config,
+                amqp_options(config),
                 tls.cloned(),
-                &running,
+                running.full(),
                 connections.clone(),
                 doors.clone(),
                 serving.drain.begun(),
             );
-            term.open.spawn(accept(listener, amqp, most, term.clone()));
+            term.open.spawn(amqp.accept(listener, most, term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;
         tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), engine, shutdown.clone()));
@@ -396,6 +396,25 @@ impl Serving {
             let (many, are) = if left == 1 { ("connection", "is") } else { ("connections", "are") };
             tracing::warn!("{left} {many} did not finish in {timeout:?} and {are} cut");
         }
+    }
+}
+
+/// The files that the section `[tls]` names.
+fn tls_files(config: &Config) -> Files {
+    let tls = &config.tls;
+    let client_ca = Some(tls.client_ca_file.value.clone()).filter(|path| !path.as_os_str().is_empty());
+    Files { cert: tls.cert_file.value.clone(), key: tls.key_file.value.clone(), client_ca }
+}
+
+/// What each AMQP connection may do, from the section `[amqp]`.
+fn amqp_options(config: &Config) -> amqp::Options {
+    let amqp = &config.amqp;
+    amqp::Options {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        channel_max: amqp.max_channels.value.0.try_into().unwrap_or(u16::MAX),
+        heartbeat_s: amqp.heartbeat_ms.value.0.div_ceil(1_000).try_into().unwrap_or(u16::MAX),
+        body_max: config.max_message_bytes(),
+        ..amqp::Options::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many calls of a small function go through, one at a time, from many callers, and with many items in a call.
 //!
-//! `cargo run --release -p overtake-valkey --example function_rates -- cluster redis://127.0.0.1:7000 [REPLICAS_ACKED]`, or `redis` for one server.
+//! `cargo run --profile dist -p overtake-valkey --example function_rates -- cluster redis://127.0.0.1:7000 [REPLICAS_ACKED]`, or `redis` for one server.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 

@@ -1,12 +1,11 @@
 //! Programs for Node: amqplib as its lock file says, and Node's own test runner.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 
 use super::Stage;
-use crate::needs;
 use crate::report::Done;
 use crate::shell::run;
 
@@ -14,10 +13,15 @@ const FOLDER: &str = "tests/clients/with_amqplib";
 
 /// The tests, in a folder where amqplib is installed.
 pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
-    if let Some(why) = needs::node()? {
-        return Ok(Done::Skipped(why));
-    }
-    let folder = stage.dir.join("node");
+    let folder = download(&stage.dir)?;
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec", "--test-timeout=120000", "amqplib.test.js"]);
+    stage.run(node.current_dir(&folder))
+}
+
+/// The folder with the tests, where amqplib is installed as its lock file says.
+pub(super) fn download(dir: &Path) -> Result<PathBuf> {
+    let folder = dir.join("node");
     std::fs::create_dir_all(&folder)?;
     let lock = folder.join("package-lock.json");
     let before = std::fs::read(&lock).unwrap_or_default();
@@ -28,9 +32,7 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
     if std::fs::read(&lock)? != before || !folder.join("node_modules").is_dir() {
         install(&folder)?;
     }
-    let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=spec", "--test-timeout=120000", "amqplib.test.js"]);
-    stage.run(node.current_dir(&folder))
+    Ok(folder)
 }
 
 fn install(folder: &Path) -> Result<()> {

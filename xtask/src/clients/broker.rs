@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::shell::run;
+use crate::shell::{run, say};
 use crate::suite;
 
 /// Guards against hanging; it takes a tenth of a second.
@@ -26,7 +26,7 @@ pub(crate) fn build() -> Result<PathBuf> {
 }
 
 /// A broker that runs. It does not outlive this.
-pub(super) struct Broker {
+pub(crate) struct Broker {
     child: Child,
     dir: PathBuf,
     ports: Ports,
@@ -42,19 +42,29 @@ pub(super) struct Ports {
 }
 
 impl Broker {
-    /// Starts one and waits until it says where it listens.
-    pub(super) fn start(binary: &Path) -> Result<Self> {
-        let dir = std::env::temp_dir().join(format!("overtake-clients-{}", std::process::id()));
+    /// Starts one for this program and waits until it says where it listens.
+    pub(crate) fn start(binary: &Path, program: &str) -> Result<Self> {
+        let dir = std::env::temp_dir().join(format!("overtake-clients-{}-{program}", std::process::id()));
+        let mut command = Command::new(binary);
+        command.arg("serve");
+        Self::start_by(command, dir.clone(), &dir)
+    }
+
+    /// Starts one by a command that ends with `serve`; `its_dir` is what the broker calls `dir`.
+    pub(crate) fn start_by(mut command: Command, dir: PathBuf, its_dir: &Path) -> Result<Self> {
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;
         }
         std::fs::create_dir_all(&dir)?;
         let log = File::create(dir.join("log"))?;
+        command.args(["--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]);
+        command.arg(its_dir.join("data")).arg("--ports-file").arg(its_dir.join("ports.json"));
+        let child = command
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", command.get_program().to_string_lossy()))?;
         let ports = dir.join("ports.json");
-        let mut command = Command::new(binary);
-        command.args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"]);
-        command.arg(dir.join("data")).arg("--ports-file").arg(&ports).stdout(log.try_clone()?).stderr(log);
-        let child = command.spawn().with_context(|| format!("starting {}", binary.display()))?;
         let mut broker = Self { child, dir, ports: Ports::default() };
         broker.ports = broker.await_ports(&ports)?;
         Ok(broker)
@@ -67,7 +77,7 @@ impl Broker {
 
     /// Ends it as an operator would. It must end well and must not have panicked; what it said is shown if not, or if
     /// its program failed.
-    pub(super) fn stop(mut self, program_failed: bool) -> Result<()> {
+    pub(crate) fn stop(mut self, program_failed: bool) -> Result<()> {
         run(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
         let ended = wait(STOP_MAX, || Ok(self.child.try_wait()?));
         let said = self.said();
@@ -77,8 +87,10 @@ impl Broker {
         };
         if program_failed || end.is_err() {
             let lines: Vec<_> = said.lines().collect();
-            println!("   the broker said:");
-            lines[lines.len().saturating_sub(LOG_LINES)..].iter().for_each(|line| println!("   | {line}"));
+            say("   the broker said:");
+            lines[lines.len().saturating_sub(LOG_LINES)..]
+                .iter()
+                .for_each(|line| say(&format!("   | {line}")));
         }
         end
     }

@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 
 use super::skips;
 use super::{Stage, python};
-use crate::needs;
 use crate::report::Done;
 use crate::shell::run;
 
@@ -15,11 +14,8 @@ const RELEASE: &str = "tests/clients/kombu/sdist.txt";
 
 /// All of `t/integration` but what skips.txt names. No test is run again when it fails, as Kombu's own runs do.
 pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
-    if let Some(why) = needs::python()? {
-        return Ok(Done::Skipped(why));
-    }
     let environment = python::environment(&stage.dir)?;
-    let source = source(&stage.dir, &environment)?;
+    let source = download(&stage.dir, &environment)?;
     let (host, port) = stage.address()?;
     let mut pytest = python::pytest(&environment);
     pytest.env("RABBITMQ_HOST", host).env("RABBITMQ_5672_TCP", port).current_dir(source);
@@ -31,7 +27,7 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
 }
 
 /// The unpacked release, fetched once and checked against its hash.
-fn source(dir: &Path, environment: &Path) -> Result<PathBuf> {
+pub(super) fn download(dir: &Path, environment: &Path) -> Result<PathBuf> {
     let release = std::fs::read_to_string(RELEASE).context(RELEASE)?;
     let version = release.split_once("kombu==").and_then(|(_, rest)| rest.split_whitespace().next());
     let name = format!("kombu-{}", version.with_context(|| format!("{RELEASE} names no version"))?);

@@ -6,14 +6,13 @@ use anyhow::{Context, Result};
 
 use super::{Stage, skips};
 use crate::report::Done;
-use crate::shell::{cargo, read};
+use crate::shell::{cargo, read, run};
 
 const PACKAGE: &str = "tests/clients/lapin";
 
 /// Every file of the release's `tests/`.
 pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
-    let package = stage.dir.join("lapin");
-    lay_out(&package)?;
+    let package = download(&stage.dir)?;
     let mut command = cargo(["test", "--quiet", "--locked", "--no-fail-fast", "--tests", "--manifest-path"]);
     command.arg(package.join("Cargo.toml")).arg("--target-dir").arg(stage.dir.join("lapin-target"));
     command.env("AMQP_ADDR", &stage.url).env("RUST_LOG", "warn");
@@ -22,6 +21,14 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
         command.args(["--skip", &skip.what]);
     }
     stage.run(&mut command)
+}
+
+/// The package with the release's tests, once cargo has all its crates.
+pub(super) fn download(dir: &Path) -> Result<PathBuf> {
+    let package = dir.join("lapin");
+    lay_out(&package)?;
+    run(cargo(["fetch", "--quiet", "--locked", "--manifest-path"]).arg(package.join("Cargo.toml")))?;
+    Ok(package)
 }
 
 /// Our manifest beside the release's tests.

@@ -14,14 +14,17 @@ mod skips;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::counts::{Counts, run_counted};
-use crate::needs;
-use crate::report::{Done, Report};
-use crate::shell::target_dir;
+use crate::needs::{self, Need, Needs};
+use crate::report::{Done, Report, Row};
+use crate::shell::{holding_back, say, target_dir};
+use crate::slowest::Slowest;
 use crate::test::Run;
 use broker::{Broker, Ports};
 
@@ -30,37 +33,88 @@ const HERE: &str = "tests/clients";
 /// A guard against hanging; the slowest program takes a tenth of it.
 const LIMIT: Duration = Duration::from_secs(600);
 
+/// Programs that run at a time.
+const AT_ONCE: usize = 3;
+
 struct Program {
     name: &'static str,
     what: &'static str,
+    needs: &'static [&'static Need],
     body: fn(&mut Stage) -> Result<Done>,
 }
 
+/// The slowest first, so that none of them is left when the others are done.
 const PROGRAMS: &[Program] = &[
+    Program { name: "lapin", what: "the tests of lapin's release", needs: &[], body: lapin::tests },
     Program {
-        name: "pika",
-        what: "pika, blocking and with callbacks",
-        body: |s| python::tests(s, "with_pika"),
+        name: "browser",
+        what: "the page, in Chromium",
+        needs: &[&needs::PYTHON, &needs::CHROMIUM],
+        body: browser,
     },
-    Program { name: "aio-pika", what: "aio-pika", body: |s| python::tests(s, "with_aio_pika") },
-    Program { name: "py-amqp", what: "py-amqp", body: |s| python::tests(s, "with_py_amqp") },
-    Program { name: "amqplib", what: "amqplib, on Node", body: amqplib::tests },
-    Program { name: "lapin", what: "the tests of lapin's release", body: lapin::tests },
-    Program { name: "celery", what: "a Celery worker", body: |s| python::tests(s, "with_celery") },
+    Program {
+        name: "python-client",
+        what: "our own, for Python",
+        needs: &[&needs::PYTHON],
+        body: python_client::tests,
+    },
+    Program {
+        name: "kombu",
+        what: "the integration suite of Kombu's release",
+        needs: &[&needs::PYTHON],
+        body: kombu::tests,
+    },
+    Program {
+        name: "py-amqp",
+        what: "py-amqp",
+        needs: &[&needs::PYTHON],
+        body: |s| python::tests(s, "with_py_amqp"),
+    },
     Program {
         name: "openapi",
         what: "schemathesis, by /openapi.json",
+        needs: &[&needs::PYTHON],
         body: |s| over_http(s, "test_openapi.py"),
     },
     Program {
+        name: "celery",
+        what: "a Celery worker",
+        needs: &[&needs::PYTHON],
+        body: |s| python::tests(s, "with_celery"),
+    },
+    Program {
+        name: "pika",
+        what: "pika, blocking and with callbacks",
+        needs: &[&needs::PYTHON],
+        body: |s| python::tests(s, "with_pika"),
+    },
+    Program {
+        name: "aio-pika",
+        what: "aio-pika",
+        needs: &[&needs::PYTHON],
+        body: |s| python::tests(s, "with_aio_pika"),
+    },
+    Program { name: "amqplib", what: "amqplib, on Node", needs: &[&needs::NODE], body: amqplib::tests },
+    Program {
         name: "tools",
         what: "Flower and KEDA, by the management API",
+        needs: &[&needs::PYTHON],
         body: |s| over_http(s, "test_tools.py"),
     },
-    Program { name: "browser", what: "the page, in Chromium", body: browser },
-    Program { name: "python-client", what: "our own, for Python", body: python_client::tests },
-    Program { name: "kombu", what: "the integration suite of Kombu's release", body: kombu::tests },
 ];
+
+/// The broker is built as the suite is; each program has needs of its own, and tests of our own library talk to servers.
+pub(crate) const NEEDS: Needs = Needs {
+    must: &[&needs::MAKE, &needs::OPENSSL],
+    part: &[
+        &needs::PYTHON,
+        &needs::NODE,
+        &needs::CHROMIUM,
+        &needs::REDIS,
+        &needs::POSTGRESQL,
+        &needs::MARIADB,
+    ],
+};
 
 /// Where the brokers come from.
 enum Brokers {
@@ -85,7 +139,14 @@ struct Stage {
     dir: PathBuf,
     /// Where pictures of what was seen are kept.
     pictures: Option<PathBuf>,
+    tests: Tests,
+}
+
+/// What the programs' tests say of themselves.
+#[derive(Default)]
+struct Tests {
     counts: Counts,
+    slowest: Slowest,
 }
 
 impl Stage {
@@ -101,7 +162,7 @@ impl Stage {
         if self.is_other {
             command.env("OVERTAKE_AMQP_OTHER", "1");
         }
-        run_counted(command, LIMIT, &mut self.counts)
+        run_counted(command, LIMIT, &mut self.tests.counts, &mut self.tests.slowest)
     }
 
     /// `host` and `port` of the broker, for those who want them apart.
@@ -126,22 +187,20 @@ fn browser(stage: &mut Stage) -> Result<Done> {
     if stage.http.is_none() {
         return Ok(Done::Skipped("it is about our own page".to_owned()));
     }
-    if let Some(why) = needs::chromium()? {
-        return Ok(Done::Skipped(why));
-    }
     let pictures = stage.dir.join("pictures");
-    println!("pictures of the page are kept in {}", pictures.display());
+    say(&format!("pictures of the page are kept in {}", pictures.display()));
     stage.pictures = Some(pictures);
     python::tests(stage, "with_browser")
 }
 
-/// `cargo xtask clients [--url URL] [NAME…]`
+/// `cargo xtask clients [--url URL] [--skip-missing] [NAME…]`
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
-    let mut url = None;
+    let (mut url, mut skip_missing) = (None, false);
     let mut named = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--skip-missing" => skip_missing = true,
             "--url" => url = Some(args.next().context("--url wants amqp://…")?.clone()),
             name if PROGRAMS.iter().any(|program| program.name == name) => named.push(name),
             other => {
@@ -150,16 +209,25 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
             }
         }
     }
+    let is_wanted = |program: &&Program| named.is_empty() || named.contains(&program.name);
+    let wanted: Vec<_> = PROGRAMS.iter().filter(is_wanted).collect();
+    match needs::gather(&[("clients", NEEDS)]) {
+        Some(missing) if skip_missing => println!("{missing}"),
+        Some(missing) => bail!("{missing}\nall but the programs that need it: add --skip-missing"),
+        None => {}
+    }
+    download()?;
     let brokers = url.map_or_else(|| broker::build().map(Brokers::Ours), |url| Ok(Brokers::Other(url)))?;
-    let (report, counts) = perform(&brokers, |program| named.is_empty() || named.contains(&program.name))?;
-    print!("{}", report.close(counts));
+    let (report, tests) = perform(&brokers, &wanted)?;
+    print!("{}{}", tests.slowest, report.close(tests.counts));
     Ok(if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Every program, against our broker.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
-    let (report, counts) = perform(&Brokers::Ours(broker::build()?), |_| true)?;
-    run.counts.add(counts);
+    let (report, tests) = perform(&Brokers::Ours(broker::build()?), &PROGRAMS.iter().collect::<Vec<_>>())?;
+    run.counts.add(tests.counts);
+    run.slowest.add(tests.slowest);
     print!("{}", report.close(Counts::default()));
     ensure!(report.is_ok(), "{} of {} programs failed", report.failed(), PROGRAMS.len());
     Ok(match report.skipped() {
@@ -168,14 +236,44 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
     })
 }
 
-fn perform(brokers: &Brokers, wanted: impl Fn(&Program) -> bool) -> Result<(Report, Counts)> {
+/// Downloads what the programs get from package registries.
+pub(crate) fn download() -> Result<()> {
     let dir = std::path::absolute(kept())?;
-    let mut counts = Counts::default();
-    let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
-    for program in PROGRAMS.iter().filter(|program| wanted(program)) {
-        report.step(program.name, program.what, || play(program, brokers, &dir, &mut counts));
+    std::fs::create_dir_all(&dir)?;
+    lapin::download(&dir)?;
+    if needs::missing_of(&[&needs::PYTHON]).is_none() {
+        kombu::download(&dir, &python::environment(&dir)?)?;
     }
-    Ok((report, counts))
+    if needs::missing_of(&[&needs::NODE]).is_none() {
+        amqplib::download(&dir)?;
+    }
+    Ok(())
+}
+
+/// Runs the programs side by side, as each waits most of the time; what one prints is shown when it ends.
+fn perform(brokers: &Brokers, wanted: &[&Program]) -> Result<(Report, Tests)> {
+    let dir = std::path::absolute(kept())?;
+    let next = AtomicUsize::new(0);
+    let together =
+        Mutex::new((Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true")), Tests::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(wanted.len()) {
+            scope.spawn(|| {
+                while let Some(program) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut tests = Tests::default();
+                    let played = || Row::of(program.name, || play(program, brokers, &dir, &mut tests));
+                    let (row, printed) = holding_back(played);
+                    let mut together = together.lock().expect("no program panics");
+                    together.0.begin(program.name, program.what);
+                    print!("{printed}");
+                    together.0.end(row);
+                    together.1.counts.add(tests.counts);
+                    together.1.slowest.add(tests.slowest);
+                }
+            });
+        }
+    });
+    Ok(together.into_inner().expect("no program panics"))
 }
 
 /// Where what the programs need is kept.
@@ -190,21 +288,31 @@ pub(crate) fn bench_python(args: &[String]) -> Result<ExitCode> {
 }
 
 /// One program and its broker, which must end well too.
-fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -> Result<Done> {
+fn play(program: &Program, brokers: &Brokers, dir: &Path, tests: &mut Tests) -> Result<Done> {
+    if let Some(missing) = needs::missing_of(program.needs) {
+        return Ok(Done::Skipped(format!("this machine has no {missing}")));
+    }
     let (url, http, broker, binary) = match brokers {
         Brokers::Ours(binary) => {
-            let broker = Broker::start(binary)?;
+            let broker = Broker::start(binary, program.name)?;
             let Ports { amqp, http } = broker.ports().clone();
             (amqp, Some(http), Some(broker), Some(binary.clone()))
         }
         Brokers::Other(url) => (url.clone(), None, None, None),
     };
     let (program_name, is_other, dir) = (program.name, broker.is_none(), dir.to_owned());
-    let counted = Counts::default();
-    let mut stage =
-        Stage { program: program_name, url, http, is_other, binary, dir, pictures: None, counts: counted };
+    let mut stage = Stage {
+        program: program_name,
+        url,
+        http,
+        is_other,
+        binary,
+        dir,
+        pictures: None,
+        tests: Tests::default(),
+    };
     let done = (program.body)(&mut stage);
-    counts.add(stage.counts);
+    *tests = stage.tests;
     let end = broker.map_or(Ok(()), |broker| broker.stop(done.is_err()));
     done.and_then(|done| end.map(|()| done))
 }
@@ -212,6 +320,14 @@ fn play(program: &Program, brokers: &Brokers, dir: &Path, counts: &mut Counts) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_needs_is_a_need_of_the_step() {
+        let of_step = |need: &&Need| NEEDS.must.iter().chain(NEEDS.part).any(|one| std::ptr::eq(*one, *need));
+        for program in PROGRAMS {
+            assert!(program.needs.iter().all(of_step), "{}", program.name);
+        }
+    }
 
     #[test]
     fn an_address_is_what_the_url_says() {
@@ -225,7 +341,7 @@ mod tests {
                 binary: None,
                 dir,
                 pictures: None,
-                counts: Counts::default(),
+                tests: Tests::default(),
             };
             assert_eq!(stage.address().unwrap(), ("127.0.0.1", "5672"));
         }

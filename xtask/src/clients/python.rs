@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::{HERE, Stage};
+use crate::python;
 pub(super) use crate::python::{pip, pytest};
 use crate::report::Done;
-use crate::{needs, python};
 
 /// The tests of one folder.
 pub(super) fn tests(stage: &mut Stage, folder: &str) -> Result<Done> {
-    if let Some(why) = needs::python()? {
-        return Ok(Done::Skipped(why));
-    }
     let mut pytest = pytest(&environment(&stage.dir)?);
     stage.run(pytest.arg(folder).current_dir(HERE))
 }

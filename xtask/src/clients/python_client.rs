@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::broker::{Broker, Ports};
 use super::{Stage, python};
+use crate::needs::{self, Needs};
 use crate::report::Done;
 use crate::shell::{cargo, read, run, target_dir};
-use crate::{needs, suite};
+use crate::suite;
 
 const HERE: &str = "clients/python";
 
@@ -18,11 +19,6 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
     let Some(binary) = stage.binary.clone() else {
         return Ok(Done::Skipped("it is about our own broker".to_owned()));
     };
-    if let Some(why) = needs::python()? {
-        return Ok(Done::Skipped(why));
-    }
-    // Tests that want one of these say so where they are missing.
-    needs::databases()?;
     let environment = python::environment(&stage.dir)?;
     let dir = stage.dir.join("python-client");
     style(&environment, &dir)?;
@@ -39,13 +35,12 @@ fn hop() -> Result<PathBuf> {
 
 /// What it costs over the libraries below it: a release broker, and the script with its own arguments.
 pub(super) fn bench(args: &[String]) -> Result<()> {
-    if let Some(why) = needs::python()? {
-        bail!("{why}");
-    }
-    run(&mut cargo(["build", "--release", "--package", "overtake"]))?;
+    const NEEDS: Needs = Needs { must: &[&needs::PYTHON], ..Needs::NONE };
+    needs::require("bench", NEEDS)?;
+    run(&mut cargo(["build", "--profile", "dist", "--package", "overtake"]))?;
     let dir = std::path::absolute(super::kept())?;
     let environment = python::environment(&dir)?;
-    let broker = Broker::start(&std::path::absolute(target_dir().join("release").join("overtake"))?)?;
+    let broker = Broker::start(&std::path::absolute(target_dir().join("dist").join("overtake"))?, "bench")?;
     let Ports { amqp, http } = broker.ports();
     let mut script = Command::new(environment.join("bin/python"));
     script.current_dir(HERE).env("PYTHONPATH", "src").env("PYTHONDONTWRITEBYTECODE", "1");

@@ -2,6 +2,8 @@
 
 use anyhow::{Context, Result};
 
+use crate::shell::say;
+
 const LIST: &str = "tests/clients/skips.txt";
 
 /// A line of the list.
@@ -17,7 +19,7 @@ pub(super) struct Skip {
 pub(super) fn of(program: &str) -> Result<Vec<Skip>> {
     let skips = parse(&std::fs::read_to_string(LIST).context(LIST)?, program)?;
     for skip in &skips {
-        println!("   not run: {}: {}", skip.what, skip.why);
+        say(&format!("   not run: {}: {}", skip.what, skip.why));
     }
     Ok(skips)
 }

@@ -13,6 +13,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-access", &["overtake-lane", "overtake-routes", "overtake-engine"]),
+    ("overtake-api", &["overtake-lane", "overtake-engine"]),
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
     ("overtake-categories", &["overtake-lane", "overtake-engine", "overtake-access"]),
     ("overtake-overview", &["overtake-lane", "overtake-engine"]),
@@ -45,6 +46,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-routes",
             "overtake-engine",
             "overtake-access",
+            "overtake-api",
             "overtake-forward",
             "overtake-categories",
             "overtake-connectors",
@@ -66,16 +68,27 @@ const DIRECTION: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "overtake-connections",
+        &[
+            "overtake-lane",
+            "overtake-amqp",
+            "overtake-amqp-session",
+            "overtake-engine",
+            "overtake-access",
+            "overtake-management",
+        ],
+    ),
+    (
         "overtake-server",
         &[
             "overtake-lane",
             "overtake-routes",
             "overtake-store",
             "overtake-amqp",
-            "overtake-amqp-session",
             "overtake-engine",
             "overtake-access",
             "overtake-categories",
+            "overtake-connections",
             "overtake-connectors",
             "overtake-schedules",
             "overtake-overview",
@@ -149,13 +162,16 @@ const TOKIO: &[&str] = &["tokio"];
 /// What polls sockets and files, beneath `tokio` or instead of it.
 const POLLING: &[&str] = &["mio", "async-std", "smol"];
 const SOCKETS: &[&str] = &["socket2"];
+/// Servers of HTTP and what comes with them. A crate without them builds in seconds, also with the instrumentation of a fuzzer.
+const SERVERS: &[&str] = &["axum", "hyper", "tower", "rustls"];
 const SYSTEM: &[&str] = &["libc", "rustix"];
 const CHANCE: &[&str] = &["rand", "rand_core", "fastrand", "getrandom"];
 const CLOCKS: &[&str] =
     &["chrono", "time", "jiff", "quanta", "coarsetime", "minstant", "web-time", "instant"];
 
 /// The model, the forwarder and the language of routes have no I/O, clock, thread or chance; the store has no runtime and no clock; AMQP has no socket, clock or
-/// chance; a conversation, which waits for an engine through `tokio`'s channels, has no socket and no clock either.
+/// chance; a conversation, which waits for an engine through `tokio`'s channels, has no socket and no clock either. Requests of the HTTP API are decoded without
+/// sockets and without a server.
 pub(crate) const PURE: &[Pure] = &[
     Pure { name: "overtake-lane", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-store", without: &[TOKIO, POLLING, CLOCKS] },
@@ -163,6 +179,7 @@ pub(crate) const PURE: &[Pure] = &[
     Pure { name: "overtake-routes", without: &[TOKIO, POLLING, SOCKETS, SYSTEM, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp", without: &[TOKIO, POLLING, SOCKETS, CHANCE, CLOCKS] },
     Pure { name: "overtake-amqp-session", without: &[POLLING, SOCKETS, CHANCE, CLOCKS] },
+    Pure { name: "overtake-api", without: &[POLLING, SOCKETS, SERVERS] },
 ];
 
 /// Every arrow between our crates is in the table.

@@ -31,7 +31,7 @@ pub(crate) fn become_broker(words: &[OsString]) -> ! {
 pub(crate) fn overtake() -> Result<PathBuf> {
     let program = std::env::current_exe()?.with_file_name("overtake");
     if !program.exists() {
-        bail!("{} is not built: cargo build --release -p overtake", program.display());
+        bail!("{} is not built: cargo build --profile dist -p overtake", program.display());
     }
     Ok(program)
 }

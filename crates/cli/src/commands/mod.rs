@@ -47,6 +47,7 @@ pub(crate) mod watch;
 pub(crate) mod work;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 
 use crate::args::{Cli, Command, Global};
 use crate::client::Client;
@@ -121,7 +122,9 @@ fn ask(global: &Global, command: impl AsyncFnOnce(&Session) -> Ended) -> Ended {
     let session =
         Session { client: Client::new(global)?, out: Out::new(global), ca_file: global.ca_file.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(command(&session));
+    // Boxed, so that the runtime's loop is compiled once and not for each command.
+    let running: Pin<Box<dyn Future<Output = Ended> + '_>> = Box::pin(command(&session));
+    let ended = runtime.block_on(running);
     // A thread that still reads stdin is not waited for.
     runtime.shutdown_background();
     ended

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ServeArgs, out: Out) -> Ended {
             let _ = anstream::stderr().write_all(banner(ready).as_bytes());
         }
     };
-    match overtake_server::serve(&config, banner)? {
+    match overtake_server::serve(&config, &banner)? {
         Stopped::Finished => Ok(Exit::Done),
         Stopped::Forced => {
             let _ = writeln!(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use overtake_access::{Desk, NotDone, Tag};
+use overtake_api::name::checked;
+use overtake_api::params::{Params, digits};
 use overtake_engine::Failure;
 use overtake_lane::{Given, QueueView, Refusal};
 
 use super::item::ExecutionStatus;
 use crate::app::App;
 use crate::login::At;
-use crate::params::{Params, digits};
-use crate::path::checked;
 use crate::problem::Problem;
 
 /// The queue, if the request does not say.
@@ -144,11 +144,11 @@ mod tests {
     use super::*;
 
     fn check(query: &str, expect: &str) {
-        let seen = match Params::parse(query).and_then(ExecutionQuery::of) {
+        let seen = match Params::parse(query).map_err(Problem::from).and_then(ExecutionQuery::of) {
             Ok(ExecutionQuery { status, priority, user_id, limit, skip }) => {
                 format!("{status:?} {priority:?} {user_id:?} {limit} {skip}")
             }
-            Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
+            Err(problem) => format!("{} {:?}", problem.0.body().code(), problem.0.body().about()),
         };
         assert_eq!(seen, expect, "{query}");
     }

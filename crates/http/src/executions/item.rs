@@ -1,5 +1,6 @@
 //! One execution: what a message and its record say of it.
 
+use overtake_api::schema::PrioritySchema;
 use overtake_engine::BrowsedMessage;
 use overtake_lane::{Death, Ending, Given, MessageView, Record, Report, Status};
 use serde::Serialize;
@@ -7,7 +8,6 @@ use utoipa::ToSchema;
 
 use crate::answer::rfc3339;
 use crate::held::{HolderOut, ProgressOut};
-use crate::schema::PrioritySchema;
 
 /// Behind the sequence of what is in a history and has no id of its own: in the queue another one may be called so.
 const IN_HISTORY: &str = "@history";

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use overtake_access::NotDone;
+use overtake_api::body::PriorityIn;
 use overtake_engine::{Failure, Select};
 use overtake_lane::Refusal;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,7 +27,6 @@ use crate::app::{Answer, App, done, json};
 use crate::decode::Json;
 use crate::path::MessageId;
 use crate::problem::Problem;
-use crate::wire::PriorityIn;
 use ask::{Executions, Listed};
 use item::Execution;
 use list::ExecutionList;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use overtake_api::body::Ranged;
 use overtake_lane::{LaneView, QueueView, Settings};
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
@@ -13,7 +14,6 @@ use utoipa_axum::routes;
 use super::ask::Executions;
 use crate::app::{Answer, App, json};
 use crate::decode::Json;
-use crate::wire::Ranged;
 
 /// The paths of the queue.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

@@ -16,7 +16,7 @@ use self::place::Place;
 use crate::database::{Address, Database};
 use crate::error::Error;
 use crate::relay::{Relay, Settings};
-use crate::sink::{BrokerSettings, BrokerSink, Sink};
+use crate::sink::{Answer, BrokerSettings, BrokerSink, Sink};
 use crate::table::Table;
 
 /// A configuration that was read and makes sense. Secrets are not read before a connection is made.
@@ -90,7 +90,12 @@ impl Config {
     /// # Errors
     /// What is wrong first.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
-        let place = Place { text, path: path.as_ref() };
+        Self::parse_at(Place { text, path: path.as_ref() })
+    }
+
+    // Apart from `parse`, whose callers would compile it again.
+    fn parse_at(place: Place<'_>) -> Result<Self, ConfigError> {
+        let text = place.text;
         let file: File = toml::from_str(text).map_err(|error| place.of_parser(&error))?;
         let at = |(key, why): (String, String)| place.of_key(&key, why);
         let database = file.database;
@@ -132,9 +137,12 @@ impl Config {
     ///
     /// # Errors
     /// As [`Database::connect`].
-    pub async fn database(&self) -> Result<Database, Error> {
-        let Settings { batch, keeps_key_order, .. } = self.settings;
-        Database::connect(&self.address()?, self.table.clone(), batch, keeps_key_order).await
+    pub fn database(&self) -> Answer<'_, Result<Database, Error>> {
+        // Boxed, as its callers would compile all of the databases' drivers again.
+        Box::pin(async {
+            let Settings { batch, keeps_key_order, .. } = self.settings;
+            Database::connect(&self.address()?, self.table.clone(), batch, keeps_key_order).await
+        })
     }
 
     /// The sink, which is not connected yet.
@@ -163,17 +171,19 @@ impl Config {
     ///
     /// # Errors
     /// As [`Database::connect_checked`], and as [`Config::sink`].
-    pub async fn relay(&self) -> Result<Relay, Error> {
-        let sink = self.sink()?;
-        let database = self.database().await?;
-        let wrong = database.wrong();
-        if !wrong.is_empty() {
-            return Err(Error::Invalid(wrong.join("; ")));
-        }
-        for statement in database.lacks(self.notify) {
-            tracing::warn!(%statement, "the table lacks something that this would make");
-        }
-        Ok(Relay::new(database, sink, self.settings.clone()))
+    pub fn relay(&self) -> Answer<'_, Result<Relay, Error>> {
+        Box::pin(async {
+            let sink = self.sink()?;
+            let database = self.database().await?;
+            let wrong = database.wrong();
+            if !wrong.is_empty() {
+                return Err(Error::Invalid(wrong.join("; ")));
+            }
+            for statement in database.lacks(self.notify) {
+                tracing::warn!(%statement, "the table lacks something that this would make");
+            }
+            Ok(Relay::new(database, sink, self.settings.clone()))
+        })
     }
 }
 

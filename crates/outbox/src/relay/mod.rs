@@ -35,7 +35,7 @@ use crate::database::{Claim, Database};
 use crate::metrics::Watch;
 use crate::policy::{Pace, Retry};
 use crate::row::{Outcome, Row};
-use crate::sink::Sink;
+use crate::sink::{Answer, Sink};
 
 /// How a relay works.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +144,12 @@ impl Relay {
 
     /// Relays until `stop` is over. Then it claims no more, waits for what is being published, marks it, and gives back what was claimed and not tried. What a lost database keeps it from
     /// writing down comes back when its lock is over.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Answer<'static, ()> {
+        // Boxed, as its caller would compile all of it again.
+        Box::pin(self.run_until(Box::pin(stop)))
+    }
+
+    async fn run_until(self, stop: Answer<'static, ()>) {
         let Self { database, sink, settings, watch } = self;
         let hint = Arc::new(Notify::new());
         let (stopping, is_stopping) = watch::channel(false);

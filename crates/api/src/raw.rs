@@ -1,39 +1,39 @@
-//! A message whose body is the body of the request and whose properties are `Overtake-*` headers.
+//! Raw messages: the body of the request is the body of the message, and `Overtake-*` headers are the fields of the message.
 //!
 //! | header | field |
 //! |---|---|
 //! | `Overtake-Priority`, `-Id`, `-Key` | `priority`, `id`, `key` |
 //! | `Overtake-Ttl-Ms`, `-Delay-Ms` | `ttl_ms`, `delay_ms` |
 //! | `Overtake-User-Id` | `user_id` |
-//! | `Overtake-Header-NAME` | `headers`, as text; HTTP makes NAME lower case |
-//! | `Overtake-Routing-Key`, `-Mandatory` | only for an exchange |
+//! | `Overtake-Header-NAME` | `headers`, as text; NAME in lower case, since HTTP ignores case |
+//! | `Overtake-Routing-Key`, `-Mandatory` | `routing_key`, `mandatory`; only for an exchange |
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::Headers;
 
+use crate::body::{DurationMs, Limits, check_content, of_user};
 use crate::params::digits;
 use crate::problem::Problem;
-use crate::wire::{DurationMs, Limits, check_content, of_user};
 
 const PREFIX: &str = "overtake-";
 const HEADER_PREFIX: &str = "header-";
 
-/// What only a message for an exchange says.
+/// Headers that only a message for an exchange has.
 #[derive(Debug, Default)]
-pub(crate) struct Routing {
-    /// By which the exchange chooses.
-    pub(crate) routing_key: String,
-    /// Refuse it when no queue gets it.
-    pub(crate) mandatory: bool,
+pub struct Routing {
+    /// The key by which the exchange chooses queues.
+    pub routing_key: String,
+    /// Whether to refuse the message when no queue gets a copy.
+    pub mandatory: bool,
 }
 
-/// The message for a queue.
+/// Reads a message for the target `to`.
 ///
 /// # Errors
-/// 422 or 413 for the first header that cannot be, or a body that is too large.
-pub(crate) fn for_queue(
+/// 422 for the first header that is not valid, 413 for a body that is too large.
+pub fn for_queue(
     headers: &HeaderMap,
     body: Bytes,
     to: Target,
@@ -45,11 +45,11 @@ pub(crate) fn for_queue(
     Ok(message)
 }
 
-/// The message for an exchange, without its target, and what it is routed by.
+/// Reads a message for an exchange. The message has no target yet: the caller builds it from the [`Routing`].
 ///
 /// # Errors
-/// 422 or 413 for the first header that cannot be, or a body that is too large.
-pub(crate) fn for_exchange(
+/// 422 for the first header that is not valid, 413 for a body that is too large.
+pub fn for_exchange(
     headers: &HeaderMap,
     body: Bytes,
     limits: Limits,
@@ -60,6 +60,7 @@ pub(crate) fn for_exchange(
     Ok((message, routing))
 }
 
+/// Reads a message. Headers for an exchange are accepted only with a `routing` to store them in.
 fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> Result<NewMessage, Problem> {
     let content_type =
         headers.get(header::CONTENT_TYPE).map(|value| text("Content-Type", value)).transpose()?;
@@ -84,6 +85,7 @@ fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> 
     Ok(message)
 }
 
+/// Stores the value of the header `name`, whose rest behind the prefix is `property`.
 fn set(
     message: &mut NewMessage,
     own: &mut Headers,
@@ -117,6 +119,7 @@ fn unknown(name: &HeaderName) -> Problem {
     .key(name.as_str())
 }
 
+/// The value of a header that the request has once.
 fn once(headers: &HeaderMap, name: &HeaderName) -> Result<String, Problem> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

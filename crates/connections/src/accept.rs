@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,16 +31,19 @@ pub(crate) trait Protocol: Send + Sync + 'static {
         Self: Sized;
 }
 
-/// When a listener closes, when its connections are to end, and which are open.
+/// When a listener closes, when its connections end, and which of them are open. Clones share all three.
 #[derive(Clone, Default)]
-pub(crate) struct Term {
-    /// Nobody is accepted any more.
-    pub(crate) closing: CancellationToken,
-    /// What is under way is finished, and no more.
-    pub(crate) stop: CancellationToken,
-    /// Ends once the listener is closed and every connection is over.
-    pub(crate) open: TaskTracker,
+pub struct Term {
+    /// Cancelled: the listener accepts no more connections.
+    pub closing: CancellationToken,
+    /// Cancelled: each connection finishes the requests under way, and ends.
+    pub stop: CancellationToken,
+    /// The tasks of the listener and of its connections.
+    pub open: TaskTracker,
 }
+
+/// A loop that accepts connections until its [`Term`] closes the listener. Boxed, so that it is compiled in this crate.
+pub type Accepting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Accepts until it is to close.
 pub(crate) async fn accept<P: Protocol>(listener: TcpListener, protocol: P, most: u32, term: Term) {

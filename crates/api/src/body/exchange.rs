@@ -1,4 +1,4 @@
-//! Exchanges and bindings.
+//! Bodies that declare an exchange, or bind to one.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::message::{BASE64, check_short};
 use super::{HeadersIn, check_headers};
+use crate::name::checked;
 use crate::problem::Problem;
 use crate::schema::{ExchangeKindSchema, HashOnSchema, HeadersMatchSchema};
 
@@ -16,7 +17,7 @@ use crate::schema::{ExchangeKindSchema, HashOnSchema, HeadersMatchSchema};
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ExchangeSettings)]
-pub(crate) struct ExchangeIn {
+pub struct ExchangeIn {
     /// How it chooses queues.
     #[schema(value_type = ExchangeKindSchema)]
     kind: ExchangeKind,
@@ -48,15 +49,14 @@ fn yes() -> bool {
 }
 
 impl ExchangeIn {
-    /// The settings as the model has them.
+    /// Converts the body to the settings of the model.
     ///
     /// # Errors
-    /// 422 for an alternate or arguments that cannot be.
-    pub(crate) fn into_settings(self) -> Result<ExchangeSettings, Problem> {
+    /// 422 for an alternate exchange whose name no exchange can have, and for arguments that are not base64.
+    pub fn into_settings(self) -> Result<ExchangeSettings, Problem> {
         let Self { kind, durable, auto_delete, internal, alternate, delayed, hash_on, arguments_base64 } =
             self;
-        let alternate =
-            alternate.map(|name| crate::path::checked(&name, "alternate").map(Arc::from)).transpose()?;
+        let alternate = alternate.map(|name| checked(&name, "alternate").map(Arc::from)).transpose()?;
         let arguments = arguments(arguments_base64)?;
         Ok(ExchangeSettings { kind, durable, auto_delete, internal, alternate, delayed, hash_on, arguments })
     }
@@ -66,7 +66,7 @@ impl ExchangeIn {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Binding)]
-pub(crate) struct BindingIn {
+pub struct BindingIn {
     /// The queue. One of `queue` and `to_exchange` must be there.
     queue: Option<String>,
     /// The exchange that gets what comes here.
@@ -91,11 +91,11 @@ pub(crate) struct BindingIn {
 }
 
 impl BindingIn {
-    /// The binding as the model has it.
+    /// Converts the body to a binding of the model, from `exchange`.
     ///
     /// # Errors
-    /// 422 for a name, routing key, headers or arguments that cannot be.
-    pub(crate) fn into_binding(self, exchange: Arc<str>) -> Result<Binding, Problem> {
+    /// 422 for a name, routing key, headers or arguments that no binding can have.
+    pub fn into_binding(self, exchange: Arc<str>) -> Result<Binding, Problem> {
         let Self { queue, to_exchange, routing_key, headers: HeadersIn(headers), any, matching, .. } = self;
         let to = destination(queue, to_exchange)?;
         check_short("routing_key", &routing_key)?;
@@ -112,10 +112,8 @@ impl BindingIn {
 
 fn destination(queue: Option<String>, to_exchange: Option<String>) -> Result<Destination, Problem> {
     match (queue, to_exchange) {
-        (Some(queue), None) => Ok(Destination::Queue(crate::path::checked(&queue, "queue")?.into())),
-        (None, Some(exchange)) => {
-            Ok(Destination::Exchange(crate::path::checked(&exchange, "to_exchange")?.into()))
-        }
+        (Some(queue), None) => Ok(Destination::Queue(checked(&queue, "queue")?.into())),
+        (None, Some(exchange)) => Ok(Destination::Exchange(checked(&exchange, "to_exchange")?.into())),
         _ => Err(Problem::bad_value("queue", "give one of `queue` and `to_exchange`")),
     }
 }

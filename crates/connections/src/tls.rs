@@ -10,23 +10,44 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::ServeError;
-use crate::config::Tls;
-
 /// How long a client may take to agree on TLS.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// What TLS listeners present, which may be read again: connections that are there keep what they have.
+/// The files of a TLS listener, in PEM.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The certificate, and those between it and its CA.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+    /// The CA certificates that sign client certificates. Without them clients show none; with them client certificates are optional.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// A file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// The certificate that TLS listeners present. It may be read again: open connections keep the one they have.
 #[derive(Clone)]
-pub(crate) struct Presented {
-    files: Tls,
+pub struct Presented {
+    files: Files,
     now: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
 impl Presented {
     /// Reads the files.
-    pub(crate) fn load(tls: &Tls) -> Result<Self, ServeError> {
-        Ok(Self { files: tls.clone(), now: Arc::new(RwLock::new(load(tls)?)) })
+    ///
+    /// # Errors
+    /// The first file that cannot be used.
+    pub fn load(files: Files) -> Result<Self, BadFile> {
+        let now = Arc::new(RwLock::new(load(&files)?));
+        Ok(Self { files, now })
     }
 
     /// For the next connection.
@@ -34,26 +55,26 @@ impl Presented {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the files again. What cannot be used changes nothing.
-    pub(crate) fn reload(&self) -> Result<(), ServeError> {
+    /// Reads the files again; where one cannot be used, nothing changes.
+    ///
+    /// # Errors
+    /// The first file that cannot be used.
+    pub fn reload(&self) -> Result<(), BadFile> {
         let read = load(&self.files)?;
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = read;
         Ok(())
     }
 }
 
-/// Clients may show a certificate where `tls.client_ca_file` says who signs those.
-fn load(tls: &Tls) -> Result<Arc<ServerConfig>, ServeError> {
-    let (cert, key, ca) = (&tls.cert_file.value, &tls.key_file.value, &tls.client_ca_file.value);
+fn load(files: &Files) -> Result<Arc<ServerConfig>, BadFile> {
+    let Files { cert, key, client_ca } = files;
     let chain = certificates(cert)?;
     let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(cert, error))?;
-    let builder = if ca.as_os_str().is_empty() {
-        builder.with_no_client_auth()
-    } else {
+    let builder = if let Some(ca) = client_ca {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(ca)? {
             roots.add(certificate).map_err(|error| wrong(ca, error))?;
@@ -63,19 +84,21 @@ fn load(tls: &Tls) -> Result<Arc<ServerConfig>, ServeError> {
             .build()
             .map_err(|error| wrong(ca, error))?;
         builder.with_client_cert_verifier(verifier)
+    } else {
+        builder.with_no_client_auth()
     };
     builder.with_single_cert(chain, key_der).map(Arc::new).map_err(|error| wrong(cert, error))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, BadFile> {
     let all: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(path).map_err(|error| wrong(path, error))?.collect();
     let all = all.map_err(|error| wrong(path, error))?;
     if all.is_empty() { Err(wrong(path, "there is no certificate in it")) } else { Ok(all) }
 }
 
-fn wrong(path: &Path, why: impl ToString) -> ServeError {
-    ServeError::Tls { path: PathBuf::from(path), why: why.to_string() }
+fn wrong(path: &Path, why: impl ToString) -> BadFile {
+    BadFile { path: PathBuf::from(path), why: why.to_string() }
 }
 
 /// The common name of a certificate's subject.

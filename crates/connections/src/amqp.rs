@@ -23,17 +23,15 @@ use bytes::BytesMut;
 use overtake_amqp::connection::{self as amqp, Farewell};
 use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
-use overtake_engine::{Ask, Asks, Clock, Engine, Events, Full, Session, SystemClock};
+use overtake_engine::{Ask, Asks, Clock, Events, Full, Session, SystemClock};
 use overtake_lane::Time;
 use overtake_management::{Connections, Question};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{Ended, Protocol};
-use crate::config::Config;
-pub(crate) use crate::door::{Door, Doors};
-use crate::running::Running;
+use crate::accept::{Accepting, Ended, Protocol, Term, accept};
+use crate::door::{Door, Doors};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
@@ -46,8 +44,7 @@ const UNREAD_MAX: usize = 256 << 10;
 const UNWRITTEN_MAX: usize = 256 << 10;
 
 /// How AMQP is served.
-pub(crate) struct Amqp {
-    engine: Arc<dyn Engine>,
+pub struct Amqp {
     full: watch::Receiver<Option<Full>>,
     tls: Option<Presented>,
     options: amqp::Options,
@@ -58,26 +55,24 @@ pub(crate) struct Amqp {
 }
 
 impl Amqp {
-    /// Under TLS where that is given. Once it is `draining` clients are to go.
-    pub(crate) fn new(
-        config: &Config,
+    /// Serves AMQP, under TLS if certificates are given. `full` says whether the store takes publishes. Once `draining` is cancelled, each
+    /// client is asked to leave when it holds no messages.
+    #[must_use]
+    pub fn new(
+        options: amqp::Options,
         tls: Option<Presented>,
-        engine: &Arc<dyn Running>,
+        full: watch::Receiver<Option<Full>>,
         connections: Connections,
         doors: Doors,
         draining: CancellationToken,
     ) -> Self {
-        let amqp = &config.amqp;
-        let options = amqp::Options {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            channel_max: amqp.max_channels.value.0.try_into().unwrap_or(u16::MAX),
-            heartbeat_s: amqp.heartbeat_ms.value.0.div_ceil(1_000).try_into().unwrap_or(u16::MAX),
-            body_max: config.max_message_bytes(),
-            ..amqp::Options::default()
-        };
-        let (full, accepted) = (engine.full(), AtomicU64::new(0));
-        let engine = Arc::clone(engine) as Arc<dyn Engine>;
-        Self { engine, full, tls, options, doors, connections, draining, accepted }
+        Self { full, tls, options, doors, connections, draining, accepted: AtomicU64::new(0) }
+    }
+
+    /// Accepts connections, at most `most` at a time.
+    #[must_use]
+    pub fn accept(self, listener: TcpListener, most: u32, term: Term) -> Accepting {
+        Box::pin(accept(listener, self, most, term))
     }
 }
 
@@ -97,7 +92,7 @@ impl Protocol for Amqp {
             name: None,
         };
         let draining = self.draining.clone();
-        let (engine, full) = (Arc::clone(&self.engine), self.full.clone());
+        let (engine, full) = (Arc::clone(&self.doors.engine), self.full.clone());
         let tls = self.tls.as_ref().map(Presented::now);
         let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         let door = Door::new(self.doors.clone(), peer.ip());

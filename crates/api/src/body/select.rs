@@ -1,4 +1,4 @@
-//! Which messages: by id, by filter, or all of them when that is said aloud.
+//! Bodies that select messages: by id, by filter, or all messages by an explicit `"all": true`.
 
 use overtake_engine::{Filter, Select};
 use overtake_lane::{Given, Status};
@@ -6,6 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{GivenIn, HeadersIn, check_headers};
+use crate::name::checked_id;
 use crate::problem::Problem;
 use crate::schema::{PrioritySchema, StatusSchema};
 
@@ -13,95 +14,95 @@ use crate::schema::{PrioritySchema, StatusSchema};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Filter)]
-pub(crate) struct FilterIn {
+struct FilterIn {
     /// Only what stands so.
     #[schema(value_type = Option<StatusSchema>)]
-    pub(crate) status: Option<Status>,
+    status: Option<Status>,
     /// Only this priority.
     #[schema(value_type = Option<PrioritySchema>)]
-    pub(crate) priority: Option<GivenIn>,
+    priority: Option<GivenIn>,
     /// Only this key.
-    pub(crate) key: Option<String>,
+    key: Option<String>,
     /// Only those with all these headers, compared as text.
     #[serde(default)]
     #[schema(value_type = Object)]
-    pub(crate) headers: HeadersIn,
+    headers: HeadersIn,
     /// Only those that say they are of this user.
-    pub(crate) user_id: Option<String>,
+    user_id: Option<String>,
 }
 
 /// Which messages to remove: `filter`, or `"all": true`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Remove)]
-pub(crate) struct SelectIn {
+pub struct SelectIn {
     /// Which.
     #[serde(default)]
-    pub(crate) filter: FilterIn,
+    filter: FilterIn,
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
-    pub(crate) all: bool,
+    all: bool,
 }
 
 /// Another priority for `filter`, or for `"all": true`.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Reprioritise)]
-pub(crate) struct ReprioritiseIn {
+pub struct ReprioritiseIn {
     /// The new priority.
     #[schema(value_type = PrioritySchema)]
-    pub(crate) priority: GivenIn,
+    priority: GivenIn,
     /// Which.
     #[serde(default)]
-    pub(crate) filter: FilterIn,
+    filter: FilterIn,
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
-    pub(crate) all: bool,
+    all: bool,
 }
 
 /// Another priority.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewPriority)]
-pub(crate) struct PriorityIn {
+pub struct PriorityIn {
     /// The new priority.
     #[schema(value_type = PrioritySchema)]
-    pub(crate) priority: GivenIn,
+    pub priority: GivenIn,
 }
 
 /// What to purge.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Purge)]
-pub(crate) struct PurgeIn {
+pub struct PurgeIn {
     /// `ready`, `delayed` or `dead`; missing: what is ready or delayed.
     #[schema(value_type = Option<StatusSchema>)]
-    pub(crate) status: Option<Status>,
+    status: Option<Status>,
 }
 
 /// Which dead letters to replay: one of `id`, `filter` and `"all": true`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Replay)]
-pub(crate) struct ReplayIn {
+pub struct ReplayIn {
     /// The one with this id.
-    pub(crate) id: Option<String>,
+    id: Option<String>,
     /// Those that match.
-    pub(crate) filter: Option<FilterIn>,
+    filter: Option<FilterIn>,
     /// Every dead letter.
     #[serde(default)]
-    pub(crate) all: bool,
+    all: bool,
     /// Replay with this priority; missing: with the one they had.
     #[schema(value_type = Option<PrioritySchema>)]
-    pub(crate) priority: Option<GivenIn>,
+    priority: Option<GivenIn>,
 }
 
 impl FilterIn {
-    /// The filter as the engine has it.
+    /// Converts the body to a filter of the engine.
     ///
     /// # Errors
     /// 422 for headers that no message can have.
-    pub(crate) fn into_filter(self) -> Result<Filter, Problem> {
+    fn into_filter(self) -> Result<Filter, Problem> {
         check_headers(&self.headers.0)?;
         let Self { status, priority, key, headers, user_id } = self;
         let (priority, headers) = (priority.map(|given| given.0), headers.into_texts());
@@ -121,31 +122,31 @@ impl FilterIn {
 }
 
 impl SelectIn {
-    /// Which messages.
+    /// Returns the messages to remove.
     ///
     /// # Errors
-    /// 422 for an empty filter without `all`.
-    pub(crate) fn into_select(self) -> Result<Select, Problem> {
+    /// 422 unless exactly one of a filter and `all` is given.
+    pub fn into_select(self) -> Result<Select, Problem> {
         self.filter.select(self.all)
     }
 }
 
 impl ReprioritiseIn {
-    /// Which messages, and their new priority.
+    /// Returns the messages to change, and their new priority.
     ///
     /// # Errors
-    /// 422 for an empty filter without `all`.
-    pub(crate) fn into_parts(self) -> Result<(Select, Given), Problem> {
+    /// 422 unless exactly one of a filter and `all` is given.
+    pub fn into_parts(self) -> Result<(Select, Given), Problem> {
         Ok((self.filter.select(self.all)?, self.priority.0))
     }
 }
 
 impl PurgeIn {
-    /// What stands how.
+    /// Returns the status of the messages to purge.
     ///
     /// # Errors
-    /// 422 for `leased`: those stay with their consumers.
-    pub(crate) fn checked(&self) -> Result<Option<Status>, Problem> {
+    /// 422 for `leased`: a purge does not take messages from their consumers.
+    pub fn checked(&self) -> Result<Option<Status>, Problem> {
         if self.status == Some(Status::Leased) {
             return Err(Problem::bad_value(
                 "status",
@@ -158,13 +159,13 @@ impl PurgeIn {
 }
 
 impl ReplayIn {
-    /// Which dead letters, and their new priority.
+    /// Returns the dead letters to replay, and their new priority.
     ///
     /// # Errors
     /// 422 unless exactly one of `id`, `filter` and `all` is given.
-    pub(crate) fn into_parts(self) -> Result<(Select, Option<Given>), Problem> {
+    pub fn into_parts(self) -> Result<(Select, Option<Given>), Problem> {
         let select = match (self.id, self.filter, self.all) {
-            (Some(id), None, false) => Select::Id(crate::path::checked_id(id)?),
+            (Some(id), None, false) => Select::Id(checked_id(id)?),
             (None, Some(filter), false) => filter.select(false)?,
             (None, None, true) => Select::Matching(Filter::default()),
             _ => return Err(Problem::bad_value("id", "give one of `id`, `filter` and `\"all\": true`")),

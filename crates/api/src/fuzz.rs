@@ -1,29 +1,29 @@
-//! Decoding of arbitrary bytes, for fuzz targets: whatever comes, there is an answer and no panic.
+//! Decoding of arbitrary bytes, for fuzz targets: every input gives a value or a problem, and none causes a panic.
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use overtake_engine::Target;
 use overtake_lane::Settings;
 use serde::de::DeserializeOwned;
 
-use crate::decode::decode;
-use crate::params::Params;
-use crate::problem::Problem;
-use crate::raw;
-use crate::wire::{
+use crate::body::{
     BindingIn, ExchangeIn, ExchangePublishIn, ExtendIn, LeaseIn, Limits, PriorityIn, PublishIn, PurgeIn,
     ReplayIn, ReprioritiseIn, SelectIn, SettleIn, TransactionIn, receipts,
 };
+use crate::json::decode;
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::raw;
 
 const LIMITS: Limits = Limits { max_message_bytes: 1 << 20 };
 
-/// Reads the bytes as the body of each request, and as a query, and as a raw message with headers.
+/// Decodes the bytes as the body of each request, as a query, and as a raw message with headers.
 ///
 /// # Panics
-/// When a request could make a handler panic, or a problem says not what to do.
-pub fn body(bytes: &[u8]) {
+/// When decoding panics, or a problem lacks a code, a detail or a hint.
+pub fn request(bytes: &[u8]) {
     let name: Arc<str> = Arc::from("q");
     read(bytes, |settings: Settings| settings.validate().map_err(|bad| Problem::bad_value(bad.key, bad.why)));
     read(bytes, |publish: PublishIn| publish.into_messages(&name, LIMITS));
@@ -40,19 +40,19 @@ pub fn body(bytes: &[u8]) {
     read(bytes, ExchangeIn::into_settings);
     read(bytes, |binding: BindingIn| binding.into_binding(Arc::clone(&name)));
     if let Ok(query) = std::str::from_utf8(bytes) {
-        told(Params::parse(query).and_then(Params::into_browse));
-        told(Params::parse(query).and_then(Params::into_queue_page));
-        told(Params::parse(query).and_then(Params::into_delete_only));
-        told(Params::parse(query).and_then(Params::into_timeout));
+        helpful(Params::parse(query).and_then(Params::into_browse));
+        helpful(Params::parse(query).and_then(Params::into_queue_page));
+        helpful(Params::parse(query).and_then(Params::into_delete_only));
+        helpful(Params::parse(query).and_then(Params::into_timeout));
     }
     raw_message(bytes);
 }
 
 fn read<T: DeserializeOwned, U>(bytes: &[u8], meaning: impl FnOnce(T) -> Result<U, Problem>) {
-    told(decode(bytes).and_then(meaning));
+    helpful(decode(bytes).and_then(meaning));
 }
 
-/// Lines of `name: value` up to an empty one, then the body.
+/// Decodes a raw message: lines of `name: value` up to one without a colon, then the body.
 fn raw_message(bytes: &[u8]) {
     let mut headers = HeaderMap::new();
     let mut rest = bytes;
@@ -69,11 +69,12 @@ fn raw_message(bytes: &[u8]) {
         }
     }
     let body = Bytes::copy_from_slice(rest);
-    told(raw::for_queue(&headers, body.clone(), Target::default(), LIMITS));
-    told(raw::for_exchange(&headers, body, LIMITS));
+    helpful(raw::for_queue(&headers, body.clone(), Target::default(), LIMITS));
+    helpful(raw::for_exchange(&headers, body, LIMITS));
 }
 
-fn told<T>(result: Result<T, Problem>) {
+/// Asserts that a problem says what is wrong and what to do.
+fn helpful<T>(result: Result<T, Problem>) {
     if let Err(problem) = result {
         assert!(problem.is_helpful(), "a problem has a code, a detail and a hint: {problem:?}");
     }
@@ -89,7 +90,7 @@ mod tests {
         let inputs = std::fs::read_dir(corpus).expect("the corpus is there");
         let mut read = 0;
         for input in inputs {
-            super::body(&std::fs::read(input.expect("an entry").path()).expect("a file"));
+            super::request(&std::fs::read(input.expect("an entry").path()).expect("a file"));
             read += 1;
         }
         assert!(read > 0, "the corpus is empty");

@@ -13,12 +13,12 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use overtake_access::Peer;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower_http::normalize_path::NormalizePath;
 
-use crate::accept::{Ended, Protocol};
+use crate::accept::{Accepting, Ended, Protocol, Term, accept};
 use crate::tls::{HANDSHAKE, Presented, common_name};
 
 /// The routes, of which each is served with slashes behind its path, too: tools that join addresses from parts leave them there
@@ -26,20 +26,27 @@ use crate::tls::{HANDSHAKE, Presented, common_name};
 type Routes = NormalizePath<axum::Router>;
 
 /// How HTTP is served.
-pub(crate) struct Http {
+pub struct Http {
     routes: Routes,
     tls: Option<Presented>,
     http: http1::Builder,
 }
 
 impl Http {
-    /// Under TLS where that is given. A client must send the head of each request within `header_timeout`; an idle connection is
-    /// closed after it, too.
-    pub(crate) fn new(routes: axum::Router, tls: Option<Presented>, header_timeout: Duration) -> Self {
+    /// Serves these routes, under TLS if certificates are given. A client must send the head of each request within `header_timeout`; an
+    /// idle connection is closed after it, too.
+    #[must_use]
+    pub fn new(routes: axum::Router, tls: Option<Presented>, header_timeout: Duration) -> Self {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
         let routes = NormalizePath::trim_trailing_slash(routes);
         Self { routes, tls, http }
+    }
+
+    /// Accepts connections, at most `most` at a time.
+    #[must_use]
+    pub fn accept(self, listener: TcpListener, most: u32, term: Term) -> Accepting {
+        Box::pin(accept(listener, self, most, term))
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use overtake_access::Identity;
 
-/// Everybody connected. Clones share it.
+/// The number of open connections and channels by user, and of connections by virtual host. Clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Crowd(Arc<Mutex<Counts>>);
+pub struct Crowd(Arc<Mutex<Counts>>);
 
 #[derive(Debug, Default)]
 struct Counts {

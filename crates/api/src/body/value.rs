@@ -1,4 +1,4 @@
-//! Single values: numbers within bounds, priorities, headers, lists that end.
+//! Single values in a body: numbers within bounds, priorities, headers, lists of limited length.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,18 +11,18 @@ pub(crate) const HEADERS_MAX: usize = 100;
 
 /// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ranged<const MIN: u64, const MAX: u64>(pub(crate) u64);
+pub struct Ranged<const MIN: u64, const MAX: u64>(pub u64);
 
-/// A time in ms, up to ten years.
-pub(crate) type DurationMs = Ranged<0, DURATION_MS_MAX>;
+/// A duration in ms, up to ten years.
+pub type DurationMs = Ranged<0, DURATION_MS_MAX>;
 
 impl<const MIN: u64, const MAX: u64> Ranged<MIN, MAX> {
-    /// The number, if it is within the bounds.
+    /// Returns the number if it is within the bounds.
     pub(crate) fn new(number: u64) -> Option<Self> {
         (MIN..=MAX).contains(&number).then_some(Self(number))
     }
 
-    /// What is taken, in words.
+    /// Describes the bounds, for the detail of a problem.
     pub(crate) fn bounds() -> String {
         format!("a whole number from {MIN} to {MAX}")
     }
@@ -48,7 +48,7 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Ranged<MIN, MAX> 
 
 /// A priority: a whole number, a name, or null for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GivenIn(pub(crate) Given);
+pub struct GivenIn(pub Given);
 
 impl<'de> Deserialize<'de> for GivenIn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for GivenIn {
     }
 }
 
-/// Headers: an object of texts, whole numbers and booleans, and where `NULLS` says so of nulls.
+/// Headers: an object whose values are texts, whole numbers, booleans and, with `NULLS`, nulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeadersIn<const NULLS: bool = false>(pub(crate) Headers);
 
@@ -116,13 +116,14 @@ impl<'de, const NULLS: bool> Deserialize<'de> for HeadersIn<NULLS> {
 }
 
 impl HeadersIn {
-    /// As filters compare: by name, as text.
+    /// Converts every value to text, since a filter compares headers as text.
     pub(crate) fn into_texts(self) -> Vec<(String, String)> {
         let text = |value: HeaderValue| value.text().unwrap_or_default().into_owned();
         self.0.into_iter().map(|(name, value)| (name, text(value))).collect()
     }
 }
 
+/// The value of one header.
 struct OneHeader<const NULLS: bool>(HeaderValue);
 
 impl<'de, const NULLS: bool> Deserialize<'de> for OneHeader<NULLS> {
@@ -166,9 +167,9 @@ impl<'de, const NULLS: bool> Deserialize<'de> for OneHeader<NULLS> {
     }
 }
 
-/// A list of 1 to `MAX`. A longer one is refused while it is read, before it has cost its memory.
+/// A list of 1 to `MAX` items. Decoding stops at the first item too many, so a long list takes no more memory than an allowed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bounded<T, const MAX: usize>(pub(crate) Vec<T>);
+pub struct Bounded<T, const MAX: usize>(pub Vec<T>);
 
 impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Bounded<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,10 +1,10 @@
-//! What is taken and what is not, body by body.
+//! Which bodies are accepted and which are refused.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::*;
-use crate::decode::decode;
+use crate::json::decode;
 use crate::problem::Problem;
 
 const LIMITS: Limits = Limits { max_message_bytes: 8 };

@@ -1,4 +1,4 @@
-//! Leasing, settling, extending, and transactions.
+//! Bodies that lease, settle and extend, and transactions.
 
 use overtake_engine::NewMessage;
 use overtake_lane::{Outcome, Receipt, Report};
@@ -9,45 +9,45 @@ use super::message::each;
 use super::{Bounded, DurationMs, Limits, MESSAGES_MAX, Ranged, TransactionMessageIn};
 use crate::problem::Problem;
 
-/// Most messages of one lease request.
+/// Largest `max` of a lease request.
 const LEASE_MAX: u64 = 1_000;
-/// Longest wait of one lease request, ms.
+/// Largest `wait_ms` of a lease request.
 const WAIT_MS_MAX: u64 = 60_000;
-/// Most receipts of one request.
+/// Most receipts in one list.
 const RECEIPTS_MAX: usize = 10_000;
 
-/// Which leases end how.
+/// Leases, each with how it ends.
 type Settlements = Vec<(Receipt, Outcome)>;
 
 /// A request for messages.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = LeaseRequest)]
-pub(crate) struct LeaseIn {
+pub struct LeaseIn {
     /// Most messages: 1 to 1,000, else 1.
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 1000)]
-    pub(crate) max: Option<Ranged<1, LEASE_MAX>>,
+    pub max: Option<Ranged<1, LEASE_MAX>>,
     /// Wait so long for the first one, ms: up to 60,000, else 0.
     #[schema(value_type = Option<u64>, maximum = 60000)]
-    pub(crate) wait_ms: Option<Ranged<0, WAIT_MS_MAX>>,
+    pub wait_ms: Option<Ranged<0, WAIT_MS_MAX>>,
     /// How long the leases last, ms; missing: as the queue says; 0: they do not end by themselves.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
-    pub(crate) visibility_timeout_ms: Option<DurationMs>,
+    pub visibility_timeout_ms: Option<DurationMs>,
     /// What whoever works on the messages calls itself, for people who ask who does: 1 to 200 bytes.
-    pub(crate) worker: Option<String>,
+    pub worker: Option<String>,
     /// `base64`: show `properties_base64`, too, from which a message can be published elsewhere as it is. `text`, as without it: only what is text.
     #[serde(default)]
-    pub(crate) properties: PropertiesShown,
+    pub properties: PropertiesShown,
 }
 
 /// How properties of AMQP are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum PropertiesShown {
-    /// What is text, as text.
+pub enum PropertiesShown {
+    /// Only properties that are text, as text.
     #[default]
     Text,
-    /// All of them, too, in base64.
+    /// In addition all properties, in base64.
     Base64,
 }
 
@@ -55,17 +55,17 @@ pub(crate) enum PropertiesShown {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Settle)]
-pub(crate) struct SettleIn {
+pub struct SettleIn {
     /// Which: 1 to 10,000, as they came with the messages.
     #[schema(value_type = Vec<String>)]
-    pub(crate) receipts: Bounded<String, RECEIPTS_MAX>,
+    pub receipts: Bounded<String, RECEIPTS_MAX>,
     /// How.
-    pub(crate) how: How,
+    how: How,
     /// With `nack`: wait so long before the next attempt, ms; missing: as the queue's backoff says.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
-    pub(crate) delay_ms: Option<DurationMs>,
+    delay_ms: Option<DurationMs>,
     /// With one receipt: what the history of the queue is to say of the work, if this ends it.
-    pub(crate) report: Option<ReportIn>,
+    report: Option<ReportIn>,
 }
 
 /// What whoever did the work says of it.
@@ -92,13 +92,13 @@ impl From<ReportIn> for Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum How {
-    /// The work is done.
+    /// The work is done: the message is gone.
     Ack,
-    /// It failed: the message is put back for another attempt.
+    /// The attempt failed: the message returns to its queue for another attempt.
     Nack,
-    /// It can never be done: dead-letter at once.
+    /// No attempt can succeed: the message is dead-lettered immediately.
     Reject,
-    /// Put back untouched: no attempt.
+    /// Nobody worked on the message: it returns to its queue, and no attempt is counted.
     Release,
 }
 
@@ -106,38 +106,38 @@ pub(crate) enum How {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Extend)]
-pub(crate) struct ExtendIn {
+pub struct ExtendIn {
     /// Which: 1 to 10,000, as they came with the messages.
     #[schema(value_type = Vec<String>)]
-    pub(crate) receipts: Bounded<String, RECEIPTS_MAX>,
+    pub receipts: Bounded<String, RECEIPTS_MAX>,
     /// From now so long, ms; 0: they do not end by themselves.
     #[schema(value_type = u64, maximum = 315_360_000_000_u64)]
-    pub(crate) visibility_timeout_ms: DurationMs,
+    pub visibility_timeout_ms: DurationMs,
     /// With one receipt: what the work has done so far, seen as `progress` of the message until the next one or the end of the lease.
-    pub(crate) report: Option<ProgressIn>,
+    report: Option<ProgressIn>,
 }
 
 /// What the work on a message has done so far.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ProgressReport)]
-pub(crate) struct ProgressIn {
+pub struct ProgressIn {
     /// The end of what it has printed. At most 32,768 bytes.
-    pub(crate) output: String,
+    pub output: String,
 }
 
 impl ExtendIn {
-    /// What is reported of the work on the one message that is extended.
+    /// Takes the report on the progress of the one message that is extended.
     ///
     /// # Errors
-    /// 422 for one of many.
-    pub(crate) fn take_report(&mut self) -> Result<Option<ProgressIn>, Problem> {
+    /// 422 for a report with more than one receipt.
+    pub fn take_report(&mut self) -> Result<Option<ProgressIn>, Problem> {
         let Some(report) = self.report.take() else { return Ok(None) };
         alone(&self.receipts).map(|()| Some(report))
     }
 }
 
-/// Whether a report is of one message.
+/// Refuses a report with more than one receipt.
 fn alone(receipts: &Bounded<String, RECEIPTS_MAX>) -> Result<(), Problem> {
     let is_one = receipts.0.len() == 1;
     let wrong = || Problem::bad_value("report", "a report is of one message: give one receipt with it");
@@ -148,30 +148,30 @@ fn alone(receipts: &Bounded<String, RECEIPTS_MAX>) -> Result<(), Problem> {
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Transaction)]
-pub(crate) struct TransactionIn {
+pub struct TransactionIn {
     /// In this order.
     #[schema(value_type = Option<Vec<TransactionMessageIn>>)]
-    pub(crate) publish: Option<Bounded<TransactionMessageIn, MESSAGES_MAX>>,
+    publish: Option<Bounded<TransactionMessageIn, MESSAGES_MAX>>,
     /// Then these. Receipts of any queues.
     #[schema(value_type = Option<Vec<SettleIn>>)]
-    pub(crate) settle: Option<Bounded<SettleIn, MESSAGES_MAX>>,
+    settle: Option<Bounded<SettleIn, MESSAGES_MAX>>,
 }
 
 impl SettleIn {
-    /// What is reported of the work on the one message that is settled.
+    /// Takes the report on the work on the one message that is settled.
     ///
     /// # Errors
-    /// 422 for one of many.
-    pub(crate) fn take_report(&mut self) -> Result<Option<Report>, Problem> {
+    /// 422 for a report with more than one receipt.
+    pub fn take_report(&mut self) -> Result<Option<Report>, Problem> {
         let Some(report) = self.report.take() else { return Ok(None) };
         alone(&self.receipts).map(|()| Some(report.into()))
     }
 
-    /// How, as the model says it.
+    /// Returns how the leases end, as a value of the model.
     ///
     /// # Errors
-    /// 422 for a delay with anything but `nack`.
-    pub(crate) fn outcome(&self) -> Result<Outcome, Problem> {
+    /// 422 for a `delay_ms` without `nack`.
+    pub fn outcome(&self) -> Result<Outcome, Problem> {
         let delay_ms = self.delay_ms.map(|ms| ms.0);
         match (self.how, delay_ms) {
             (How::Nack, delay_ms) => Ok(Outcome::Nack { delay_ms }),
@@ -184,17 +184,17 @@ impl SettleIn {
 }
 
 impl TransactionIn {
-    /// How many receipts each settlement has.
-    pub(crate) fn receipt_counts(&self) -> Vec<usize> {
+    /// Counts the receipts of each settlement.
+    pub fn receipt_counts(&self) -> Vec<usize> {
         let settle = self.settle.iter().flat_map(|list| &list.0);
         settle.map(|settle| settle.receipts.0.len()).collect()
     }
 
-    /// What to publish and what to settle.
+    /// Splits the transaction into messages to publish and leases to settle.
     ///
     /// # Errors
-    /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_parts(self, limits: Limits) -> Result<(Vec<NewMessage>, Settlements), Problem> {
+    /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
+    pub fn into_parts(self, limits: Limits) -> Result<(Vec<NewMessage>, Settlements), Problem> {
         if self.publish.is_none() && self.settle.is_none() {
             return Err(Problem::bad_value("publish", "give `publish`, `settle` or both"));
         }
@@ -213,11 +213,11 @@ impl TransactionIn {
     }
 }
 
-/// Receipts as the model has them.
+/// Parses receipts.
 ///
 /// # Errors
-/// 422 for the first that is malformed.
-pub(crate) fn receipts(texts: &[String]) -> Result<Vec<Receipt>, Problem> {
+/// 422 for the first receipt that is malformed.
+pub fn receipts(texts: &[String]) -> Result<Vec<Receipt>, Problem> {
     let one = |(at, text): (usize, &String)| {
         text.parse().map_err(|why: overtake_lane::MalformedReceipt| {
             Problem::bad_value(format!("receipts[{at}]"), why.to_string())

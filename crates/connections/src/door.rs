@@ -9,15 +9,18 @@ use overtake_amqp_session::{Conversation, Rights, Wish};
 use overtake_engine::{Clock, Engine, Failure, Session, SystemClock};
 use tokio::sync::watch;
 
-use crate::access::Client;
+use crate::client::Client;
 use crate::crowd::{Crowd, Seat};
 
-/// What every connection shares.
+/// What all AMQP connections share.
 #[derive(Clone)]
-pub(crate) struct Doors {
-    pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) crowd: Crowd,
+pub struct Doors {
+    /// The broker.
+    pub engine: Arc<dyn Engine>,
+    /// The users, and how they log in.
+    pub gate: Arc<Gate>,
+    /// How many connections and channels are open, for the limits of users and virtual hosts.
+    pub crowd: Crowd,
 }
 
 /// What one connection went through.

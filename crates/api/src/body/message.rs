@@ -1,4 +1,4 @@
-//! Messages to publish.
+//! Bodies that publish messages.
 
 use std::sync::Arc;
 
@@ -12,72 +12,74 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Bounded, DurationMs, GivenIn, HEADERS_MAX, HeadersIn};
+use crate::name::checked;
 use crate::problem::Problem;
 use crate::schema::PrioritySchema;
 
-/// Most messages of one request.
+/// Most messages of one publish, and most publishes and most settlements of one transaction.
 pub(crate) const MESSAGES_MAX: usize = 10_000;
 /// Longest text in a header, bytes.
 const HEADER_TEXT_LEN_MAX: usize = 8_192;
-/// Longest media type and routing key, bytes: what AMQP's short strings hold.
+/// Longest media type, routing key and user, bytes: the length of a short string of AMQP.
 const SHORT_TEXT_LEN_MAX: usize = 255;
 
+/// Base64 of the standard alphabet, with padding or without.
 pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Further routing keys of one message.
-pub(crate) type MoreKeys = Bounded<String, 100>;
+/// Additional routing keys of one message.
+pub type MoreKeys = Bounded<String, 100>;
 
-/// What every published message may say, and before it what only some may.
+/// Defines a body that publishes: first the fields that only this body has, then the fields of every message.
 macro_rules! message {
-    ($(#[$about:meta])* $name:ident as $schema:ident { $($(#[$on_field:meta])* $field:ident: $type:ty,)* }) => {
+    ($(#[$about:meta])* $vis:vis $name:ident as $schema:ident { $($(#[$on_field:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
         #[serde(deny_unknown_fields)]
         #[schema(as = $schema)]
-        pub(crate) struct $name {
-            $($(#[$on_field])* pub(crate) $field: $type,)*
+        $vis struct $name {
+            $($(#[$on_field])* $field: $type,)*
             /// How urgent, in the words of the queue's scheme; without it the queue's or the scheme's default.
             #[serde(default)]
             #[schema(value_type = Option<PrioritySchema>)]
-            pub(crate) priority: GivenIn,
+            priority: GivenIn,
             /// The body as text. One of `body` and `body_base64` must be there; it may be empty.
-            pub(crate) body: Option<String>,
+            pub body: Option<String>,
             /// The body as bytes, in base64 of the standard alphabet.
-            pub(crate) body_base64: Option<String>,
+            pub body_base64: Option<String>,
             /// Makes the publish idempotent: while a message of this id is pending, another is not made. 1 to 200 bytes.
-            pub(crate) id: Option<String>,
+            pub id: Option<String>,
             /// Time to live, ms; 0 or missing: as the queue says. At most ten years.
             #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
-            pub(crate) ttl_ms: Option<DurationMs>,
+            ttl_ms: Option<DurationMs>,
             /// Not to be leased before so many ms from now. At most ten years.
             #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
-            pub(crate) delay_ms: Option<DurationMs>,
+            pub delay_ms: Option<DurationMs>,
             /// The key, for last-value queues and filters. At most 200 bytes.
-            pub(crate) key: Option<String>,
+            key: Option<String>,
             /// The media type of the body. At most 255 bytes.
-            pub(crate) content_type: Option<String>,
+            content_type: Option<String>,
             /// Whose it is: the user who publishes, or for administrators any. It stands in the property `user_id` of AMQP.
-            pub(crate) user_id: Option<String>,
+            pub user_id: Option<String>,
             /// Up to 100 texts, whole numbers and booleans by name.
             #[serde(default)]
             #[schema(value_type = Object)]
-            pub(crate) headers: HeadersIn,
+            headers: HeadersIn,
             /// In place of `content_type`, `user_id` and `headers`, all that AMQP can say of a message: the property list of a content header
             /// of AMQP 0-9-1 (2.3.5.2, flags and values), in base64. Messages are shown with it where it is asked for.
-            pub(crate) properties_base64: Option<String>,
+            properties_base64: Option<String>,
             /// Makes the publish happen once, however often it is tried: by which number its producer knows it.
-            pub(crate) producer: Option<ProducerIn>,
+            producer: Option<ProducerIn>,
         }
 
         impl $name {
-            /// The message, on its way to `to`.
+            /// Converts the body to a message for the target `to`.
             ///
             /// # Errors
-            /// 422 or 413 for the first thing that cannot be.
-            pub(crate) fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
+            /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
+            $vis fn into_message(self, to: Target, limits: Limits) -> Result<NewMessage, Problem> {
                 let body = body(self.body, self.body_base64)?;
                 let said = Said { content_type: self.content_type, user_id: self.user_id, headers: self.headers.0 };
                 let content = said.or_listed(self.properties_base64, body)?;
@@ -121,7 +123,7 @@ impl ProducerIn {
     }
 }
 
-/// What a message says of its body in fields of their own.
+/// The fields that describe the body of a message.
 struct Said {
     content_type: Option<String>,
     user_id: Option<String>,
@@ -129,7 +131,7 @@ struct Said {
 }
 
 impl Said {
-    /// The content as these say, or as the list in base64 does in their place.
+    /// Builds the content from the fields, or from `list`, a property list in base64 that replaces them.
     fn or_listed(self, list: Option<String>, body: Bytes) -> Result<Content, Problem> {
         let Some(list) = list else {
             check_content(self.content_type.as_deref(), &self.headers)?;
@@ -151,12 +153,12 @@ impl Said {
 
 message! {
     /// A message.
-    MessageIn as NewMessage {}
+    pub MessageIn as NewMessage {}
 }
 
 message! {
     /// A message, or many under `messages` and nothing else: all are published or none.
-    PublishIn as Publish {
+    pub PublishIn as Publish {
         /// 1 to 10,000 messages. Then nothing else may be there.
         #[schema(value_type = Option<Vec<MessageIn>>)]
         messages: Option<Bounded<MessageIn, MESSAGES_MAX>>,
@@ -165,7 +167,7 @@ message! {
 
 message! {
     /// A message for an exchange.
-    ExchangeMessageIn as NewExchangeMessage {
+    pub(crate) ExchangeMessageIn as NewExchangeMessage {
         /// By which the exchange chooses queues. At most 255 bytes.
         #[serde(default)]
         routing_key: String,
@@ -180,7 +182,7 @@ message! {
 
 message! {
     /// A message for an exchange, or many under `messages` and nothing else: all are published or none.
-    ExchangePublishIn as ExchangePublish {
+    pub ExchangePublishIn as ExchangePublish {
         /// 1 to 10,000 messages. Then nothing else may be there.
         #[schema(value_type = Option<Vec<ExchangeMessageIn>>)]
         messages: Option<Bounded<ExchangeMessageIn, MESSAGES_MAX>>,
@@ -198,7 +200,7 @@ message! {
 
 message! {
     /// A message of a transaction: to a `queue`, or to an `exchange` with a `routing_key`.
-    TransactionMessageIn as NewTransactionMessage {
+    pub(crate) TransactionMessageIn as NewTransactionMessage {
         /// The queue it goes to.
         queue: Option<String>,
         /// The exchange it goes to.
@@ -215,23 +217,19 @@ message! {
 }
 
 impl PublishIn {
-    /// The messages for a queue.
+    /// Converts the body to messages for the queue.
     ///
     /// # Errors
-    /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_messages(self, queue: &Arc<str>, limits: Limits) -> Result<Vec<NewMessage>, Problem> {
+    /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
+    pub fn into_messages(self, queue: &Arc<str>, limits: Limits) -> Result<Vec<NewMessage>, Problem> {
         self.into_messages_to(&Target::Queue(Arc::clone(queue)), limits)
     }
 
-    /// The messages, all to the same place.
+    /// Converts the body to messages for the target `to`.
     ///
     /// # Errors
-    /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_messages_to(
-        mut self,
-        to: &Target,
-        limits: Limits,
-    ) -> Result<Vec<NewMessage>, Problem> {
+    /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
+    pub fn into_messages_to(mut self, to: &Target, limits: Limits) -> Result<Vec<NewMessage>, Problem> {
         let Some(Bounded(many)) = self.messages.take() else {
             return Ok(vec![self.into_message(to.clone(), limits)?]);
         };
@@ -241,15 +239,11 @@ impl PublishIn {
 }
 
 impl ExchangePublishIn {
-    /// The messages for an exchange.
+    /// Converts the body to messages for the exchange.
     ///
     /// # Errors
-    /// 422 or 413 for the first thing that cannot be.
-    pub(crate) fn into_messages(
-        mut self,
-        exchange: &Arc<str>,
-        limits: Limits,
-    ) -> Result<Vec<NewMessage>, Problem> {
+    /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
+    pub fn into_messages(mut self, exchange: &Arc<str>, limits: Limits) -> Result<Vec<NewMessage>, Problem> {
         let Some(Bounded(many)) = self.messages.take() else {
             let more = self.more_keys.take();
             let to = to_exchange(Arc::clone(exchange), &self.routing_key, more, self.mandatory)?;
@@ -265,19 +259,17 @@ impl ExchangePublishIn {
 }
 
 impl TransactionMessageIn {
-    /// The message, and where it goes.
+    /// Converts the body to a message for the queue or exchange that the body names.
     ///
     /// # Errors
-    /// 422 or 413 for the first thing that cannot be.
+    /// 422 for the first value that is not valid, 413 for a message that exceeds the limits.
     pub(crate) fn into_new(mut self, limits: Limits) -> Result<NewMessage, Problem> {
         let more = self.more_keys.take();
         let is_plain = self.routing_key.is_none() && more.is_none() && !self.mandatory;
         let to = match (&self.queue, &self.exchange) {
-            (Some(queue), None) if is_plain => {
-                Target::Queue(Arc::from(crate::path::checked(queue, "queue")?))
-            }
+            (Some(queue), None) if is_plain => Target::Queue(Arc::from(checked(queue, "queue")?)),
             (None, Some(exchange)) => {
-                let exchange = Arc::from(crate::path::checked(exchange, "exchange")?);
+                let exchange = Arc::from(checked(exchange, "exchange")?);
                 to_exchange(exchange, self.routing_key.as_deref().unwrap_or_default(), more, self.mandatory)?
             }
             (Some(_), None) => {
@@ -292,8 +284,11 @@ impl TransactionMessageIn {
     }
 }
 
-/// The target of a message for an exchange.
-pub(crate) fn to_exchange(
+/// Returns the target of a message for the exchange `name`.
+///
+/// # Errors
+/// 422 for a routing key that is too long or has control characters.
+pub fn to_exchange(
     name: Arc<str>,
     routing_key: &str,
     more: Option<MoreKeys>,
@@ -306,8 +301,8 @@ pub(crate) fn to_exchange(
     Ok(Target::Exchange { name, routing_key: Arc::from(routing_key), more_keys, mandatory })
 }
 
-/// Each in turn; a problem says in which one it is.
-pub(crate) fn each<T, U>(
+/// Converts each item. The key of a problem names the item: `messages[3].priority`.
+pub(super) fn each<T, U>(
     many: Vec<T>,
     list: &str,
     mut one: impl FnMut(T) -> Result<U, Problem>,
@@ -333,18 +328,18 @@ fn body(text: Option<String>, base64: Option<String>) -> Result<Bytes, Problem> 
     }
 }
 
-/// What a message must fit into.
+/// Limits of a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Largest body, bytes.
-    pub(crate) max_message_bytes: u64,
+    pub max_message_bytes: u64,
 }
 
 impl Limits {
-    /// Whether the message fits.
+    /// Checks a message.
     ///
     /// # Errors
-    /// 413.
+    /// 413 for a body that is too large.
     pub(crate) fn check(self, message: &NewMessage) -> Result<(), Problem> {
         if message.content.body.len() as u64 > self.max_message_bytes {
             return Err(Problem::too_large(
@@ -359,10 +354,10 @@ impl Limits {
     }
 }
 
-/// Whether what a message says about itself can be kept.
+/// Checks the media type and the headers of a message.
 ///
 /// # Errors
-/// 422 for what is too long, too many, or has control characters.
+/// 422 for a media type that is too long or has control characters; for headers as in [`check_headers`].
 pub(crate) fn check_content(content_type: Option<&str>, headers: &Headers) -> Result<(), Problem> {
     if let Some(media_type) = content_type {
         check_short("content_type", media_type)?;
@@ -370,6 +365,10 @@ pub(crate) fn check_content(content_type: Option<&str>, headers: &Headers) -> Re
     check_headers(headers)
 }
 
+/// Checks a text that AMQP carries as a short string.
+///
+/// # Errors
+/// 422 with `key` for a text that is too long or has control characters.
 pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {
     let fits = text.len() <= SHORT_TEXT_LEN_MAX && !text.chars().any(char::is_control);
     fits.then_some(()).ok_or_else(|| {
@@ -380,10 +379,10 @@ pub(super) fn check_short(key: &str, text: &str) -> Result<(), Problem> {
     })
 }
 
-/// The content, said to be of this user.
+/// Returns the content with the property `user_id`, if there is a user.
 ///
 /// # Errors
-/// 422 for what is no name of anybody.
+/// 422 for a user that is empty, too long, or has control characters.
 pub(crate) fn of_user(content: Content, user: Option<&str>) -> Result<Content, Problem> {
     let Some(user) = user else { return Ok(content) };
     check_short("user_id", user)?;
@@ -393,10 +392,10 @@ pub(crate) fn of_user(content: Content, user: Option<&str>) -> Result<Content, P
         .ok_or_else(|| Problem::bad_value("user_id", "must be the name of a user, or be left out"))
 }
 
-/// Whether headers can be kept.
+/// Checks the headers of a message, or of a filter on messages.
 ///
 /// # Errors
-/// 422 when there are too many, or a name or text is too long or has control characters.
+/// 422 for too many headers, a name that is empty, too long or has control characters, and a text that is too long.
 pub(crate) fn check_headers(headers: &Headers) -> Result<(), Problem> {
     if headers.len() > HEADERS_MAX {
         return Err(Problem::bad_value("headers", format!("there may be at most {HEADERS_MAX}")));

@@ -1,32 +1,39 @@
-//! Query parameters, read strictly: one that is not known is named, not ignored.
+//! Query parameters. A parameter that a request does not know is an error, since ignoring a misspelled filter would select everything.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
-use axum::http::request::Parts;
+use axum_core::extract::FromRequestParts;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::StatusCode;
+use http::request::Parts;
 use overtake_engine::{BROWSE_LIMIT_MAX, Browse, DeleteOnly, Filter};
 use overtake_lane::{BrowseOrder, Cursor, Status};
 use percent_encoding::percent_decode_str;
 
-use crate::answer::Shown;
+use crate::body::PropertiesShown;
 use crate::problem::Problem;
-use crate::wire::PropertiesShown;
 
 /// Most parameters of one request.
 const PARAMS_MAX: usize = 100;
-/// Messages or queues of a page, if the request does not say.
+/// Default number of messages or queues on a page.
 const PAGE_LIMIT: usize = 50;
-
-/// Longest `timeout_ms`: a day.
+/// Largest `timeout_ms`: a day.
 const TIMEOUT_MS_MAX: u64 = 86_400_000;
 
-/// Query parameters that were not looked at yet.
+/// Query parameters that no method has taken yet.
 #[derive(Debug)]
-pub(crate) struct Params(Vec<(String, String)>);
+pub struct Params(Vec<(String, String)>);
+
+/// Parts of a message that a request asks for, in addition to those that every response shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Whether to show the body.
+    pub body: bool,
+    /// Which AMQP properties to show.
+    pub properties: PropertiesShown,
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {
     type Rejection = Problem;
@@ -37,11 +44,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
-    /// From the query of an address.
+    /// Parses the query of an address.
     ///
     /// # Errors
-    /// 422 when it is no text, or too many.
-    pub(crate) fn parse(query: &str) -> Result<Self, Problem> {
+    /// 422 for parameters that are not percent-encoded UTF-8, or too many.
+    pub fn parse(query: &str) -> Result<Self, Problem> {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let mut params = Vec::new();
         for pair in pairs {
@@ -57,11 +64,11 @@ impl Params {
         Ok(Self(params))
     }
 
-    /// The value of a parameter; an empty one counts as not given.
+    /// Takes the value of a parameter. An empty value counts as a missing parameter.
     ///
     /// # Errors
-    /// 422 when it is there twice.
-    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
+    /// 422 for a parameter that is given twice.
+    pub fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let mut values =
             self.take_all(|key| (key == name).then_some(())).into_iter().map(|((), value)| value);
         match (values.next(), values.next()) {
@@ -70,6 +77,7 @@ impl Params {
         }
     }
 
+    /// Takes all parameters for whose name `choose` returns a key.
     fn take_all<K>(&mut self, choose: impl Fn(&str) -> Option<K>) -> Vec<(K, String)> {
         let (mut chosen, mut left) = (Vec::new(), Vec::new());
         for (name, value) in self.0.drain(..) {
@@ -82,11 +90,11 @@ impl Params {
         chosen
     }
 
-    /// There are no others; these are known.
+    /// Refuses parameters that are left. `known` names the parameters of this request, for the hint.
     ///
     /// # Errors
-    /// 422 for the first that is left.
-    pub(crate) fn finish(self, known: &str) -> Result<(), Problem> {
+    /// 422 for the first parameter that is left.
+    pub fn finish(self, known: &str) -> Result<(), Problem> {
         match self.0.into_iter().next() {
             None => Ok(()),
             Some((name, _)) => Err(Problem::new(
@@ -100,11 +108,11 @@ impl Params {
         }
     }
 
-    /// `if=empty`, `if=unused`, or both.
+    /// Takes `if=empty`, `if=unused`, or both.
     ///
     /// # Errors
-    /// 422 for anything else.
-    pub(crate) fn into_delete_only(mut self) -> Result<DeleteOnly, Problem> {
+    /// 422 for any other parameter or value.
+    pub fn into_delete_only(mut self) -> Result<DeleteOnly, Problem> {
         let mut only = DeleteOnly::default();
         for (_, value) in self.take_all(|key| (key == "if").then_some(())).iter() {
             for word in value.split(',').filter(|word| !word.is_empty()) {
@@ -119,20 +127,20 @@ impl Params {
         Ok(only)
     }
 
-    /// `if=unused`.
+    /// Takes `if=unused`.
     ///
     /// # Errors
-    /// 422 for anything else.
-    pub(crate) fn into_if_unused(self) -> Result<bool, Problem> {
+    /// 422 for any other parameter or value.
+    pub fn into_if_unused(self) -> Result<bool, Problem> {
         let only = self.into_delete_only()?;
         if only.if_empty { Err(Problem::bad_value("if", "must be `unused`")) } else { Ok(only.if_unused) }
     }
 
-    /// What to browse, and whether with bodies.
+    /// Takes the parameters that select a page of messages, and those that say which parts to show.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
+    /// 422 for a parameter that is not known, or a value that is not valid.
+    pub fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
         let filter = Filter {
             status: self.take("status")?.map(|word| status(&word)).transpose()?,
             priority: self.take("priority")?.map(|word| word.parse().unwrap_or_default()),
@@ -151,30 +159,30 @@ impl Params {
         Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, shown))
     }
 
-    /// After which name to list queues, and how many.
+    /// Takes the name after which a page of queues begins, and the number of queues on the page.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_queue_page(mut self) -> Result<(Option<String>, usize), Problem> {
+    /// 422 for a parameter that is not known, or a value that is not valid.
+    pub fn into_queue_page(mut self) -> Result<(Option<String>, usize), Problem> {
         let limit = self.take_limit(PAGE_LIMIT)?;
         let after = self.take("cursor")?.map(|word| queue_cursor(&word)).transpose()?;
         self.finish("limit and cursor")?;
         Ok((after, limit))
     }
 
-    /// `limit`, if the request says it.
+    /// Takes `limit`, the number of items on a page; a request without it gets `default`.
     ///
     /// # Errors
-    /// 422 for a value that cannot be.
-    pub(crate) fn take_limit(&mut self, else_this: usize) -> Result<usize, Problem> {
-        self.take("limit")?.map_or(Ok(else_this), |word| limit(&word))
+    /// 422 for a value that is not valid.
+    pub fn take_limit(&mut self, default: usize) -> Result<usize, Problem> {
+        self.take("limit")?.map_or(Ok(default), |word| limit(&word))
     }
 
-    /// `timeout_ms`.
+    /// Takes `timeout_ms`.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_timeout(mut self) -> Result<Option<Duration>, Problem> {
+    /// 422 for a parameter that is not known, or a value that is not valid.
+    pub fn into_timeout(mut self) -> Result<Option<Duration>, Problem> {
         let given = self.take("timeout_ms")?;
         let wrong =
             || Problem::bad_value("timeout_ms", format!("must be a number from 0 to {TIMEOUT_MS_MAX}"));
@@ -183,11 +191,11 @@ impl Params {
         Ok(timeout.transpose()?.map(Duration::from_millis))
     }
 
-    /// Whether to show the body of a message.
+    /// Takes the parameters that say which parts of a message to show.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that cannot be.
-    pub(crate) fn into_shown(mut self) -> Result<Shown, Problem> {
+    /// 422 for a parameter that is not known, or a value that is not valid.
+    pub fn into_shown(mut self) -> Result<Shown, Problem> {
         let shown = self.take_shown()?;
         self.finish("body=none or body=full, and properties=text or properties=base64")?;
         Ok(shown)
@@ -204,12 +212,12 @@ impl Params {
     }
 }
 
-/// Where the next page begins, as text. It holds the order, since it means nothing in the other one.
-pub(crate) fn cursor_text(cursor: Cursor, order: BrowseOrder) -> String {
+/// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order.
+pub fn cursor_text(cursor: Cursor, order: BrowseOrder) -> String {
     format!("{}{}", prefix(order), cursor.0)
 }
 
-/// Before the name in a cursor of queues, so that it is never taken for one of messages.
+/// First character of a cursor of queues. Cursors of messages begin with others, so neither is accepted for the other.
 const QUEUE_PREFIX: char = 'q';
 
 fn prefix(order: BrowseOrder) -> char {
@@ -227,8 +235,8 @@ fn cursor(text: &str, order: BrowseOrder) -> Result<Cursor, Problem> {
     })
 }
 
-/// After which queue the next page begins, as text that stands in an address as it is.
-pub(crate) fn queue_cursor_text(name: &str) -> String {
+/// Formats the cursor of the next page of queues, which begins after the queue `name`. The text needs no percent-encoding.
+pub fn queue_cursor_text(name: &str) -> String {
     format!("{QUEUE_PREFIX}{}", URL_SAFE_NO_PAD.encode(name))
 }
 
@@ -273,8 +281,8 @@ fn with_bodies(word: &str) -> Result<bool, Problem> {
     }
 }
 
-/// A number of digits only: `u64::from_str` would take a `+`.
-pub(crate) fn digits(text: &str) -> Option<u64> {
+/// Parses a number that consists of digits only. (`u64::from_str` also accepts a leading `+`.)
+pub fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| u64::from_str(text).ok())?
 }
 

@@ -1,0 +1,112 @@
+//! JSON bodies: bytes become a value of Rust, or a problem that names the field.
+//!
+//! [`decode`] decodes a body once. It decodes a body that fails a second time, with the path kept, so good requests do not pay for the
+//! messages of bad ones.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use http::StatusCode;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::error::Category;
+
+use crate::problem::{At, Problem};
+
+/// Decodes a JSON object.
+///
+/// # Errors
+/// 400 with line and column for bytes that are not JSON; 422 with the field for JSON that `T` does not accept.
+pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
+    let read = serde_json::from_slice(json).map(|Object(meaning)| meaning);
+    read.map_err(|first| why_not::<T>(json).unwrap_or_else(|| problem(&first, "")))
+}
+
+/// A value that only a JSON object decodes to. A derived `Deserialize` also accepts an array of the fields' values.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+fn why_not<T: DeserializeOwned>(json: &[u8]) -> Option<Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let error = serde_path_to_error::deserialize::<_, Object<T>>(&mut deserializer).err()?;
+    let path = match error.path().to_string() {
+        root if root == "." => String::new(),
+        path => path,
+    };
+    Some(problem(error.inner(), &path))
+}
+
+fn problem(error: &serde_json::Error, path: &str) -> Problem {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    let at = At { line: error.line(), column: error.column() };
+    // A number like 1e999 is well-formed JSON, but larger than any field accepts.
+    let is_absurd = text.starts_with("number out of range");
+    match error.classify() {
+        Category::Syntax if is_absurd => Problem::bad_value(path, text.to_owned()).at(at),
+        Category::Data => wrong_field(text, path).at(at),
+        Category::Syntax | Category::Eof | Category::Io => malformed(text).at(at),
+    }
+}
+
+fn malformed(text: &str) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "json-malformed",
+        "the body is not JSON",
+        "correct the JSON at the place `at` says; nothing was done",
+    )
+    .detail(text.to_owned())
+}
+
+fn wrong_field(text: &str, path: &str) -> Problem {
+    let named = |what| text.strip_prefix(what).and_then(|rest| rest.split('`').next());
+    let (code, title, field) = if let Some(field) = named("unknown field `") {
+        ("field-unknown", "the body has a field that is not known here", field)
+    } else if let Some(field) = named("missing field `") {
+        ("field-missing", "a field is missing", field)
+    } else if let Some(field) = named("duplicate field `") {
+        ("field-duplicate", "a field is there twice", field)
+    } else {
+        return Problem::bad_value(path, text.to_owned());
+    };
+    let hint = match text.split_once("expected ") {
+        Some((_, known)) => format!("check the spelling: {known} {} taken here", verb(known)),
+        None if code == "field-missing" => format!("add `{field}`; the OpenAPI document says what it holds"),
+        None => format!("leave one `{field}`"),
+    };
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, title, "")
+        .detail(text.to_owned())
+        .hint(hint)
+        .key(join(path, field))
+}
+
+fn verb(known: &str) -> &'static str {
+    if known.contains(", ") { "are" } else { "is" }
+}
+
+/// Appends `field` to `path` unless `path` ends with it: serde's path includes an unknown field, but not a missing one.
+fn join(path: &str, field: &str) -> String {
+    if path.is_empty() || path == field || path.ends_with(&format!(".{field}")) {
+        if path.is_empty() { field.to_owned() } else { path.to_owned() }
+    } else {
+        format!("{path}.{field}")
+    }
+}

@@ -1,0 +1,30 @@
+//! Connections of clients: sockets, TLS, AMQP and HTTP, and the loops that accept them.
+//!
+//! ```text
+//! listener ─▶ accept ─▶ Amqp ─▶ Conversation ─▶ Session of the engine
+//!                    ─▶ Http ─▶ axum routes
+//! ```
+//!
+//! The server says where to listen and when to stop ([`Term`]). A connection gets a task of its own.
+
+mod accept;
+mod amqp;
+mod client;
+mod crowd;
+mod door;
+mod http;
+mod seen;
+mod socket;
+mod tls;
+
+pub use accept::{Accepting, Term};
+pub use amqp::Amqp;
+pub use crowd::Crowd;
+pub use door::Doors;
+pub use http::Http;
+pub use tls::{BadFile, Files, Presented};
+
+/// The allocator of the binary. glibc's spends a fifth of the broker's time on merging small pieces while millions of messages pass.
+/// It is chosen here, since its functions are compiled where it is.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
