@@ -5,6 +5,7 @@
 //! must hold to its end. The directory is kept below the target directory when something failed, and removed otherwise.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -91,6 +92,10 @@ fn make(root: &Path) -> Result<()> {
             copy(&registry.join(part), &root.join(CARGO_HOME).join("registry").join(part))?;
         }
     }
+    // As in a container, packages do not start the servers they bring.
+    let policy = root.join("usr/sbin/policy-rc.d");
+    std::fs::write(&policy, "#!/bin/sh\nexit 101\n")?;
+    std::fs::set_permissions(policy, PermissionsExt::from_mode(0o755))?;
     let dirty = read(Command::new("git").args(["status", "--porcelain"]))?;
     if !dirty.is_empty() {
         say("   what is not committed is not in the clone");
@@ -117,7 +122,7 @@ fn second_command_without_root(root: &Path) -> Result<()> {
     say(said.trim_end());
     ensure!(!output.status.success(), "without root and without packages the second command must refuse");
     ensure!(said.contains("apt-get install") && said.contains(" make "), "it must name what to install");
-    ensure!(!String::from_utf8_lossy(&output.stdout).contains("──"), "it must not begin a step");
+    ensure!(!String::from_utf8_lossy(&output.stdout).contains("── fmt"), "it must not begin a step");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn environment(dir: &Path, requirements: &str) -> Result<PathBuf> {
         return Ok(environment);
     }
     run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
-    run(pip(&environment).args(["install", "--quiet", "--requirement", requirements]))?;
+    run(pip(&environment).args(["install", "--quiet", "--quiet", "--requirement", requirements]))?;
     run(pip(&environment).arg("check"))?;
     std::fs::write(stamp, wanted)?;
     Ok(environment)

@@ -41,6 +41,13 @@ impl Row {
         };
         Self { name, took: start.elapsed(), end }
     }
+
+    /// Runs what everything after it depends on: without it there is no report.
+    pub(crate) fn trying(name: &'static str, body: impl FnOnce() -> Result<()>) -> Result<Self> {
+        let start = Instant::now();
+        body()?;
+        Ok(Self { name, took: start.elapsed(), end: End::Ok })
+    }
 }
 
 enum End {

@@ -193,10 +193,12 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
         When::Long => long,
     };
     let steps: Vec<_> = STEPS.iter().filter(is_wanted).collect();
-    prepare(&steps, skip_missing)?;
+    let report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
+    report.begin("prepare", "what the steps need, before anything is built");
+    let prepared = Row::trying("prepare", || prepare(&steps, skip_missing))?;
     let run =
         Run { long, base_seed: seed::of_commit(), counts: Counts::default(), slowest: Slowest::default() };
-    Ok(perform(&steps, &run))
+    Ok(perform(&steps, &run, report, prepared))
 }
 
 /// Everything the steps need, before anything is built: room, programs and permissions, downloads.
@@ -218,18 +220,34 @@ fn prepare(steps: &[&Step], skip_missing: bool) -> Result<()> {
     }
     run(&mut cargo(["fetch", "--quiet", "--locked"]))
         .context("cargo could not download the crates that Cargo.lock names; is there a network?")?;
+    // Two steps may need the same.
+    let mut downloads: Vec<&Step> = Vec::new();
     for step in steps.iter().filter(|step| step.needs.lacking().is_none()) {
-        (step.download)().with_context(|| {
-            format!("could not download what the step `{}` needs; is there a network?", step.name)
-        })?;
+        if !downloads.iter().any(|one| std::ptr::fn_addr_eq(one.download, step.download)) {
+            downloads.push(step);
+        }
     }
-    Ok(())
+    // Side by side, as each waits for another registry.
+    std::thread::scope(|scope| {
+        let begin = |step: &Step| {
+            let (name, download) = (step.name, step.download);
+            let what =
+                move || format!("could not download what the step `{name}` needs; is there a network?");
+            scope.spawn(move || holding_back(|| download().with_context(what)))
+        };
+        let begun: Vec<_> = downloads.into_iter().map(begin).collect();
+        begun.into_iter().try_for_each(|download| {
+            let (done, printed) = download.join().expect("a download does not panic");
+            print!("{printed}");
+            done
+        })
+    })
 }
 
 /// Runs the steps, each where it belongs. `run` is what each begins with.
-fn perform(steps: &[&Step], run: &Run) -> ExitCode {
+fn perform(steps: &[&Step], run: &Run, mut report: Report, prepared: Row) -> ExitCode {
     let at = |place| steps.iter().copied().filter(move |step: &&Step| step.place == place);
-    let mut report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
+    report.end(prepared);
     let mut total = run.clone();
     std::thread::scope(|scope| {
         let (done, arrived) = sync_channel(steps.len());
