@@ -77,7 +77,7 @@ const STEPS: &[Step] = &[
         what: "every target of the workspace, no warnings",
         needs: Needs { must: &[&needs::CLIPPY, &needs::MAKE, &needs::OPENSSL], ..Needs::NONE },
         body: clippy,
-        gib: 3,
+        gib: 1,
         ..STEP
     },
     Step {
@@ -85,7 +85,7 @@ const STEPS: &[Step] = &[
         what: "the whole test suite",
         needs: suite::NEEDS,
         body: suite::step,
-        gib: 8,
+        gib: 6,
         ..STEP
     },
     Step {
@@ -93,6 +93,7 @@ const STEPS: &[Step] = &[
         what: "the examples in the documentation",
         needs: EVERYTHING,
         body: suite::doctests,
+        gib: 0,
         ..STEP
     },
     Step {
@@ -101,6 +102,7 @@ const STEPS: &[Step] = &[
         place: Place::Alone,
         needs: cluster::NEEDS,
         body: cluster::step,
+        gib: 0,
         ..STEP
     },
     Step {
@@ -125,7 +127,7 @@ const STEPS: &[Step] = &[
         needs: clients::NEEDS,
         download: clients::download,
         body: clients::step,
-        gib: 2,
+        gib: 1,
         ..STEP
     },
     Step {
@@ -155,7 +157,7 @@ const STEPS: &[Step] = &[
         place: Place::Alone,
         needs: fresh::NEEDS,
         body: fresh::step,
-        gib: 20,
+        gib: 15,
         ..STEP
     },
 ];
