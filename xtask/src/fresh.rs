@@ -32,15 +32,14 @@ const RUST: &str = "opt/rust";
 const CARGO_HOME: &str = "srv/cargo";
 const CLONE: &str = "srv/overtake";
 
-/// Mounts what programs expect, enters the root `$1` and runs the rest there.
-const ENTER: &str = r#"
-    set -e
-    root=$1; shift
-    mount --bind "$root" "$root"
-    mount -t proc proc "$root/proc"
-    mount --rbind /sys "$root/sys"
-    mount --rbind /dev "$root/dev"
-    exec chroot "$root" sh -c 'cd /srv/overtake && exec "$@"' sh "$@"
+/// The script that mounts what programs expect, enters the root `$1` and runs the rest there. It is kept beside the root.
+const ENTER: &str = r#"set -e
+root=$1; shift
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+exec chroot "$root" sh -c 'cd /srv/overtake && exec "$@"' sh "$@"
 "#;
 
 /// What a program in the new root keeps of this one's environment: how to reach package registries.
@@ -72,6 +71,7 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 /// A Debian 12 with the toolchain, the crates that this cargo has downloaded, and a clone of what is committed.
 fn make(root: &Path) -> Result<()> {
     std::fs::create_dir_all(root)?;
+    std::fs::write(root.with_extension("enter"), ENTER)?;
     let mut debootstrap = Command::new("debootstrap");
     debootstrap.args(["--variant=minbase", &format!("--include={PACKAGES}"), "bookworm"]);
     // Its output is a line for each package.
@@ -138,7 +138,7 @@ fn second_command(root: &Path, run: &mut Run) -> Result<()> {
 /// A command in the new root, by a user of it, in the clone.
 fn inside(root: &Path, user: &str, words: &[&str]) -> Command {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--", "sh", "-c", ENTER, "enter"]).arg(root);
+    command.args(["--mount", "--", "sh"]).arg(root.with_extension("enter")).arg(root);
     if user != "root" {
         command.args(["setpriv", "--reuid", user, "--regid", "nogroup", "--clear-groups"]);
     }
