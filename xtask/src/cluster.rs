@@ -17,7 +17,7 @@ pub(crate) const PROOF: &str = "proof::";
 
 /// Without a network of its own no broker is cut off, which the proof says; in CI it fails.
 pub(crate) const NEEDS: Needs = Needs {
-    must: &[&needs::MAKE, &needs::OPENSSL, &needs::VALKEY],
+    must: &[&needs::MAKE, &needs::CXX, &needs::OPENSSL, &needs::VALKEY],
     part: &[&needs::IPROUTE2, &needs::NETWORK_NAMESPACE],
 };
 

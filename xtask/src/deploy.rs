@@ -26,8 +26,10 @@ const TOOLS: &str = "tests/deploy/tools.txt";
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// The checks are written in Python; one is systemd's own.
-pub(crate) const NEEDS: Needs =
-    Needs { must: &[&needs::MAKE, &needs::OPENSSL, &needs::PYTHON, &needs::SYSTEMD], ..Needs::NONE };
+pub(crate) const NEEDS: Needs = Needs {
+    must: &[&needs::MAKE, &needs::CXX, &needs::OPENSSL, &needs::PYTHON, &needs::SYSTEMD],
+    ..Needs::NONE
+};
 
 /// Everything in `tests/deploy` but the package, which is a step of its own.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {

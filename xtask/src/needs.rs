@@ -66,11 +66,14 @@ pub(crate) static OPENSSL: Need = Need {
     is_there: || works("pkg-config", &["--exists", "openssl"]),
 };
 
-/// A C++ compiler: libFuzzer is written in C++.
+/// A C++ compiler: libFuzzer is written in C++, and librdkafka's configure wants one.
 pub(crate) static CXX: Need = Need {
     name: "a C++ compiler",
     source: Source::Debian(&["g++"]),
-    is_there: || std::env::var_os("CXX").is_some() || works("c++", &["--version"]),
+    is_there: || {
+        let chosen = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+        works(&chosen, &["--version"])
+    },
 };
 
 /// Python 3.11 with venv, for clients and for the files under `deploy`.
@@ -304,7 +307,9 @@ fn list(missing: &[Missing]) -> String {
     }
     let packages = packages(missing);
     if !packages.is_empty() {
-        if let Some(command) = apt::backports_command(&packages) {
+        if packages.contains(&"valkey-server")
+            && let Some(command) = apt::backports_command(&["valkey-server"])
+        {
             text.push_str(&format!("\non Debian 12, add its backports first: {command}"));
         }
         text.push_str(&format!(
@@ -327,7 +332,7 @@ pub(crate) fn room(wanted_gib: u64) -> Result<()> {
     // What an earlier run has built is there already, and is written over.
     if free + size(&target) < wanted_gib << 30 {
         bail!(
-            "{:.1} GB are free for {}, and these steps write about {wanted_gib} GB: free some, or name another directory in CARGO_TARGET_DIR",
+            "{:.1} GiB are free for {}, and these steps write about {wanted_gib} GiB: free some, or name another directory in CARGO_TARGET_DIR",
             free as f64 / f64::from(1 << 30),
             target.display()
         );

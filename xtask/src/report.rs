@@ -42,6 +42,14 @@ impl Row {
         Self { name, took: start.elapsed(), end }
     }
 
+    /// Says what the step ran without.
+    pub(crate) fn without(mut self, lacking: Option<String>) -> Self {
+        if let (Some(lacking), End::Ok) = (lacking, &self.end) {
+            self.end = End::Partly(format!("without {lacking}"));
+        }
+        self
+    }
+
     /// Runs what everything after it depends on: without it there is no report.
     pub(crate) fn trying(name: &'static str, body: impl FnOnce() -> Result<()>) -> Result<Self> {
         let start = Instant::now();
@@ -52,6 +60,8 @@ impl Row {
 
 enum End {
     Ok,
+    /// It passed, and some of its tests were skipped.
+    Partly(String),
     Failed(String),
     Skipped(String),
 }
@@ -117,7 +127,7 @@ impl Report {
 impl End {
     fn word(&self) -> &'static str {
         match self {
-            Self::Ok => "ok",
+            Self::Ok | Self::Partly(_) => "ok",
             Self::Failed(_) => "FAILED",
             Self::Skipped(_) => "skipped",
         }
@@ -126,7 +136,7 @@ impl End {
     fn why(&self) -> &str {
         match self {
             Self::Ok => "",
-            Self::Failed(why) | Self::Skipped(why) => why,
+            Self::Failed(why) | Self::Skipped(why) | Self::Partly(why) => why,
         }
     }
 }
@@ -156,6 +166,13 @@ mod tests {
         let text = report.close(Counts::default());
         assert!(text.contains("FAILED: broken\n") && text.contains("two"), "{text}");
         assert!(!report.is_ok());
+    }
+
+    #[test]
+    fn a_step_says_what_it_ran_without() {
+        let mut report = Report::new(true);
+        report.end(Row::of("one", || Ok(Done::Ok)).without(Some("Redis".into())));
+        assert!(report.is_ok() && report.close(Counts::default()).contains("ok: without Redis\n"));
     }
 
     #[test]

@@ -37,8 +37,8 @@ struct Step {
     /// Downloads what the step gets from package registries, all but crates of the workspace.
     download: fn() -> Result<()>,
     body: fn(&mut Run) -> Result<Done>,
-    /// About how much it writes to the target directory, in GB.
-    gib: u64,
+    /// What it writes to the target directory.
+    writes: &'static [Tree],
 }
 
 /// Whether a step runs when no step is named.
@@ -60,8 +60,22 @@ enum Place {
     Alone,
 }
 
+/// A part of the target directory, and about how many GiB it takes. Steps share them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tree {
+    /// What tests are built as.
+    Debug = 6,
+    Release = 1,
+    Dist = 3,
+    Fuzz = 2,
+    /// What comes from package registries.
+    Downloads = 4,
+    /// A root directory in which all of these are built.
+    Root = 15,
+}
+
 /// What clippy, the suite and the documentation build, all with the feature `kafka`.
-const EVERYTHING: Needs = Needs { must: &[&needs::MAKE, &needs::OPENSSL], ..Needs::NONE };
+const EVERYTHING: Needs = Needs { must: &[&needs::MAKE, &needs::CXX, &needs::OPENSSL], ..Needs::NONE };
 
 const STEPS: &[Step] = &[
     Step {
@@ -69,31 +83,22 @@ const STEPS: &[Step] = &[
         what: "the code is formatted",
         needs: Needs { must: &[&needs::RUSTFMT], ..Needs::NONE },
         body: fmt,
-        gib: 0,
+        writes: &[],
         ..STEP
     },
     Step {
         name: "clippy",
         what: "every target of the workspace, no warnings",
-        needs: Needs { must: &[&needs::CLIPPY, &needs::MAKE, &needs::OPENSSL], ..Needs::NONE },
+        needs: Needs { must: &[&needs::CLIPPY, &needs::MAKE, &needs::CXX, &needs::OPENSSL], ..Needs::NONE },
         body: clippy,
-        gib: 1,
         ..STEP
     },
-    Step {
-        name: "suite",
-        what: "the whole test suite",
-        needs: suite::NEEDS,
-        body: suite::step,
-        gib: 6,
-        ..STEP
-    },
+    Step { name: "suite", what: "the whole test suite", needs: suite::NEEDS, body: suite::step, ..STEP },
     Step {
         name: "doctests",
         what: "the examples in the documentation",
         needs: EVERYTHING,
         body: suite::doctests,
-        gib: 0,
         ..STEP
     },
     Step {
@@ -102,7 +107,6 @@ const STEPS: &[Step] = &[
         place: Place::Alone,
         needs: cluster::NEEDS,
         body: cluster::step,
-        gib: 0,
         ..STEP
     },
     Step {
@@ -110,6 +114,7 @@ const STEPS: &[Step] = &[
         what: "the simulator, from a seed that is the commit's",
         place: Place::Beside,
         body: sim::step,
+        writes: &[Tree::Release],
         ..STEP
     },
     Step {
@@ -119,6 +124,7 @@ const STEPS: &[Step] = &[
         needs: fuzz::NEEDS,
         download: fuzz::download,
         body: fuzz::step,
+        writes: &[Tree::Fuzz],
         ..STEP
     },
     Step {
@@ -127,7 +133,7 @@ const STEPS: &[Step] = &[
         needs: clients::NEEDS,
         download: clients::download,
         body: clients::step,
-        gib: 1,
+        writes: &[Tree::Debug, Tree::Downloads],
         ..STEP
     },
     Step {
@@ -136,10 +142,11 @@ const STEPS: &[Step] = &[
         needs: deploy::NEEDS,
         download: deploy::download,
         body: deploy::step,
+        writes: &[Tree::Debug, Tree::Downloads],
         ..STEP
     },
     Step { name: "doc", what: "the documentation builds, no warnings", needs: EVERYTHING, body: doc, ..STEP },
-    Step { name: "tidy", what: "the guards", body: tidy::step, gib: 0, ..STEP },
+    Step { name: "tidy", what: "the guards", body: tidy::step, writes: &[], ..STEP },
     Step {
         name: "package",
         what: "the Debian package, by lintian",
@@ -147,7 +154,7 @@ const STEPS: &[Step] = &[
         needs: package::NEEDS,
         download: deploy::download,
         body: package::step,
-        gib: 2,
+        writes: &[Tree::Dist, Tree::Downloads],
         ..STEP
     },
     Step {
@@ -157,7 +164,7 @@ const STEPS: &[Step] = &[
         place: Place::Alone,
         needs: fresh::NEEDS,
         body: fresh::step,
-        gib: 15,
+        writes: &[Tree::Root],
         ..STEP
     },
 ];
@@ -171,7 +178,7 @@ const STEP: Step = Step {
     needs: Needs::NONE,
     download: || Ok(()),
     body: |_| Ok(Done::Ok),
-    gib: 1,
+    writes: &[Tree::Debug],
 };
 
 /// `cargo xtask test [--long] [--skip-missing] [--list] [STEP…]`
@@ -205,7 +212,13 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
 
 /// Everything the steps need, before anything is built: room, programs and permissions, downloads.
 fn prepare(steps: &[&Step], skip_missing: bool) -> Result<()> {
-    needs::room(steps.iter().map(|step| step.gib).sum())?;
+    let mut trees: Vec<Tree> = Vec::new();
+    for tree in steps.iter().flat_map(|step| step.writes) {
+        if !trees.contains(tree) {
+            trees.push(*tree);
+        }
+    }
+    needs::room(trees.into_iter().map(|tree| tree as u64).sum())?;
     let needs: Vec<_> = steps.iter().map(|step| (step.name, step.needs)).collect();
     match needs::gather(&needs) {
         Some(missing) if skip_missing => println!("{missing}"),
@@ -299,7 +312,7 @@ impl Ended {
             Some(lacking) => Ok(Done::Skipped(format!("this machine has no {lacking}"))),
             None => (step.body)(&mut run),
         });
-        Self { row, run }
+        Self { row: row.without(needs::missing_of(step.needs.part)), run }
     }
 
     fn enter(self, report: &mut Report, total: &mut Run) {

@@ -23,15 +23,17 @@ pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
 pub(super) fn download(dir: &Path) -> Result<PathBuf> {
     let folder = dir.join("node");
     std::fs::create_dir_all(&folder)?;
-    let lock = folder.join("package-lock.json");
-    let before = std::fs::read(&lock).unwrap_or_default();
     for file in std::fs::read_dir(FOLDER)? {
         let file = file?;
         std::fs::copy(file.path(), folder.join(file.file_name()))?;
     }
-    if std::fs::read(&lock)? != before || !folder.join("node_modules").is_dir() {
-        install(&folder)?;
+    // Written last: an installation that was interrupted is made again.
+    let (wanted, stamp) = (std::fs::read(folder.join("package-lock.json"))?, folder.join("installed.json"));
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
     }
+    install(&folder)?;
+    std::fs::write(stamp, wanted)?;
     Ok(folder)
 }
 

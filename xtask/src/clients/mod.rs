@@ -40,72 +40,93 @@ struct Program {
     name: &'static str,
     what: &'static str,
     needs: &'static [&'static Need],
+    /// What some of its tests need.
+    wants: &'static [&'static Need],
+    /// Downloads what it gets from package registries.
+    download: fn(&Path) -> Result<()>,
     body: fn(&mut Stage) -> Result<Done>,
 }
 
+/// What most programs are: tests in Python.
+const IN_PYTHON: Program = Program {
+    name: "",
+    what: "",
+    needs: &[&needs::PYTHON],
+    wants: &[],
+    download: |dir| python::environment(dir).map(drop),
+    body: |_| Ok(Done::Ok),
+};
+
 /// The slowest first, so that none of them is left when the others are done.
 const PROGRAMS: &[Program] = &[
-    Program { name: "lapin", what: "the tests of lapin's release", needs: &[], body: lapin::tests },
+    Program {
+        name: "lapin",
+        what: "the tests of lapin's release",
+        needs: &[],
+        download: |dir| lapin::download(dir).map(drop),
+        body: lapin::tests,
+        ..IN_PYTHON
+    },
     Program {
         name: "browser",
         what: "the page, in Chromium",
         needs: &[&needs::PYTHON, &needs::CHROMIUM],
         body: browser,
+        ..IN_PYTHON
     },
     Program {
         name: "python-client",
         what: "our own, for Python",
-        needs: &[&needs::PYTHON],
+        wants: &[&needs::REDIS, &needs::POSTGRESQL, &needs::MARIADB],
         body: python_client::tests,
+        ..IN_PYTHON
     },
     Program {
         name: "kombu",
         what: "the integration suite of Kombu's release",
-        needs: &[&needs::PYTHON],
+        download: |dir| kombu::download(dir, &python::environment(dir)?).map(drop),
         body: kombu::tests,
+        ..IN_PYTHON
     },
-    Program {
-        name: "py-amqp",
-        what: "py-amqp",
-        needs: &[&needs::PYTHON],
-        body: |s| python::tests(s, "with_py_amqp"),
-    },
+    Program { name: "py-amqp", what: "py-amqp", body: |s| python::tests(s, "with_py_amqp"), ..IN_PYTHON },
     Program {
         name: "openapi",
         what: "schemathesis, by /openapi.json",
-        needs: &[&needs::PYTHON],
         body: |s| over_http(s, "test_openapi.py"),
+        ..IN_PYTHON
     },
     Program {
         name: "celery",
         what: "a Celery worker",
-        needs: &[&needs::PYTHON],
         body: |s| python::tests(s, "with_celery"),
+        ..IN_PYTHON
     },
     Program {
         name: "pika",
         what: "pika, blocking and with callbacks",
-        needs: &[&needs::PYTHON],
         body: |s| python::tests(s, "with_pika"),
+        ..IN_PYTHON
     },
+    Program { name: "aio-pika", what: "aio-pika", body: |s| python::tests(s, "with_aio_pika"), ..IN_PYTHON },
     Program {
-        name: "aio-pika",
-        what: "aio-pika",
-        needs: &[&needs::PYTHON],
-        body: |s| python::tests(s, "with_aio_pika"),
+        name: "amqplib",
+        what: "amqplib, on Node",
+        needs: &[&needs::NODE],
+        download: |dir| amqplib::download(dir).map(drop),
+        body: amqplib::tests,
+        ..IN_PYTHON
     },
-    Program { name: "amqplib", what: "amqplib, on Node", needs: &[&needs::NODE], body: amqplib::tests },
     Program {
         name: "tools",
         what: "Flower and KEDA, by the management API",
-        needs: &[&needs::PYTHON],
         body: |s| over_http(s, "test_tools.py"),
+        ..IN_PYTHON
     },
 ];
 
 /// The broker is built as the suite is; each program has needs of its own, and tests of our own library talk to servers.
 pub(crate) const NEEDS: Needs = Needs {
-    must: &[&needs::MAKE, &needs::OPENSSL],
+    must: &[&needs::MAKE, &needs::CXX, &needs::OPENSSL],
     part: &[
         &needs::PYTHON,
         &needs::NODE,
@@ -211,12 +232,17 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     }
     let is_wanted = |program: &&Program| named.is_empty() || named.contains(&program.name);
     let wanted: Vec<_> = PROGRAMS.iter().filter(is_wanted).collect();
-    match needs::gather(&[("clients", NEEDS)]) {
-        Some(missing) if skip_missing => println!("{missing}"),
+    let builds = Needs { must: if url.is_some() { &[] } else { NEEDS.must }, part: &[] };
+    let mut needs = vec![("the broker", builds)];
+    needs.extend(
+        wanted.iter().map(|program| (program.name, Needs { must: program.needs, part: program.wants })),
+    );
+    match needs::gather(&needs) {
+        Some(missing) if skip_missing && builds.lacking().is_none() => println!("{missing}"),
         Some(missing) => bail!("{missing}\nall but the programs that need it: add --skip-missing"),
         None => {}
     }
-    download()?;
+    download_for(&wanted)?;
     let brokers = url.map_or_else(|| broker::build().map(Brokers::Ours), |url| Ok(Brokers::Other(url)))?;
     let (report, tests) = perform(&brokers, &wanted)?;
     print!("{}{}", tests.slowest, report.close(tests.counts));
@@ -236,16 +262,17 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
     })
 }
 
-/// Downloads what the programs get from package registries.
+/// Downloads what all programs get from package registries.
 pub(crate) fn download() -> Result<()> {
+    download_for(&PROGRAMS.iter().collect::<Vec<_>>())
+}
+
+/// Downloads what these programs get from package registries, as far as this machine has what they need.
+fn download_for(programs: &[&Program]) -> Result<()> {
     let dir = std::path::absolute(kept())?;
     std::fs::create_dir_all(&dir)?;
-    lapin::download(&dir)?;
-    if needs::missing_of(&[&needs::PYTHON]).is_none() {
-        kombu::download(&dir, &python::environment(&dir)?)?;
-    }
-    if needs::missing_of(&[&needs::NODE]).is_none() {
-        amqplib::download(&dir)?;
+    for program in programs.iter().filter(|program| needs::missing_of(program.needs).is_none()) {
+        (program.download)(&dir)?;
     }
     Ok(())
 }
@@ -325,7 +352,7 @@ mod tests {
     fn what_a_program_needs_is_a_need_of_the_step() {
         let of_step = |need: &&Need| NEEDS.must.iter().chain(NEEDS.part).any(|one| std::ptr::eq(*one, *need));
         for program in PROGRAMS {
-            assert!(program.needs.iter().all(of_step), "{}", program.name);
+            assert!(program.needs.iter().chain(program.wants).all(of_step), "{}", program.name);
         }
     }
 
