@@ -31,13 +31,15 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The repository's own commands.
 
-  cargo xtask test [--long] [--skip-missing] [STEP…]   everything; or only the steps named (--list shows them)
+  cargo xtask test [--long] [--skip-missing] [STEP…]   everything; or only the steps named
+  cargo xtask test --list                              the steps
   cargo xtask tidy                                     the guards: direction, dependencies, bans, links, …
   cargo xtask sim --seeds N [--start S]                run N seeds of the simulator from S on
   cargo xtask sim --seed X                             replay one seed
   cargo xtask fuzz [TARGET…] [--seconds N]             run the fuzz targets
-  cargo xtask clients [--url URL] [NAME…]              other people's AMQP clients against our broker, or another
-  cargo xtask bench [NAME…] [--long]                   the benchmarks, as a table; amqp: beside other brokers
+  cargo xtask clients [--url URL] [--skip-missing] [NAME…]
+                                                       other people's AMQP clients against our broker, or another
+  cargo xtask bench [NAME…] [--long]                   the benchmarks, as a table; amqp: beside other brokers; python: our library
   cargo xtask deb                                      a package for Debian
   cargo xtask semver REV                               whether programs that use the Rust client of REV still compile
 

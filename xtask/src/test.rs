@@ -15,7 +15,7 @@ use crate::shell::{cargo, holding_back, read, run};
 use crate::slowest::Slowest;
 use crate::{clients, cluster, deploy, fresh, fuzz, package, seed, sim, suite, tidy};
 
-/// What one step is told, and what its tests say.
+/// The options of a run, and the results of a step's tests.
 #[derive(Clone)]
 pub(crate) struct Run {
     /// Look longer: more seeds, more cases, more fuzzing, and the steps that are left out otherwise.
@@ -169,7 +169,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// What a step is unless its row says otherwise.
+/// The default values of a step.
 const STEP: Step = Step {
     name: "",
     what: "",
