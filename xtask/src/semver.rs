@@ -15,8 +15,12 @@ const PACKAGE: &str = "overtake-client";
 /// `cargo xtask semver REV`
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     let [revision] = args else {
-        bail!("which revision? cargo xtask semver v0.1.0");
+        bail!("semver takes one revision: cargo xtask semver v0.1.0");
     };
+    let commit = format!("{revision}^{{commit}}");
+    if revision.starts_with('-') || !works("git", &["rev-parse", "--verify", "--quiet", &commit]) {
+        bail!("git knows no revision `{revision}`; cargo xtask semver v0.1.0");
+    }
     if !works("cargo", &["semver-checks", "--version"]) {
         bail!("cargo-semver-checks is missing; `cargo install --locked cargo-semver-checks`");
     }

@@ -6,7 +6,7 @@
 use std::process::{Command, ExitCode};
 use std::sync::mpsc::sync_channel;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::counts::Counts;
 use crate::needs::{self, Needs};
@@ -251,11 +251,14 @@ fn prepare(steps: &[&Step], skip_missing: bool) -> Result<()> {
             scope.spawn(move || holding_back(|| download().with_context(what)))
         };
         let begun: Vec<_> = downloads.into_iter().map(begin).collect();
-        begun.into_iter().try_for_each(|download| {
+        let failed = begun.into_iter().filter_map(|download| {
             let (done, printed) = download.join().expect("a download does not panic");
             print!("{printed}");
-            done
-        })
+            done.err().map(|error| format!("{error:#}"))
+        });
+        let failed: Vec<_> = failed.collect();
+        ensure!(failed.is_empty(), "{}", failed.join("\n"));
+        Ok(())
     })
 }
 
