@@ -25,7 +25,7 @@ pub(crate) const NEEDS: Needs = Needs {
     ..Needs::NONE
 };
 
-/// What the README says to install on Debian, besides Rust.
+/// The Debian packages that the README names.
 const PACKAGES: &str = "git,gcc,libc6-dev,curl,ca-certificates";
 /// In the new root: the toolchain, cargo's home, and the clone.
 const RUST: &str = "opt/rust";
@@ -42,7 +42,7 @@ mount --rbind /dev "$root/dev"
 exec chroot "$root" sh -c 'cd /srv/overtake && exec "$@"' sh "$@"
 "#;
 
-/// What a program in the new root keeps of this one's environment: how to reach package registries.
+/// Variables that programs in the new root inherit: they say how to reach package registries.
 const KEPT: [&str; 10] = [
     "http_proxy",
     "https_proxy",

@@ -1,4 +1,4 @@
-//! What a step needs beyond Rust, git and a C compiler.
+//! The programs and permissions that steps need beyond Rust, git and a C compiler.
 //!
 //! [`gather`] checks the needs of a whole run at once, before anything is built. Root on Debian gets missing packages with one
 //! call of apt; everybody else gets one list, and the command that installs it.
@@ -19,15 +19,15 @@ pub(crate) struct Need {
     is_there: fn() -> bool,
 }
 
-/// Where a missing need comes from.
+/// The way to get a missing need.
 enum Source {
     /// These packages of Debian.
     Debian(&'static [&'static str]),
-    /// What the user does by hand.
+    /// A hint for the user, who gets it by hand.
     Hint(&'static str),
 }
 
-/// What a step needs: `must` or it cannot run, `part` or some of its tests cannot.
+/// The needs of a step. Without one of `must` the step cannot run; without one of `part` some of its tests cannot.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) must: &'static [&'static Need],

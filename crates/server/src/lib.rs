@@ -1,4 +1,4 @@
-//! The server: configuration, listeners, logs and shutdown. The only place that has any of them.
+//! The server: configuration, ports, logs and shutdown. No other crate has any of them; `connections` serves the clients that a port accepts.
 //!
 //! [`config::load`] says what the broker is told to be and where each value comes from; [`serve`](fn@serve) runs it
 //! until a signal ends it.
