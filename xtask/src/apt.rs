@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{read, show, works};
+use crate::shell::{read, say, show, works};
 
 /// The suite with the backports, and the suite whose mirror has it too.
 const SUITE: &str = "bookworm-backports";
@@ -30,6 +30,7 @@ pub(crate) fn is_root() -> bool {
 /// # Errors
 /// What apt said last, when a package is unknown or cannot be downloaded.
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
+    say("   apt shows nothing while it works; this may take minutes");
     apt(&["update"])?;
     if packages.iter().any(|package| !is_known(package)) && add_backports()? {
         apt(&["update"])?;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::needs::{self, Needs};
 use crate::report::Done;
@@ -86,10 +86,14 @@ fn fuzz(targets: &[String], bounds: &Bounds) -> Result<Done> {
     }
     let triple = host()?;
     build(&triple)?;
-    for target in targets {
+    // One that fails does not keep the others from being looked at.
+    let failed = targets.iter().filter_map(|target| {
         let binary = build_dir().join(&triple).join("release").join(target);
-        fuzz_one(target, &binary, bounds)?;
-    }
+        let failed = fuzz_one(target, &binary, bounds).err()?;
+        Some(format!("{failed:#}"))
+    });
+    let failed: Vec<_> = failed.collect();
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(Done::Ok)
 }
 

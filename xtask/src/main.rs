@@ -44,7 +44,7 @@ The repository's own commands.
   cargo xtask semver REV                               whether programs that use the Rust client of REV still compile
 
 What a step needs and this machine lacks is installed (root on Debian) or named before anything is built; with
---skip-missing the steps that need it are skipped. With CI=true a step that is skipped counts as failed.";
+--skip-missing the steps that need it are skipped. Where CI is set, a step that is skipped counts as failed.";
 
 fn main() -> ExitCode {
     match dispatch() {
@@ -61,6 +61,10 @@ fn dispatch() -> anyhow::Result<ExitCode> {
     let command = args.next().unwrap_or_default();
     let args: Vec<String> = args.collect();
     shell::enter_root()?;
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        println!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
     match command.as_str() {
         "test" => test::command(&args),
         "tidy" => tidy::command(&args),

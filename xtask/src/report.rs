@@ -19,7 +19,7 @@ pub(crate) enum Done {
 pub(crate) struct Report {
     start: Instant,
     rows: Vec<Row>,
-    /// A skip is a failure: set where CI=true.
+    /// A skip is a failure: set in CI.
     strict: bool,
 }
 

@@ -1,10 +1,12 @@
 //! Other programs: each is shown before it runs, and its exit status is never ignored.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -17,23 +19,51 @@ pub(crate) fn enter_root() -> Result<()> {
     std::env::set_current_dir(root).with_context(|| format!("entering {}", root.display()))
 }
 
-/// Where builds go.
+/// Where builds go: as cargo says, which knows its variables and its configuration.
 pub(crate) fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let metadata =
+            read(Command::new(cargo_program()).args(["metadata", "--no-deps", "--format-version=1"]));
+        let dir = metadata.ok().as_deref().and_then(|json| Some(target_directory(json)?.into()));
+        dir.unwrap_or_else(|| "target".into())
+    })
+    .clone()
+}
+
+/// Whether nothing may be skipped: the variable CI is set, as the tests ask, too.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI").is_some()
+}
+
+/// Of what `cargo metadata` prints; the path of a directory that cargo can use has no quotes.
+fn target_directory(metadata: &str) -> Option<&str> {
+    let (_, rest) = metadata.split_once(r#""target_directory":""#)?;
+    Some(rest.split_once('"')?.0)
+}
+
+fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// `cargo ARGS…`, with the toolchain that runs xtask. Where OpenSSL is installed, it is not built.
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(cargo_program());
     command.args(args);
     if works("pkg-config", &["--exists", "openssl"]) {
         command.env("OPENSSL_NO_VENDOR", "1");
     }
     // Nothing is built twice there, and what would make that quick takes gigabytes.
-    if std::env::var_os("CI").is_some() {
+    if is_ci() {
         command.env("CARGO_INCREMENTAL", "0");
     }
     command
+}
+
+/// The first of these words that looks like an option and is none.
+pub(crate) fn unknown_option<'a>(args: &'a [String], options: &[&str]) -> Option<&'a str> {
+    let name = |word: &'a String| word.split_once('=').map_or(&**word, |(name, _)| name);
+    args.iter().map(name).find(|word| word.starts_with('-') && !options.contains(word))
 }
 
 /// Whether `program ARGS…` can be run and succeeds; says nothing.
@@ -182,6 +212,21 @@ fn words(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_target_directory_is_what_cargo_says() {
+        let said = r#"{"packages":[],"target_directory":"/var/built","version":1}"#;
+        assert_eq!((target_directory(said), target_directory("{}")), (Some("/var/built"), None));
+        assert!(target_dir().is_absolute(), "cargo says it here");
+    }
+
+    #[test]
+    fn an_unknown_option_is_found_before_a_value_after_it() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let unknown = |line: &str| unknown_option(&words(line), &["--seed"]).map(str::to_owned);
+        assert_eq!(unknown("--seed 7 word"), None);
+        assert_eq!(unknown("--seed=7 --sed=8"), Some("--sed".to_owned()));
+    }
 
     #[test]
     fn colours_are_not_heard() {

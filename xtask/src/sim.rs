@@ -1,22 +1,24 @@
 //! `cargo xtask sim`: the simulator, in release; the same as a step of the test run.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
 use crate::report::Done;
 use crate::seed;
-use crate::shell::{cargo, run_hearing};
+use crate::shell::{cargo, run_hearing, unknown_option};
 use crate::test::Run;
 
 const SEEDS: &str = "2000";
 const SEEDS_LONG: &str = "50000";
 
+/// The simulator's options. It reads them itself, but building it takes a minute.
+const OPTIONS: [&str; 6] = ["--seeds", "--start", "--steps", "--seed", "--twice", "--trace"];
+
 /// `cargo xtask sim …`: the arguments are the simulator's own.
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
-    if let Some(why) = absent() {
-        bail!("{why}");
+    if let Some(unknown) = unknown_option(args, &OPTIONS) {
+        bail!("sim has no option `{unknown}`; the options: {}", OPTIONS.join(" "));
     }
     simulate(args.iter().map(String::as_str))?;
     Ok(ExitCode::SUCCESS)
@@ -24,9 +26,6 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
 
 /// As many seeds as the run has time for.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
-    if let Some(why) = absent() {
-        return Ok(Done::Skipped(why));
-    }
     let start = run.base_seed.to_string();
     simulate(["--seeds", if run.long { SEEDS_LONG } else { SEEDS }, "--start", &start])?;
     Ok(Done::Ok)
@@ -42,9 +41,15 @@ fn simulate<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<()> {
     })
 }
 
-fn absent() -> Option<String> {
-    let binary = ["crates/sim/src/main.rs", "crates/sim/src/bin/overtake-sim.rs"];
-    let missing = !binary.iter().any(|path| Path::new(path).exists());
-    missing
-        .then(|| format!("the simulator has no binary yet: neither {} nor {} exists", binary[0], binary[1]))
+#[cfg(test)]
+mod tests {
+    use super::OPTIONS;
+
+    #[test]
+    fn the_options_are_those_that_the_simulator_reads() {
+        let source = include_str!("../../crates/sim/src/main.rs");
+        let read: Vec<_> = source.lines().filter_map(|line| line.trim().split_once("\" => ")).collect();
+        let read: Vec<_> = read.into_iter().filter_map(|(name, _)| name.strip_prefix('"')).collect();
+        assert_eq!(read, OPTIONS);
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) const NEEDS: Needs = Needs {
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
     let everything = ["--workspace", "--all-features"];
     let has_nextest = works("cargo", &["nextest", "--version"]);
-    let profile = if std::env::var_os("CI").is_some() { "ci" } else { "default" };
+    let profile = if shell::is_ci() { "ci" } else { "default" };
     let mut command = if has_nextest {
         cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(everything))
     } else {

@@ -3,6 +3,7 @@
 //! To add a step: a row in [`STEPS`] and a function. What all steps of a run need is checked, installed and downloaded before the
 //! first of them builds anything.
 
+use std::io::Write as _;
 use std::process::{Command, ExitCode};
 use std::sync::mpsc::sync_channel;
 
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::counts::Counts;
 use crate::needs::{self, Needs};
 use crate::report::{Done, Report, Row};
-use crate::shell::{cargo, holding_back, read, run};
+use crate::shell::{cargo, holding_back, is_ci, read, run};
 use crate::slowest::Slowest;
 use crate::{clients, cluster, deploy, fresh, fuzz, package, seed, sim, suite, tidy};
 
@@ -32,7 +33,7 @@ struct Step {
     name: &'static str,
     what: &'static str,
     when: When,
-    place: Place,
+    schedule: Schedule,
     needs: Needs,
     /// Downloads what the step gets from package registries, all but crates of the workspace.
     download: fn() -> Result<()>,
@@ -49,9 +50,9 @@ enum When {
     Long,
 }
 
-/// Where a step runs. Tests wait most of the time: what only computes fills the gaps.
+/// What a step runs beside. Tests wait most of the time: what only computes fills the gaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Schedule {
     /// One after the other.
     InTurn,
     /// Beside those, with what they leave of the processors, in target directories of its own.
@@ -86,6 +87,7 @@ const STEPS: &[Step] = &[
         writes: &[],
         ..STEP
     },
+    Step { name: "tidy", what: "the guards", body: tidy::step, writes: &[], ..STEP },
     Step {
         name: "clippy",
         what: "every target of the workspace, no warnings",
@@ -104,7 +106,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "cluster",
         what: "brokers on a cluster under faults, and what is lost without",
-        place: Place::Alone,
+        schedule: Schedule::Alone,
         needs: cluster::NEEDS,
         body: cluster::step,
         ..STEP
@@ -112,7 +114,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "sim",
         what: "the simulator, from a seed that is the commit's",
-        place: Place::Beside,
+        schedule: Schedule::Beside,
         body: sim::step,
         writes: &[Tree::Release],
         ..STEP
@@ -120,7 +122,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "fuzz",
         what: "each fuzz target for a moment",
-        place: Place::Beside,
+        schedule: Schedule::Beside,
         needs: fuzz::NEEDS,
         download: fuzz::download,
         body: fuzz::step,
@@ -146,7 +148,6 @@ const STEPS: &[Step] = &[
         ..STEP
     },
     Step { name: "doc", what: "the documentation builds, no warnings", needs: EVERYTHING, body: doc, ..STEP },
-    Step { name: "tidy", what: "the guards", body: tidy::step, writes: &[], ..STEP },
     Step {
         name: "package",
         what: "the Debian package, by lintian",
@@ -161,7 +162,7 @@ const STEPS: &[Step] = &[
         name: "fresh",
         what: "both commands of the README in a new Debian 12",
         when: When::Long,
-        place: Place::Alone,
+        schedule: Schedule::Alone,
         needs: fresh::NEEDS,
         body: fresh::step,
         writes: &[Tree::Root],
@@ -174,7 +175,7 @@ const STEP: Step = Step {
     name: "",
     what: "",
     when: When::Always,
-    place: Place::InTurn,
+    schedule: Schedule::InTurn,
     needs: Needs::NONE,
     download: || Ok(()),
     body: |_| Ok(Done::Ok),
@@ -202,7 +203,7 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
         When::Long => long,
     };
     let steps: Vec<_> = STEPS.iter().filter(is_wanted).collect();
-    let report = Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true"));
+    let report = Report::new(is_ci());
     report.begin("prepare", "what the steps need, before anything is built");
     let prepared = Row::trying("prepare", || prepare(&steps, skip_missing))?;
     let run =
@@ -264,21 +265,21 @@ fn prepare(steps: &[&Step], skip_missing: bool) -> Result<()> {
 
 /// Runs the steps, each where it belongs. `run` is what each begins with.
 fn perform(steps: &[&Step], run: &Run, mut report: Report, prepared: Row) -> ExitCode {
-    let at = |place| steps.iter().copied().filter(move |step: &&Step| step.place == place);
+    let at = |schedule| steps.iter().copied().filter(move |step: &&Step| step.schedule == schedule);
     report.end(prepared);
     let mut total = run.clone();
     std::thread::scope(|scope| {
         let (done, arrived) = sync_channel(steps.len());
         scope.spawn(move || {
-            if at(Place::InTurn).next().is_some() {
+            if at(Schedule::InTurn).next().is_some() {
                 give_way();
             }
-            for step in at(Place::Beside) {
+            for step in at(Schedule::Beside) {
                 let ended = holding_back(|| Ended::of(step, run));
                 done.send((step, ended)).expect("the report is waited for");
             }
         });
-        for step in at(Place::InTurn) {
+        for step in at(Schedule::InTurn) {
             report.begin(step.name, step.what);
             Ended::of(step, run).enter(&mut report, &mut total);
             for (step, (ended, printed)) in arrived.try_iter() {
@@ -293,7 +294,7 @@ fn perform(steps: &[&Step], run: &Run, mut report: Report, prepared: Row) -> Exi
             ended.enter(&mut report, &mut total);
         }
     });
-    for step in at(Place::Alone) {
+    for step in at(Schedule::Alone) {
         report.begin(step.name, step.what);
         Ended::of(step, run).enter(&mut report, &mut total);
     }
@@ -339,9 +340,11 @@ fn names<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
 }
 
 fn list() -> ExitCode {
+    let mut out = std::io::stdout().lock();
     for step in STEPS {
         let when = if step.when == When::Long { " (with --long, or by name)" } else { "" };
-        println!("{:<10} {}{when}", step.name, step.what);
+        // Whoever reads no further has seen what it wants.
+        let _ = writeln!(out, "{:<10} {}{when}", step.name, step.what);
     }
     ExitCode::SUCCESS
 }

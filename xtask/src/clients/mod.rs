@@ -23,7 +23,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::counts::{Counts, run_counted};
 use crate::needs::{self, Need, Needs};
 use crate::report::{Done, Report, Row};
-use crate::shell::{holding_back, say, target_dir};
+use crate::shell::{holding_back, is_ci, say, target_dir};
 use crate::slowest::Slowest;
 use crate::test::Run;
 use broker::{Broker, Ports};
@@ -281,8 +281,7 @@ fn download_for(programs: &[&Program]) -> Result<()> {
 fn perform(brokers: &Brokers, wanted: &[&Program]) -> Result<(Report, Tests)> {
     let dir = std::path::absolute(kept())?;
     let next = AtomicUsize::new(0);
-    let together =
-        Mutex::new((Report::new(std::env::var_os("CI").is_some_and(|ci| ci == "true")), Tests::default()));
+    let together = Mutex::new((Report::new(is_ci()), Tests::default()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(wanted.len()) {
             scope.spawn(|| {
