@@ -14,9 +14,9 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::amqp::peer::free_port;
 use crate::amqp::peer::process::Process;
 use crate::quota::Quota;
+use overtake_free_port::free_port;
 
 /// Between two looks at whether the primaries know each other.
 const LOOK: Duration = Duration::from_millis(20);
@@ -129,7 +129,7 @@ fn slots(at: usize, count: usize) -> RangeInclusive<u16> {
 impl Primary {
     fn start(durability: Durability) -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let (port, bus) = (free_port()?, free_port()?);
+        let (port, bus) = (free_port(), free_port());
         let (at, port_text, bus_text) = (dir.path().display().to_string(), port.to_string(), bus.to_string());
         let place = [
             "--port",

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::amqp::peer::free_port;
 use crate::amqp::peer::process::{Process, overtake};
+use overtake_free_port::free_port;
 
 /// The variable in which the relay finds the password of the broker.
 pub(super) const PASSWORD: &str = "STORY_PASSWORD";
@@ -94,7 +94,7 @@ pub(super) struct Redis {
 
 impl Redis {
     pub(super) fn start() -> Result<Self> {
-        let mut redis = Self { process: None, dir: tempfile::tempdir()?, port: free_port()? };
+        let mut redis = Self { process: None, dir: tempfile::tempdir()?, port: free_port() };
         redis.begin()?;
         Ok(redis)
     }
@@ -137,7 +137,7 @@ pub(super) struct Broker {
 impl Broker {
     pub(super) fn start(lanes: bool) -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let mut broker = Self { process: None, dir, lanes, http: free_port()?, amqp: free_port()? };
+        let mut broker = Self { process: None, dir, lanes, http: free_port(), amqp: free_port() };
         broker.begin()?;
         Ok(broker)
     }

@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::{BATCH, PLACES, QUEUE, in_places, level_of, message};
 use crate::Plan;
-use crate::amqp::peer::free_port;
 use crate::amqp::peer::process::{Process, overtake};
 use crate::report::Line;
 use crate::shards::{Durability, Shards};
+use overtake_free_port::free_port;
 
 /// Messages in the places.
 const MESSAGES: u32 = 10_000;
@@ -80,7 +80,7 @@ struct Start {
 
 /// Starts a process, asks it as soon as it listens, and ends it.
 fn start(program: &Path, nodes: &str, dir: &TempDir, ask: &Ask<'_>) -> Result<Start> {
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let (http, data) = (address.to_string(), dir.path().join("data").display().to_string());
     let place = ["--http", &http, "--amqp", "127.0.0.1:0", "--data-dir", &data];
     // There is no replica.

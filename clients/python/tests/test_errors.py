@@ -25,10 +25,14 @@ from overtake import (
 from .rows import row
 
 
+# It is bound and does not listen: connections are refused, and nobody else is given its port.
+NOBODY = socket.socket()
+NOBODY.bind(("127.0.0.1", 0))
+
+
 def free_port() -> int:
     """A port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
+    port: int = NOBODY.getsockname()[1]
     return port
 
 

@@ -6,7 +6,7 @@ pub(crate) mod process;
 mod rabbitmq;
 mod sink;
 
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -191,11 +191,6 @@ fn wait_until<T>(most: Duration, mut look: impl FnMut() -> Result<Option<T>>) ->
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     }
-}
-
-/// A port that was free a moment ago, for programs that cannot tell which they took.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 fn given(url: &str) -> Result<Broker> {

@@ -7,7 +7,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::process::Process;
-use super::{Broker, Dial, free_port};
+use overtake_free_port::free_port;
+
+use super::{Broker, Dial};
 use crate::amqp::wire::amqp::{Address, Connection};
 
 /// Not the one in the path, which insists on the system's user and directories.
@@ -23,7 +25,7 @@ pub(super) fn start() -> Result<Broker> {
     let path = |name: &str| dir.path().join(name).display().to_string();
     fs::write(path("plugins"), "[].")?;
     fs::write(path("rabbitmq.conf"), "")?;
-    let (port, names) = (free_port()?, free_port()?);
+    let (port, names) = (free_port(), free_port());
     let vars = [
         ("HOME", path("")),
         ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
@@ -31,7 +33,7 @@ pub(super) fn start() -> Result<Broker> {
         ("RABBITMQ_NODENAME", format!("bench{port}@localhost")),
         ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
         ("RABBITMQ_NODE_PORT", port.to_string()),
-        ("RABBITMQ_DIST_PORT", free_port()?.to_string()),
+        ("RABBITMQ_DIST_PORT", free_port().to_string()),
         ("RABBITMQ_MNESIA_BASE", path("data")),
         ("RABBITMQ_LOG_BASE", path("logs")),
         ("RABBITMQ_ENABLED_PLUGINS_FILE", path("plugins")),

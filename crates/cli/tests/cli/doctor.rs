@@ -101,9 +101,7 @@ fn a_user_is_told_which_rights_are_missing() {
 
 #[test]
 fn where_nobody_answers_it_cannot_be_told() {
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
-    let run = doctor(&format!("127.0.0.1:{port}"), &[]);
+    let run = doctor(&format!("127.0.0.1:{}", overtake_free_port::free_port()), &[]);
     assert_eq!((run.code, &*run.stdout), (2, ""), "{}", run.picture());
     assert!(
         run.stderr.contains("cannot tell: ") && run.stderr.contains("does not answer"),

@@ -1,9 +1,10 @@
 //! Exit codes and what is said with them, where no broker is needed.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use expect_test::{Expect, expect};
+use overtake_free_port::free_port;
 
 use crate::support;
 
@@ -11,9 +12,9 @@ fn check(words: &[&str], expect: Expect) {
     expect.assert_eq(&support::run(words, b"").picture());
 }
 
-/// An address nobody listens on: it was ours a moment ago.
+/// An address nobody listens on.
 fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))
 }
 
 /// A server that gives every request the same answer, or none; `overtake health` against it.

@@ -1,9 +1,10 @@
 //! A RabbitMQ as Debian packs it, with its management API, on free ports and in a directory of its own.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Stdio;
 
+use overtake_free_port::free_port;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -14,9 +15,6 @@ const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 /// What speaks with one that runs.
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 
-/// So often other ports are tried.
-const STARTS_MAX: usize = 3;
-
 pub(crate) struct Rabbit {
     dir: tempfile::TempDir,
     port: u16,
@@ -24,10 +22,6 @@ pub(crate) struct Rabbit {
     names_port: u16,
     names: Child,
     server: Child,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
 impl Rabbit {
@@ -38,19 +32,6 @@ impl Rabbit {
             assert!(std::env::var_os("CI").is_none(), "rabbitmq-server must be there in CI");
             return None;
         }
-        // A port that was free a moment ago may be somebody's by the time that the server asks for it.
-        let mut said = String::new();
-        for _ in 0..STARTS_MAX {
-            match Self::try_start().await {
-                Ok(rabbit) => return Some(rabbit),
-                Err(why) => said = why,
-            }
-        }
-        panic!("RabbitMQ does not start: {said}");
-    }
-
-    /// On ports that are free now.
-    async fn try_start() -> Result<Self, String> {
         let dir = tempfile::tempdir().expect("a directory");
         let [port, management, names_port] = [free_port(), free_port(), free_port()];
         std::fs::write(dir.path().join("plugins"), "[rabbitmq_management].").expect("written");
@@ -63,8 +44,8 @@ impl Rabbit {
             .expect("epmd comes with Erlang");
         let server = Self::spawn(dir.path(), port, names_port);
         let mut rabbit = Self { dir, port, management, names_port, names, server };
-        rabbit.until_it_serves().await?;
-        Ok(rabbit)
+        rabbit.until_it_serves().await;
+        Some(rabbit)
     }
 
     fn spawn(dir: &Path, port: u16, names_port: u16) -> Child {
@@ -93,7 +74,7 @@ impl Rabbit {
     }
 
     /// It says when it serves.
-    async fn until_it_serves(&mut self) -> Result<(), String> {
+    async fn until_it_serves(&mut self) {
         let said = self.server.stdout.take().expect("it says something");
         let mut lines = BufReader::new(said).lines();
         let mut all = String::new();
@@ -101,12 +82,12 @@ impl Rabbit {
             if line.contains("completed with") {
                 // So that it may go on speaking.
                 tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-                return Ok(());
+                return;
             }
             all.push_str(&line);
             all.push('\n');
         }
-        Err(all)
+        panic!("RabbitMQ does not start: {all}");
     }
 
     /// Has on disk what was declared: RabbitMQ itself writes it seconds later, and forgets what it had not yet written when it is killed.
@@ -128,7 +109,7 @@ impl Rabbit {
 
     pub(crate) async fn begin_again(&mut self) {
         self.server = Self::spawn(self.dir.path(), self.port, self.names_port);
-        self.until_it_serves().await.unwrap_or_else(|said| panic!("RabbitMQ does not start again: {said}"));
+        self.until_it_serves().await;
     }
 
     pub(crate) fn url(&self) -> String {

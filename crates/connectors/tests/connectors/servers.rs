@@ -3,10 +3,10 @@
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use overtake_free_port::free_port;
 use tempfile::TempDir;
 
 /// A server that runs until it is killed or this is dropped.
@@ -69,10 +69,8 @@ impl Server {
     }
 
     fn new(program: &'static str, ready: &'static str) -> Self {
-        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let port = free.local_addr().expect("bound").port();
         let dir = tempfile::tempdir().expect("a directory");
-        Self { program, args: Vec::new(), ready, child: None, dir, port }
+        Self { program, args: Vec::new(), ready, child: None, dir, port: free_port() }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -92,7 +90,13 @@ impl Server {
         let (said, other) = if self.program == "mosquitto" { (err, out) } else { (out, err) };
         std::thread::spawn(move || BufReader::new(other).lines().map_while(Result::ok).for_each(drop));
         let mut lines = BufReader::new(said).lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains(self.ready)), "{} does not start", self.program);
+        let mut heard = Vec::new();
+        let is_ready = lines.by_ref().any(|line| {
+            let is_it = line.contains(self.ready);
+            heard.push(line);
+            is_it
+        });
+        assert!(is_ready, "{} does not start: {}", self.program, heard.join("\n"));
         // What else it says must go somewhere, or it would wait for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         self.child = Some(child);

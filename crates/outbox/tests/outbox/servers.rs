@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use overtake_free_port::free_port;
 use tempfile::TempDir;
 
 /// Runs a program until nobody holds the other end of its standard input, whatever became of them; then takes its directory away.
@@ -79,9 +80,7 @@ impl Server {
     pub(crate) fn redis() -> Option<(Self, u16)> {
         let program = Some(PathBuf::from("/usr/bin/redis-server")).filter(|program| program.is_file());
         let program = there(program, "Redis", "redis-server")?;
-        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let port = free.local_addr().expect("bound").port();
-        drop(free);
+        let port = free_port();
         let dir = tempfile::Builder::new().prefix("outbox-").tempdir().expect("a directory").keep();
         let words = [
             "--port",

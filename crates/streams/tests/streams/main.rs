@@ -5,6 +5,9 @@ mod failing;
 mod lag;
 mod losing;
 mod reading;
+#[allow(dead_code, reason = "the tests of endpoints use what these do not")]
+#[path = "../../../connectors/tests/connectors/servers.rs"]
+mod servers;
 mod sharing;
 mod world;
 mod writing;

@@ -1,23 +1,18 @@
 //! A Redis on a free port, in a directory of its own; and what tests say to it.
 
-#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use overtake_peer::redis::Wire;
 use overtake_streams::{DeadLetters, Entry, Lanes, RedisServer, Retry, SubscribeOptions, Subscriber};
 use redis::{Value, cmd};
-use tempfile::TempDir;
+
+use crate::servers::Server as Redis;
 
 /// Longer than any test may take: what waits for so long must be woken.
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
 pub(crate) struct World {
-    child: Option<Child>,
-    dir: TempDir,
+    redis: Redis,
     pub(crate) port: u16,
     pub(crate) server: RedisServer,
 }
@@ -25,39 +20,19 @@ pub(crate) struct World {
 impl World {
     /// `None` where there is no Redis.
     pub(crate) fn new() -> Option<Self> {
-        if !is_there() {
-            return None;
-        }
-        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let port = free.local_addr().expect("bound").port();
-        drop(free);
-        let url = format!("redis://127.0.0.1:{port}");
-        let server = overtake_streams::server(&url).expect("a server");
-        let mut world = Self { child: None, dir: tempfile::tempdir().expect("a directory"), port, server };
-        world.start();
-        Some(world)
+        let redis = Redis::redis(&[])?;
+        let port = redis.port;
+        let server = overtake_streams::server(&format!("redis://127.0.0.1:{port}")).expect("a server");
+        Some(Self { redis, port, server })
     }
 
     /// Until it answers; what it had is there again.
     pub(crate) fn start(&mut self) {
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
-        command.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(self.dir.path());
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("redis-server runs");
-        let said = BufReader::new(child.stdout.take().expect("piped"));
-        let mut lines = said.lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("Ready to accept connections")), "it does not start");
-        // What else it says must go somewhere, or it would wait for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
-        self.child = Some(child);
+        self.redis.start();
     }
 
     pub(crate) fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().expect("killed");
-            child.wait().expect("ended");
-        }
+        self.redis.kill();
     }
 
     pub(crate) async fn wire(&self) -> Wire {
@@ -114,12 +89,6 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 /// Seconds and microseconds, up to the milliseconds.
 fn ms(time: Value) -> String {
     let Value::Array(parts) = time else { panic!("{time:?}") };
@@ -157,15 +126,4 @@ pub(crate) async fn drain(subscriber: &Subscriber, count: usize) -> Vec<String> 
         assert!(subscriber.ack(&entry).await.expect("heard"), "it was ours");
     }
     all
-}
-
-/// In CI it must be.
-fn is_there() -> bool {
-    let found = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("redis-server").is_file()));
-    assert!(found || std::env::var_os("CI").is_none(), "redis-server must be there in CI");
-    if !found {
-        println!("skipped: redis-server is not there; on Debian: apt-get install redis-server");
-    }
-    found
 }

@@ -1,7 +1,6 @@
 //! Settings that are wrong, and servers that cannot do it: each says what to do.
 
-use std::net::TcpListener;
-
+use overtake_free_port::free_port;
 use overtake_peer::{Secret, Tls, Vault};
 use overtake_valkey::cluster::{Cluster, Kind, Library, Nodes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,8 +27,7 @@ fn at(kind: Kind, urls: &[String]) -> Nodes {
 
 #[tokio::test]
 async fn servers_that_do_not_answer_are_each_named() {
-    let free = [(); 2].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a port"));
-    let ports = free.map(|free| free.local_addr().expect("bound").port());
+    let ports = [free_port(), free_port()];
     let urls = ports.map(|port| format!("redis://127.0.0.1:{port}"));
     let [first, second] = ports.map(|port| format!("127.0.0.1:{port} does not answer: Connection refused"));
     check(&why(at(Kind::Cluster, &urls)).await, &[&first, &second]);
@@ -108,7 +106,7 @@ async fn functions_that_are_newer_or_other_or_broken_are_left_and_told() {
 async fn one_node_is_enough_to_find_the_others_and_may_go() {
     for program in Program::all() {
         let mut world = World::cluster(program, 1, &QUICK).await;
-        let dead = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("bound").port();
+        let dead = free_port();
         let mut nodes = at(Kind::Cluster, &[format!("redis://127.0.0.1:{dead}"), world.servers[0].url()]);
         nodes.patience.look_ms = 100;
         let cluster = connect(nodes).await;

@@ -198,10 +198,8 @@ fn a_first_connection_that_cannot_be_is_told() {
         assert!(matches!(Client::connect(wrong).await, Err(Error::LoginRefused(_))));
         let wrong = ConnectOptions::new(format!("amqp://{}/none", world.broker.amqp));
         assert!(matches!(Client::connect(wrong).await, Err(Error::LoginRefused(_))));
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let gone = nobody.local_addr().unwrap();
-        drop(nobody);
-        let told = Client::connect(format!("amqp://{gone}")).await.unwrap_err();
+        let port = overtake_free_port::free_port();
+        let told = Client::connect(format!("amqp://127.0.0.1:{port}")).await.unwrap_err();
         assert!(matches!(&told, Error::ConnectionLost(why) if why.contains("refused")), "{told}");
         let told = Client::connect(format!("amqp://{}", address(&world))).await.unwrap_err();
         assert!(told.to_string().contains("does not speak AMQP"), "{told}");

@@ -1,8 +1,5 @@
 //! Streams of Redis, handled in the scope of what they hold; with a Redis of the test's own.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use overtake_client::Priority;
@@ -10,42 +7,21 @@ use overtake_client::streams::{
     DeadLetters, Done, Lanes, Retry, SubscribeOptions, Subscriber, Writer, envelope, handle, server,
 };
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::go;
+use crate::servers::Server;
 
-struct Redis {
-    child: Child,
-    port: u16,
-    _dir: TempDir,
-}
+struct Redis(Server);
 
 impl Redis {
     /// `None` where there is none; in CI there must be.
     fn start() -> Option<Self> {
-        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let dir = tempfile::tempdir().unwrap();
-        let mut command = Command::new("redis-server");
-        command
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
-            .arg(dir.path());
-        let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() else {
-            assert!(std::env::var_os("CI").is_none(), "redis-server must be there in CI");
-            skipped();
-            return None;
-        };
-        let said = BufReader::new(child.stdout.take().unwrap());
-        let mut lines = said.lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("Ready to accept connections")), "it does not start");
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, port, _dir: dir })
+        Server::redis(&[]).map(Self)
     }
 
     fn server(&self) -> overtake_client::streams::RedisServer {
-        server(&format!("redis://127.0.0.1:{}", self.port)).unwrap()
+        server(&format!("redis://127.0.0.1:{}", self.0.port)).unwrap()
     }
 
     /// Each goes where its priority says, and says it.
@@ -65,18 +41,6 @@ impl Redis {
             SubscribeOptions { lanes: Lanes::enabled(), retry, ..SubscribeOptions::new("customer", "mails") };
         Subscriber::connect(&self.server(), options).await.unwrap()
     }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn skipped() {
-    println!("skipped: redis-server is not there; on Debian: apt-get install redis-server");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! One server of Redis or Valkey on a free port, in a directory of its own.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use overtake_free_port::free_port;
 use tempfile::TempDir;
 
 /// A server that is installed.
@@ -67,19 +67,14 @@ pub(crate) struct Server {
 impl Server {
     /// One that answers, with words in its command line that may depend on its directory; `{dir}`, `{port}`, `{bus}` and `{tls}` in them are its own.
     pub(crate) fn start_with(program: Program, more: impl Fn(&Path) -> Vec<String>) -> Self {
-        // A port that was free may be somebody's by the time the server takes it.
-        for _ in 0..5 {
-            let [port, bus, tls] = free_ports();
-            let dir = tempfile::tempdir().expect("a directory");
-            let more = more(dir.path());
-            let mut server = Self { program, args: Vec::new(), child: None, dir, port, bus, tls };
-            server.args = server.own_words().into_iter().chain(more).collect();
-            server.args = server.args.iter().map(|word| server.filled_in(word)).collect();
-            if server.try_start() {
-                return server;
-            }
-        }
-        panic!("{} does not start", program.server());
+        let [port, bus, tls] = [free_port(), free_port(), free_port()];
+        let dir = tempfile::tempdir().expect("a directory");
+        let more = more(dir.path());
+        let mut server = Self { program, args: Vec::new(), child: None, dir, port, bus, tls };
+        server.args = server.own_words().into_iter().chain(more).collect();
+        server.args = server.args.iter().map(|word| server.filled_in(word)).collect();
+        server.start();
+        server
     }
 
     fn own_words(&self) -> Vec<String> {
@@ -105,23 +100,20 @@ impl Server {
 
     /// Until it answers; what it had is there again.
     pub(crate) fn start(&mut self) {
-        assert!(self.try_start(), "{} does not start again", self.program.server());
-    }
-
-    fn try_start(&mut self) -> bool {
         let mut command = Command::new(self.program.server());
         command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("it runs");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
-        let is_ready = lines.any(|line| line.contains("Ready to accept connections"));
-        if is_ready {
-            // What else it says must go somewhere, or it would wait for a reader.
-            std::thread::spawn(move || lines.for_each(drop));
-            self.child = Some(child);
-        } else {
-            child.wait().expect("ended");
-        }
-        is_ready
+        let mut said = Vec::new();
+        let is_ready = lines.by_ref().any(|line| {
+            let is_it = line.contains("Ready to accept connections");
+            said.push(line);
+            is_it
+        });
+        assert!(is_ready, "{} does not start: {}", self.program.server(), said.join("\n"));
+        // What else it says must go somewhere, or it would wait for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        self.child = Some(child);
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -156,9 +148,4 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn free_ports() -> [u16; 3] {
-    let taken = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a port"));
-    taken.map(|taken| taken.local_addr().expect("bound").port())
 }
