@@ -187,6 +187,16 @@ pub(crate) static IPROUTE2: Need =
 pub(crate) static ROOT: Need =
     Need { name: "root", source: Source::Hint("run as root"), is_there: apt::is_root };
 
+/// Programs that make filesystems, in images that are mounted for tests of full disks.
+pub(crate) static FILESYSTEMS: Need = Need {
+    name: "mkfs for btrfs, ext4 and xfs",
+    source: Source::Debian(&["btrfs-progs", "e2fsprogs", "xfsprogs"]),
+    is_there: || {
+        let is_there = |name: &&str| Path::new("/usr/sbin").join(name).exists();
+        ["mkfs.btrfs", "mkfs.ext4", "mkfs.xfs"].iter().all(is_there)
+    },
+};
+
 /// A mount namespace, for disks that are small enough to fill.
 pub(crate) static MOUNT_NAMESPACE: Need = Need {
     name: "permission to create a mount namespace",

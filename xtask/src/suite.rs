@@ -28,6 +28,7 @@ pub(crate) const NEEDS: Needs = Needs {
         &needs::POSTGRESQL,
         &needs::MARIADB,
         &needs::PROMETHEUS,
+        &needs::FILESYSTEMS,
         &needs::MOUNT_NAMESPACE,
     ],
 };

@@ -15,7 +15,7 @@ pub struct Options {
     pub on_damage: OnDamage,
     /// When publishes are refused for the sake of the disk.
     pub watermarks: Watermarks,
-    /// Largest message, bytes; 0: what fits the journal.
+    /// Largest body of a message, bytes; at most a quarter of `segment_bytes`, which is also what 0 means.
     pub max_message_bytes: u64,
     /// Time to live of messages that neither bring one nor find one at their queue, ms; 0: none.
     pub default_ttl_ms: u64,
@@ -61,11 +61,14 @@ impl Options {
 
     pub(crate) fn broker(&self, life: u32, record_len_max: usize) -> overtake_lane::Options {
         let fits = (record_len_max / 4) as u64;
-        let asked = if self.max_message_bytes == 0 { fits } else { self.max_message_bytes };
+        // A quarter of the file, to the byte: that is what `max_message_bytes` may be configured as. Half of a record is left for
+        // headers, and records are a few bytes shorter than files.
+        let quarter = self.segment_bytes / 4;
+        let asked = if self.max_message_bytes == 0 { quarter } else { self.max_message_bytes };
         overtake_lane::Options {
             life,
             seed: self.seed,
-            max_message_bytes: asked.min(fits),
+            max_message_bytes: asked.min(quarter),
             default_ttl_ms: self.default_ttl_ms,
             copies_max: record_len_max / 1_024,
             metadata_step_max: fits,

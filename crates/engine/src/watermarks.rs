@@ -78,12 +78,17 @@ pub enum Full {
     },
     /// The disk fell below the low watermark, whoever filled it.
     Low(DiskHealth),
+    /// The directory of the store was removed or replaced while it was open: what is written now would not be found again.
+    Gone,
 }
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom => f.write_str("the disk has no room for more messages"),
+            Self::Gone => f.write_str(
+                "the data directory or the file LOCK in it was removed or replaced: put it back, or what is published now would be lost at a restart",
+            ),
             Self::AtLow { disk, file } => write!(
                 f,
                 "the disk has {} free, and another journal file of {} would leave less than the low watermark of {}",

@@ -146,6 +146,15 @@ pub enum ServeError {
         /// Why.
         why: String,
     },
+    /// The system gives this process fewer threads than it needs.
+    Threads {
+        /// How many it started.
+        started: usize,
+        /// How many a broker with this configuration needs at least.
+        needed: usize,
+        /// What the system says to one more.
+        error: io::Error,
+    },
     /// The system refuses something every process needs.
     System(io::Error),
 }
@@ -206,6 +215,9 @@ impl ServeError {
             Self::Stopped { .. } => {
                 "everything confirmed is on the disk: remove the cause, then start the server again"
                     .to_owned()
+            }
+            Self::Threads { .. } => {
+                "raise the limit of processes and threads: `ulimit -u`, TasksMax= of the systemd unit, or the pids limit of the container".to_owned()
             }
             Self::System(_) => return None,
         })
@@ -281,6 +293,10 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot write the ports file {}: {error}", path.display())
             }
             Self::Stopped { why } => write!(f, "the broker stopped: {why}"),
+            Self::Threads { started, needed, error } => write!(
+                f,
+                "a broker needs {needed} threads at least, and the system gave this process {started}: {error}"
+            ),
             Self::System(error) => write!(f, "the system refuses: {error}"),
         }
     }

@@ -26,6 +26,7 @@ mod serve;
 mod signals;
 mod supervisor;
 mod telemetry;
+mod threads;
 
 pub use error::ServeError;
 pub use logs::start_logs;

@@ -19,7 +19,7 @@ pub(crate) fn router(
     let options = ManagementOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         node: format!("overtake@{}", machine()),
-        max_request_bytes: config.http.max_request_bytes.value.0,
+        max_request_bytes: config.max_request_bytes(),
         max_message_bytes: config.max_message_bytes(),
         max_connections: config.amqp.max_connections.value.0,
         listeners: listeners(addresses),

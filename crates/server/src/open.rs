@@ -8,7 +8,7 @@ use std::sync::Arc;
 use overtake_engine::core::{OpenError, Recovered};
 use overtake_engine::traces::Traces;
 use overtake_engine::{NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
-use overtake_store::Damage;
+use overtake_store::{Damage, RealDisk};
 use rustix::fs::Access;
 
 use crate::ServeError;
@@ -55,6 +55,7 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
         opened.map_err(|error| no_shards(&dir, error))
     });
     let engine = opened.await??;
+    warn_of_copy_on_write(&config.store.data_dir.value, engine.recovered().len());
     let of_shard = |(shard, recovered)| {
         skipped(recovered).into_iter().map(move |what| match shard {
             0 => what,
@@ -70,6 +71,19 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
         skipped: engine.recovered().enumerate().flat_map(of_shard).collect(),
     });
     Ok(Opened { running: Arc::new(engine), found })
+}
+
+/// Warns where a full disk would stop the broker, not only publishes.
+fn warn_of_copy_on_write(dir: &Path, shards: usize) {
+    let dirs = (0..shards).map(|shard| shard_dir(dir, shard));
+    let found = dirs.filter_map(|dir| RealDisk::existing(dir).ok()?.copies_on_write().ok()?).next();
+    if let Some(filesystem) = found {
+        let dir = dir.display();
+        tracing::warn!(
+            "{filesystem} writes files of {dir} anew to change them: if this disk becomes full, the broker stops and cannot start until \
+             there is room; leave store.disk_low_bytes above 0 (see docs/disk.md)"
+        );
+    }
 }
 
 /// What was skipped while opening a shard, one sentence each.

@@ -21,8 +21,14 @@ pub(crate) async fn watch(mut full: Receiver<Option<Full>>) {
 }
 
 fn warn(why: Full) {
-    let watermark = if why == Full::NoRoom { "" } else { ", or lower store.disk_low_bytes" };
-    tracing::warn!("publishes are refused: {why}; free disk space, consume and acknowledge{watermark}");
+    let todo = match why {
+        Full::Gone => "put the directory back, or stop the broker",
+        Full::NoRoom => "free disk space, consume and acknowledge",
+        Full::AtLow { .. } | Full::Low(_) => {
+            "free disk space, consume and acknowledge, or lower store.disk_low_bytes"
+        }
+    };
+    tracing::warn!("publishes are refused: {why}; {todo}");
 }
 
 /// Waits until there has been room for a while; false when nobody says anything any more.

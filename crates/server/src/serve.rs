@@ -29,6 +29,7 @@ use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::{
     ServeError, access, connectors, drain, logs, management, open, queues, room, supervisor, telemetry,
+    threads,
 };
 
 /// Where each protocol is served, if it is.
@@ -79,6 +80,7 @@ pub enum Stopped {
 /// Why it did not start, or stopped by itself.
 pub fn serve(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     logs::start(&config.log);
+    threads::check(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // Boxed, so that all of it is compiled here, and once.
     let running: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(run(config, on_ready));
@@ -327,7 +329,7 @@ impl Serving {
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
             max_message_bytes: config.max_message_bytes(),
-            max_request_bytes: config.http.max_request_bytes.value.0,
+            max_request_bytes: config.max_request_bytes(),
             drain: drain.clone(),
             drain_timeout: drain_timeout(config),
             shutdown: shutdown.clone(),

@@ -89,6 +89,12 @@ impl StoreError {
             _ => false,
         }
     }
+
+    /// Whether the cause is a file or directory that is not there.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
 }
 
 impl fmt::Display for StoreError {

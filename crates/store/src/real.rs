@@ -2,18 +2,26 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::{IFlags, fstatfs, ioctl_getflags, ioctl_setflags, statfs};
 
 use crate::disk::{Disk, DiskFile, LOCK_NAME, Space};
 use crate::error::StoreError;
+
+/// `f_type` of statfs(2).
+const BTRFS: u32 = 0x9123_683E;
+/// Filesystems that never overwrite: each change is written to free room.
+const COPY_ON_WRITE: [(u32, &str); 2] = [(0x2FC1_2FC1, "zfs"), (0xCA45_1A4E, "bcachefs")];
 
 /// A [`Disk`] over a directory, through `std::fs`.
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     dir: Arc<PathBuf>,
+    /// The file that this process has locked, as the filesystem knows it: device and inode.
+    locked: Arc<OnceLock<(u64, u64)>>,
 }
 
 impl RealDisk {
@@ -35,13 +43,37 @@ impl RealDisk {
     pub fn existing(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let dir = dir.as_ref();
         fs::read_dir(dir).map_err(|source| StoreError::at("read the directory", dir, source))?;
-        Ok(Self { dir: Arc::new(dir.to_path_buf()) })
+        Ok(Self { dir: Arc::new(dir.to_path_buf()), locked: Arc::default() })
     }
 
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
+    }
+
+    /// The name of the filesystem, if it needs free room to overwrite what is there. On such a filesystem a full disk stops even
+    /// what makes room: acknowledgements cannot be written.
+    ///
+    /// btrfs is one only for files that existed before this store switched its copy-on-write off.
+    ///
+    /// # Errors
+    /// The directory or a file in it cannot be read.
+    pub fn copies_on_write(&self) -> io::Result<Option<&'static str>> {
+        let filesystem = statfs(&*self.dir)?.f_type as u32;
+        if let Some((_, name)) = COPY_ON_WRITE.iter().find(|(number, _)| *number == filesystem) {
+            return Ok(Some(name));
+        }
+        if filesystem != BTRFS {
+            return Ok(None);
+        }
+        for name in self.list()? {
+            let file = File::open(self.dir.join(&name))?;
+            if name != LOCK_NAME && !ioctl_getflags(&file)?.contains(IFlags::NOCOW) {
+                return Ok(Some("btrfs"));
+            }
+        }
+        Ok(None)
     }
 
     fn open_with(&self, name: &str, options: &OpenOptions) -> io::Result<RealFile> {
@@ -82,7 +114,9 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<RealFile> {
-        self.open_with(name, private().read(true).write(true).create_new(true))
+        let file = self.open_with(name, private().read(true).write(true).create_new(true))?;
+        overwrite_in_place(&file.0);
+        Ok(file)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -101,7 +135,12 @@ impl Disk for RealDisk {
         let path = self.dir.join(LOCK_NAME);
         let file = private().write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(RealGuard { _file: file }),
+            Ok(()) => {
+                let metadata = file.metadata()?;
+                // Of a lock that is taken again the file may be another.
+                let _ = self.locked.set((metadata.dev(), metadata.ino()));
+                Ok(RealGuard { _file: file })
+            }
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -120,12 +159,28 @@ impl Disk for RealDisk {
         }
     }
 
+    /// `NotFound` when the directory or its lock is not what this process has locked.
     fn space(&self) -> io::Result<Option<Space>> {
+        if let Some(locked) = self.locked.get() {
+            let now = fs::metadata(self.dir.join(LOCK_NAME))?;
+            if (now.dev(), now.ino()) != *locked {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
         let found = rustix::fs::statvfs(&*self.dir)?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         // Some file systems, of FUSE or in containers, say nothing: no blocks at all.
         let says = found.f_blocks > 0;
         Ok(says.then(|| Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
+    }
+}
+
+/// Switches the copy-on-write of btrfs off for a new file: else a full disk would have no room for writing to files that were
+/// made long enough to keep room, the journal's. What btrfs loses by it are checksums, which the store has itself. Where the
+/// flag is refused, [`RealDisk::copies_on_write`] tells.
+fn overwrite_in_place(file: &File) {
+    if fstatfs(file).is_ok_and(|found| found.f_type as u32 == BTRFS) {
+        let _ = ioctl_getflags(file).and_then(|flags| ioctl_setflags(file, flags | IFlags::NOCOW));
     }
 }
 

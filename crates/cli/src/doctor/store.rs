@@ -34,6 +34,7 @@ const KNOWN: &[(u64, &str, Holds, &str)] = &[
     (0x9123_683E, "btrfs", Holds::Yes, SYNCED),
     (0x2FC1_2FC1, "zfs", Holds::Yes, SYNCED),
     (0xF2F5_2010, "f2fs", Holds::Yes, SYNCED),
+    (0xCA45_1A4E, "bcachefs", Holds::Yes, SYNCED),
     (0x0102_1994, "tmpfs", Holds::No, IN_MEMORY),
     (0x8584_58F6, "ramfs", Holds::No, IN_MEMORY),
     (0x794C_7630, "overlay", Holds::Unknown, OF_CONTAINER),
@@ -102,6 +103,13 @@ pub(crate) fn look(config: &Config) -> Result<Report, String> {
             count(disk.low, "byte")
         );
         find(Weight::Wrong, text);
+    }
+    let copies_on_write = RealDisk::existing(dir).ok().and_then(|disk| disk.copies_on_write().ok()?);
+    if let Some(name) = copies_on_write {
+        let text = format!(
+            "{name} writes files of {shown} anew to change them: if this disk becomes full, the broker stops and cannot start until there is room. Leave store.disk_low_bytes above 0 (see docs/disk.md)."
+        );
+        find(Weight::Weak, text);
     }
     let shards = if is_there && is_writable { shards_in(dir).unwrap_or(1) } else { 0 };
     let mut is_locked = false;

@@ -1,9 +1,13 @@
 //! Starting, stopping, being killed, and every reason not to start.
 
+#![allow(clippy::print_stdout, reason = "says why it is skipped")]
+
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -203,6 +207,71 @@ fn a_data_directory_that_is_a_file_is_named() {
     let (code, said) = refused(&data, &[]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error: cannot keep data in "), "{said}");
+}
+
+#[test]
+fn a_data_directory_that_is_moved_away_is_noticed_and_publishes_go_on_when_it_is_back() {
+    let dir = dir();
+    let (data, away) = (dir.path().join("data"), dir.path().join("away"));
+    let mut broker = Broker::start_with(&data, &["--queue", "q"]);
+    let publish = |broker: &Broker| {
+        ask(&broker.url, "POST", "/v1/queues/q/messages", &json!({ "priority": 5, "body": "one" }))
+    };
+    let until = |broker: &Broker, status: u16| {
+        let started = std::time::Instant::now();
+        loop {
+            let reply = publish(broker);
+            if reply.status == status {
+                return reply;
+            }
+            assert!(started.elapsed() < support::PATIENCE, "{reply:?}");
+        }
+    };
+    publish(&broker).expect(201);
+    std::fs::rename(&data, &away).expect("ours");
+    let refused = until(&broker, 507);
+    let detail = refused.json["detail"].as_str().expect("text");
+    assert!(
+        detail.contains("the data directory or the file LOCK in it was removed or replaced: put it back"),
+        "{detail}"
+    );
+    broker.await_line("publishes are refused: the data directory or the file LOCK in it was removed");
+    // What makes no message goes on.
+    let leased = ask(&broker.url, "POST", "/v1/queues/q/leases", &json!({ "max": 1 })).expect(200);
+    assert_eq!(leased["messages"].as_array().map(Vec::len), Some(1));
+    std::fs::rename(&away, &data).expect("ours");
+    until(&broker, 201);
+    // Another store at its place is not its own.
+    std::fs::rename(data.join("LOCK"), data.join("old")).expect("ours");
+    std::fs::write(data.join("LOCK"), "").expect("ours");
+    until(&broker, 507);
+    std::fs::rename(data.join("old"), data.join("LOCK")).expect("ours");
+    until(&broker, 201);
+    broker.stop();
+}
+
+#[test]
+fn too_few_threads_are_named_and_no_panic() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can run a program as a user who has no other process");
+    }
+    let dir = dir();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).expect("a directory");
+    // The limit counts all processes and threads of a user, so it is one whom nobody else is.
+    for path in [dir.path(), &data] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o777)).expect("ours");
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=61234", "--regid=61234", "--clear-groups", "--", "prlimit", "--nproc=5:5", "--"]);
+    command.arg(support::binary()).args(["serve", "--http", "127.0.0.1:0", "--data-dir"]).arg(&data);
+    let run = support::Run::of(support::unconfigured(command).output().expect("it runs"));
+    if run.stderr.contains("Permission denied") {
+        return println!("skipped: another user may not read {}", support::binary().display());
+    }
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("threads at least, and the system gave this process 4: "), "{run:?}");
+    assert!(run.stderr.contains("hint: raise the limit of processes and threads: `ulimit -u`"), "{run:?}");
 }
 
 #[test]

@@ -14,6 +14,13 @@ impl<T> Core<T> {
     pub fn disk_space(&mut self, space: Option<Space>) {
         let was_low = self.is_low();
         self.house.disk = space.map(|space| self.options.watermarks.judge(space, was_low));
+        self.house.is_gone = false;
+    }
+
+    /// The directory of the store is not where it was, or not the same: publishes are refused until [`Core::disk_space`] is told again.
+    pub fn directory_gone(&mut self) {
+        self.house.disk = None;
+        self.house.is_gone = true;
     }
 
     /// The room on the disk as it was told last; `None` where nobody knows it.
@@ -22,9 +29,9 @@ impl<T> Core<T> {
         self.house.disk
     }
 
-    /// Whether publishes are refused because the disk is low.
+    /// Whether publishes are refused because the disk is low, or the directory gone.
     pub(super) fn is_low(&self) -> bool {
-        self.house.disk.is_some_and(|disk| disk.is_low)
+        self.house.is_gone || self.house.disk.is_some_and(|disk| disk.is_low)
     }
 
     /// Whether no file may be taken for messages. Then no spares are kept either: whatever is given back is the disk's.
@@ -50,6 +57,7 @@ impl<T> Core<T> {
     pub fn full(&self) -> Option<Full> {
         let file = self.options.segment_bytes;
         match self.house.disk {
+            _ if self.house.is_gone => Some(Full::Gone),
             Some(disk) if disk.is_low => Some(Full::Low(disk)),
             _ if self.check_memory().is_err() => Some(Full::NoRoom),
             _ if !self.is_at_end() || (!self.is_behind() && self.has_room_for(self.slack(), 1)) => None,

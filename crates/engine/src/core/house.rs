@@ -42,6 +42,8 @@ pub(super) struct House {
     pub(super) topology_chunk: u32,
     /// The room on the disk, when it is known.
     pub(super) disk: Option<DiskHealth>,
+    /// Whether the directory of the store was removed or replaced.
+    pub(super) is_gone: bool,
     /// The disk has no room for another file.
     pub(super) full: bool,
     /// Leases are held.
@@ -56,6 +58,7 @@ impl House {
         Self {
             topology_chunk,
             disk: None,
+            is_gone: false,
             full: false,
             held: false,
             cleaning: Cleaning::new(tail),

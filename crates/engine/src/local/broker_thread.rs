@@ -272,6 +272,7 @@ impl BrokerThread {
                 self.core.disk_full();
             }
             News::Space(space) => self.core.disk_space(space),
+            News::DirectoryGone => self.core.directory_gone(),
             News::Unheard(receipts) => {
                 self.release(receipts);
                 self.carry_out();

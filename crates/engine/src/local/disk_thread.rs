@@ -51,10 +51,20 @@ pub(super) enum News {
     Done(Done),
     /// So much room is on the disk, if it says so.
     Space(Option<Space>),
+    /// The directory of the store is not there any more, or another one is.
+    DirectoryGone,
     /// Leases that became durable, and that nobody was there to hear of.
     Unheard(Vec<Receipt>),
     /// Nothing can be made durable any more.
     Poisoned(Arc<str>),
+}
+
+/// Whatever else the system says of the room, it is not watched.
+fn news_of(space: Result<Option<Space>, StoreError>) -> News {
+    match space {
+        Err(error) if error.is_gone() => News::DirectoryGone,
+        other => News::Space(other.ok().flatten()),
+    }
 }
 
 /// Runs until the broker thread is gone.
@@ -68,7 +78,7 @@ pub(super) fn run<D: Disk>(
 ) {
     let tell = |what: News| drop(news.send(Ask::News(what)));
     // Told before what changed it, so that nothing is decided without.
-    let look = |committer: &Committer<D>| tell(News::Space(committer.space().ok().flatten()));
+    let look = |committer: &Committer<D>| tell(news_of(committer.space()));
     // The broker comes before a snapshot of it.
     let give_way = || {
         let gives_way = freeze.give_way(SHORT);

@@ -88,6 +88,19 @@ async fn the_largest_message_is_what_the_options_say() {
 }
 
 #[tokio::test]
+async fn a_body_may_have_a_quarter_of_a_journal_file_to_the_byte() {
+    for asked in [0, 16 << 10, 1 << 20] {
+        let options = Options { max_message_bytes: asked, ..options(64 << 10) };
+        let engine = LocalEngine::open_on(MemoryDisk::new(1), options, clock()).expect("opens");
+        engine.declare_queue("q", Settings::default()).await.expect("declared");
+        let publish = async |len| engine.publish(vec![crate::support::message(&"x".repeat(len), 5)]).await;
+        publish(16 << 10).await.expect("it fits");
+        let Err(Failure::Refused(refused)) = publish((16 << 10) + 1).await else { panic!("{asked}") };
+        assert_eq!(refused.refusal, overtake_lane::Refusal::MessageTooLarge);
+    }
+}
+
+#[tokio::test]
 async fn a_default_time_to_live_holds_where_nobody_says_another() {
     let (clock, options) = (clock(), Options { default_ttl_ms: 1_000, ..options(1 << 20) });
     let engine = LocalEngine::open_on(MemoryDisk::new(1), options, clock.clone()).expect("opens");

@@ -12,6 +12,8 @@ use super::{Config, ConfigError, Configured, EngineKind, Origin, Sourced};
 
 /// Largest body on servers, bytes: half of the longest string that they take unless told otherwise (`proto-max-bulk-len`).
 const BODY_BYTES_MAX: u64 = 256 << 20;
+/// Room in a request for what a message has besides its body.
+const ENVELOPE_BYTES: u64 = 1 << 20;
 /// Journal files are whole pages.
 const SEGMENT_PAGE: u64 = 4096;
 
@@ -27,6 +29,15 @@ impl Config {
     /// Largest message, bytes: what is configured, or less where that does not fit the engine.
     pub(crate) fn max_message_bytes(&self) -> u64 {
         self.limits.max_message_bytes.value.0.min(self.message_bytes_that_fit())
+    }
+
+    /// Largest body of a request over HTTP, bytes: what is configured; by default at least what the largest message takes as base64.
+    pub(crate) fn max_request_bytes(&self) -> u64 {
+        let request = &self.http.max_request_bytes;
+        match request.origin {
+            Origin::Default => request.value.0.max(self.max_message_bytes() / 3 * 4 + ENVELOPE_BYTES),
+            _ => request.value.0,
+        }
     }
 }
 
@@ -188,7 +199,7 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
             EngineKind::Redis | EngineKind::Cluster => "send large bodies another way",
         }));
     }
-    if request.value.0 < config.max_message_bytes() {
+    if config.max_request_bytes() < config.max_message_bytes() {
         let why =
             format!("must be at least limits.max_message_bytes, which is {}", config.max_message_bytes());
         return Err(wrong("http.max_request_bytes", request, &why)

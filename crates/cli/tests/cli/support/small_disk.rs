@@ -1,4 +1,4 @@
-//! A disk that is small enough to fill, and really is full then: a tmpfs that only its own processes see.
+//! A disk that is small enough to fill, and really is full then: a tmpfs, or a filesystem in an image, that only its own processes see.
 //!
 //! It is mounted in a mount namespace of its own, so it needs no privilege where the system lets everybody make one, and
 //! it goes with the last process in it.
@@ -21,6 +21,11 @@ const WAYS: [Way; 2] = [
 /// At `$1` with the options `$2`.
 const MOUNT: &str = r#"mount -t tmpfs -o "$2" tmpfs "$1""#;
 
+/// At `$1` a new filesystem `$2` in an image of `$3` bytes on a loop device, which goes when it is unmounted.
+const MOUNT_IMAGE: &str = r#"truncate --size="$3" "$1.image" && PATH="$PATH:/usr/sbin" "mkfs.$2" -q "$1.image" >&2 && mount -o loop "$1.image" "$1""#;
+/// The smallest that every `mkfs` takes.
+const IMAGE_BYTES: u64 = 320 << 20;
+
 /// A disk of its own.
 pub struct SmallDisk {
     // Goes before the directory in which it is mounted.
@@ -40,6 +45,24 @@ impl SmallDisk {
         let options = format!("size={bytes},mode=700");
         let namespace = Namespace::make(&WAYS, MOUNT, &[data.as_os_str(), options.as_ref()])?;
         Ok(Self { namespace, dir })
+    }
+
+    /// One with this filesystem, of which somebody else's file leaves so many bytes free. Only root may mount it.
+    ///
+    /// # Errors
+    /// Why this machine does not let us.
+    pub fn mount_image(filesystem: &str, free: u64) -> Result<Self, String> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let data = dir.path().join("data");
+        std::fs::create_dir(&data).expect("a directory");
+        let size = IMAGE_BYTES.to_string();
+        let words = [data.as_os_str(), filesystem.as_ref(), size.as_ref()];
+        let disk = Self { namespace: Namespace::make(&WAYS[..1], MOUNT_IMAGE, &words)?, dir };
+        let others = std::fs::File::create(disk.seen_from_outside().join("others")).expect("a file");
+        rustix::fs::fallocate(&others, rustix::fs::FallocateFlags::empty(), 0, disk.free() - free)
+            .expect("there is room");
+        others.sync_all().expect("synced");
+        Ok(disk)
     }
 
     /// Where it is, for those who are in its namespace.
