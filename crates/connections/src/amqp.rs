@@ -30,7 +30,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{Accepting, Ended, Protocol, Term, accept};
+use crate::accept::{Accepting, Ended, Place, Protocol, Term, accept};
+use crate::descriptors::Descriptors;
 use crate::door::{Door, Doors};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
@@ -69,18 +70,21 @@ impl Amqp {
         Self { full, tls, options, doors, connections, draining, accepted: AtomicU64::new(0) }
     }
 
-    /// Accepts connections, at most `most` at a time.
+    /// Accepts connections, at most `most` at a time, and no more than there are descriptors for.
     #[must_use]
-    pub fn accept(self, listener: TcpListener, most: u32, term: Term) -> Accepting {
-        Box::pin(accept(listener, self, most, term))
+    pub fn accept(self, listener: TcpListener, most: u32, descriptors: Descriptors, term: Term) -> Accepting {
+        Box::pin(accept(listener, self, most, descriptors, term))
     }
 }
 
 impl Protocol for Amqp {
+    const RESERVE: usize = 0;
+
     fn serve(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
+        _: Place,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
         let number = self.accepted.fetch_add(1, Ordering::Relaxed);
