@@ -178,12 +178,12 @@ async fn refused(error: &io::Error) {
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
-    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+    use tokio::sync::mpsc::{Sender, channel};
 
     use super::*;
 
     /// A connection says that it is there, and stays until it is to stop.
-    struct Silent(UnboundedSender<SocketAddr>);
+    struct Silent(Sender<SocketAddr>);
 
     impl Protocol for Silent {
         const RESERVE: usize = 0;
@@ -195,7 +195,7 @@ mod tests {
             _: Place,
             stop: CancellationToken,
         ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
-            let _ = self.0.send(peer);
+            let _ = self.0.try_send(peer);
             async move {
                 let mut stream = stream;
                 let _ = stop.run_until_cancelled(stream.read(&mut [0])).await;
@@ -208,7 +208,7 @@ mod tests {
     async fn connections_beyond_the_descriptors_are_refused_and_one_that_ends_makes_room() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (here, mut served) = unbounded_channel();
+        let (here, mut served) = channel(8);
         let (descriptors, term) = (Descriptors::new(2), Term::default());
         tokio::spawn(accept(listener, Silent(here), 100, descriptors.clone(), term.clone()));
         let mut held = Vec::new();

@@ -273,6 +273,16 @@ mod tests {
         }
     }
 
+    /// Lets the server do what there is to do, then time pass, then the server do what it then does.
+    async fn pass(seconds: u64) {
+        for time in [0, seconds] {
+            tokio::time::advance(Duration::from_secs(time)).await;
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_byte_now_and_then_does_not_hold_a_connection_and_a_slow_upload_is_finished() {
         let http = http();
@@ -283,7 +293,7 @@ mod tests {
         stream.write_all(head.as_bytes()).await.expect("it reads");
         let mut seconds = 0;
         while stream.write_all(b"x").await.is_ok() {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            pass(1).await;
             seconds += 1;
             assert!(seconds < 60, "the floor is far above a byte per second");
         }
@@ -292,7 +302,7 @@ mod tests {
         let mut stream = connect(&http, Place::Own);
         stream.write_all(head.as_bytes()).await.expect("it reads");
         for _ in 0..20 {
-            tokio::time::sleep(Duration::from_secs(25)).await;
+            pass(25).await;
             stream.write_all(&[b'x'; 30_000]).await.expect("it goes on");
         }
         let answer = answer(&mut stream).await;

@@ -187,7 +187,7 @@ mod tests {
         let reading = tokio::spawn(async move {
             let mut into = vec![0; 20 * FLOOR as usize];
             for _ in 0..100 {
-                tokio::time::sleep(Duration::from_secs(19)).await;
+                advance(Duration::from_secs(19)).await;
                 far.read_exact(&mut into).await.expect("it goes on");
             }
         });
