@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use overtake_server::config::{Config, HostNames, Listen, Listener};
 use overtake_server::serve;
@@ -29,7 +29,7 @@ impl Broker {
         config.http.listen.value = Listen(SocketAddr::from(([127, 0, 0, 1], 0)));
         config.http.hosts.value = HostNames(hosts.iter().map(|&name| name.to_owned()).collect());
         config.amqp.listen.value = Listener(None);
-        let (tell, ready) = channel();
+        let (tell, ready) = sync_channel(1);
         std::thread::spawn(move || {
             let ended = serve(&config, &|ready| tell.send(ready.addresses.http).expect("it is awaited"));
             panic!("it ended: {ended:?}");
