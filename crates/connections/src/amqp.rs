@@ -30,7 +30,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{Accepting, Ended, Protocol, Term, accept};
+use crate::accept::{Accepting, Ended, Place, Protocol, Term, accept};
+use crate::descriptors::Descriptors;
 use crate::door::{Door, Doors};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
@@ -40,6 +41,8 @@ use crate::tls::{HANDSHAKE, Presented, common_name};
 const PARTING: Duration = Duration::from_secs(10);
 /// With more waiting to be read nothing is read: a frame is no longer.
 const UNREAD_MAX: usize = 256 << 10;
+/// So many bytes that are read and cannot be taken yet are kept in room of their own.
+const REST_MAX: usize = 4 << 10;
 /// With more waiting to be written nothing is heard.
 const UNWRITTEN_MAX: usize = 256 << 10;
 
@@ -69,18 +72,21 @@ impl Amqp {
         Self { full, tls, options, doors, connections, draining, accepted: AtomicU64::new(0) }
     }
 
-    /// Accepts connections, at most `most` at a time.
+    /// Accepts connections, at most `most` at a time, and no more than there are descriptors for.
     #[must_use]
-    pub fn accept(self, listener: TcpListener, most: u32, term: Term) -> Accepting {
-        Box::pin(accept(listener, self, most, term))
+    pub fn accept(self, listener: TcpListener, most: u32, descriptors: Descriptors, term: Term) -> Accepting {
+        Box::pin(accept(listener, self, most, descriptors, term))
     }
 }
 
 impl Protocol for Amqp {
+    const RESERVE: usize = 0;
+
     fn serve(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
+        _: Place,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), Ended>> + Send + use<> {
         let number = self.accepted.fetch_add(1, Ordering::Relaxed);
@@ -158,6 +164,27 @@ enum Happened {
 thread_local! {
     /// What connections read into, one after the other: an idle one holds no memory for it, a busy one finds it warm.
     static SPARE: RefCell<BytesMut> = RefCell::default();
+}
+
+/// Gives back the room that was read into, and keeps what could not be taken yet: a socket that looked readable and was not, or the first
+/// bytes of a frame, must not hold the room for as long as the client is silent.
+fn spare(input: &mut BytesMut) {
+    if input.len() > REST_MAX || input.capacity() == input.len() {
+        return;
+    }
+    let rest = BytesMut::from(&**input);
+    let mut room = std::mem::replace(input, rest);
+    room.clear();
+    SPARE.set(room);
+}
+
+/// Takes the room to read into, with what was kept at its beginning.
+fn take_spare(input: &mut BytesMut) {
+    if input.len() <= REST_MAX {
+        let mut room = SPARE.take();
+        room.extend_from_slice(input);
+        *input = room;
+    }
 }
 
 fn now() -> Time {
@@ -242,6 +269,7 @@ impl Wire {
                 Happened::Time => {
                     self.ticked_at = now();
                     self.conversation.connection().tick(self.ticked_at);
+                    self.shed();
                 }
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
@@ -280,10 +308,8 @@ impl Wire {
     fn take_in(&mut self) {
         if !self.input.is_empty() {
             self.conversation.receive(now(), &mut self.input);
-            if self.input.is_empty() {
-                SPARE.set(std::mem::take(&mut self.input));
-            }
         }
+        spare(&mut self.input);
         if self.is_draining {
             self.conversation.connection().drain();
         }
@@ -344,9 +370,7 @@ impl Wire {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        if self.input.is_empty() {
-            self.input = SPARE.take();
-        }
+        take_spare(&mut self.input);
         let before = self.input.len();
         self.is_deaf = self.socket.read(&mut self.input)? == Got::End;
         self.seen.received(self.input.len() - before);
@@ -386,9 +410,44 @@ impl Wire {
         }
     }
 
+    /// Gives back room that was needed for answers, once there are none: a heartbeat comes when there is time for it.
+    fn shed(&mut self) {
+        if self.unwritten() == 0 {
+            self.output = Vec::new();
+            self.written = 0;
+            *self.conversation.connection().output() = Vec::new();
+        }
+    }
+
     /// Tells the client whether publishes are taken.
     fn look_at_room(&mut self) {
         let reason = self.full.borrow_and_update().map(|full| full.to_string());
         self.conversation.connection().block(reason.as_deref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_holds_no_room_for_what_it_may_read_later() {
+        for rest in [0, 1, REST_MAX] {
+            let kept = vec![b'x'; rest];
+            let mut input = BytesMut::with_capacity(64 << 10);
+            input.extend_from_slice(&kept);
+            spare(&mut input);
+            assert_eq!((input.len(), input.capacity()), (rest, rest));
+            let held = input.as_ptr();
+            spare(&mut input);
+            assert_eq!(input.as_ptr(), held, "what is held already is not copied again");
+            take_spare(&mut input);
+            assert_eq!(input, kept);
+            assert!(input.capacity() >= 64 << 10, "it reads into the room of before");
+        }
+        let mut much = BytesMut::with_capacity(64 << 10);
+        much.extend_from_slice(&[b'x'; REST_MAX + 1]);
+        spare(&mut much);
+        assert_eq!((much.len(), much.capacity()), (REST_MAX + 1, 64 << 10), "nothing is copied");
     }
 }

@@ -9,10 +9,14 @@
 
 mod accept;
 mod amqp;
+mod body;
 mod client;
 mod crowd;
+mod descriptors;
 mod door;
+mod guard;
 mod http;
+mod patience;
 mod seen;
 mod socket;
 mod tls;
@@ -20,8 +24,10 @@ mod tls;
 pub use accept::{Accepting, Term};
 pub use amqp::Amqp;
 pub use crowd::Crowd;
+pub use descriptors::Descriptors;
 pub use door::Doors;
-pub use http::Http;
+pub use guard::Hosts;
+pub use http::{Http, RESERVE};
 pub use tls::{BadFile, Files, Presented};
 
 /// The allocator of the binary. glibc's spends a fifth of the broker's time on merging small pieces while millions of messages pass.

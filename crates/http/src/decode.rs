@@ -64,25 +64,32 @@ fn not_json() -> Problem {
     )
 }
 
+/// The longest body of a request where that is less than for other requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyMax(pub(crate) u64);
+
+/// A body that is larger than the limit.
+pub(crate) fn too_large(limit: u64) -> Problem {
+    Problem::too_large(
+        "request-too-large",
+        "the body of the request is too large",
+        limit,
+        "send fewer messages at once, or raise max_request_bytes; a request that needs no login takes no large body",
+    )
+}
+
 /// Reads a body that is not larger than the limit. With a larger `Content-Length` it reads nothing.
 pub(crate) async fn read(request: Request, limit: u64) -> Result<Bytes, Problem> {
-    let too_large = || {
-        Problem::too_large(
-            "request-too-large",
-            "the body of the request is too large",
-            limit,
-            "send fewer messages at once, or raise max_request_bytes",
-        )
-    };
+    let limit = request.extensions().get::<BodyMax>().map_or(limit, |most| most.0.min(limit));
     let said = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if said.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit) {
-        return Err(too_large());
+        return Err(too_large(limit));
     }
     let body: Body = request.into_body();
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    match Limited::new(body, limit).collect().await {
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    match Limited::new(body, most).collect().await {
         Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(error) if is_limit(&*error) => Err(too_large(limit)),
         Err(error) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "body-incomplete",
@@ -91,4 +98,9 @@ pub(crate) async fn read(request: Request, limit: u64) -> Result<Bytes, Problem>
         )
         .detail(error.to_string())),
     }
+}
+
+/// Whether a body ended at its limit, perhaps one further out.
+fn is_limit(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<LengthLimitError>() || error.source().is_some_and(is_limit)
 }

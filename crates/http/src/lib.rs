@@ -12,7 +12,6 @@ mod admin;
 mod answer;
 mod app;
 mod batch;
-mod browser;
 mod bulk;
 mod categories;
 mod connectors;
@@ -65,7 +64,8 @@ use problem::Problem;
 
 /// Every path, for those who log in. The server says with each request where it comes from ([`Peer`](overtake_access::Peer)).
 ///
-/// TLS and time limits are the server's; none may cut a lease request shorter than its `wait_ms`.
+/// TLS, time limits and the guard against web pages of other origins are the listener's; no time limit may cut a lease request shorter
+/// than its `wait_ms`.
 pub fn router(desks: Desks, services: Services, options: HttpOptions) -> Router {
     let app = Arc::new(App::new(desks, services, options));
     let (routes, _) = api().split_for_parts();
@@ -73,7 +73,6 @@ pub fn router(desks: Desks, services: Services, options: HttpOptions) -> Router 
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), login::login))
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), browser::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))
         .with_state(app)
 }

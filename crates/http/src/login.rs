@@ -1,23 +1,28 @@
 //! Who sends a request, and where it is to be done.
 //!
 //! Every path asks for a login but those below, so a new route cannot be forgotten; handlers get a [`Desk`] and no engine, so none
-//! can forget to ask for rights.
+//! can forget to ask for rights. Until a client is known, no more than [`OPEN_BODY_MAX`] of what it sends is read.
 
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body_util::Limited;
 use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, LoginRefused, Peer, is_of_the_page};
 use percent_encoding::percent_decode_str;
 
 use crate::app::App;
+use crate::decode::{self, BodyMax};
 use crate::problem::Problem;
 
 /// What machines ask before they know anybody, what says how to ask, and where one logs in.
 const OPEN: [&str; 5] = ["/livez", "/healthz", "/readyz", "/openapi.json", "/v1/session"];
+/// Longest body of a request to one of these, bytes.
+const OPEN_BODY_MAX: u64 = 8 << 10;
 /// Where requests are for a virtual host.
 const PLACED: [&str; 10] = [
     "/v1/queues",
@@ -57,7 +62,11 @@ pub fn is_placed(path: &str) -> bool {
 pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let of_the_page = is_of_the_page(request.headers());
     if is_open(request.uri().path()) {
-        return challenge(next.run(request).await, of_the_page);
+        let answer = match limit(request) {
+            Ok(request) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        };
+        return challenge(answer, of_the_page);
     }
     let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
     let shown = shown(&peer, request.method(), request.headers());
@@ -75,6 +84,16 @@ pub(crate) async fn login(State(app): State<Arc<App>>, mut request: Request, nex
     }
     request.extensions_mut().insert(who);
     next.run(request).await
+}
+
+/// Lets only a short body through: anybody may send this request.
+fn limit(mut request: Request) -> Result<Request, Problem> {
+    if request.body().size_hint().lower() > OPEN_BODY_MAX {
+        return Err(decode::too_large(OPEN_BODY_MAX));
+    }
+    request.extensions_mut().insert(BodyMax(OPEN_BODY_MAX));
+    let most = usize::try_from(OPEN_BODY_MAX).unwrap_or(usize::MAX);
+    Ok(request.map(|body| Body::new(Limited::new(body, most))))
 }
 
 /// Who has to log in is told how, but for the broker's own page: a browser would ask people by itself.

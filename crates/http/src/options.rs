@@ -24,9 +24,6 @@ pub struct HttpOptions {
     pub shutdown: CancellationToken,
     /// Why the server is not ready, apart from draining and from the engine's own health.
     pub readiness: Readiness,
-    /// Answer only requests whose `Host` is this machine itself. For a server on loopback: no name that a browser was
-    /// made to believe leads here is answered.
-    pub loopback_only: bool,
     /// The address of a page that shows a trace, with `{trace_id}` in it.
     pub trace_url: Option<Arc<str>>,
     /// Version of the server, for `/livez`.
@@ -45,7 +42,6 @@ impl Default for HttpOptions {
             drain_timeout: Duration::from_secs(30),
             shutdown: CancellationToken::new(),
             readiness: Readiness::default(),
-            loopback_only: false,
             trace_url: None,
             version: Arc::from(env!("CARGO_PKG_VERSION")),
             telemetry: Arc::default(),

@@ -20,7 +20,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App};
-use crate::browser;
 use crate::login::At;
 use crate::problem::Problem;
 use crate::schema::TarSchema;
@@ -37,6 +36,23 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(snapshot))
 }
 
+/// Refuses what a page of another site makes a browser ask for, also by a link: a snapshot keeps files for as long as it is read. The
+/// listener refuses all else that such a page sends.
+///
+/// # Errors
+/// 403.
+fn refuse_links_of_others(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "origin-foreign",
+            "the request comes from a web page of another origin",
+            "call the broker from a program; web pages of others are not answered",
+        )),
+    }
+}
+
 /// A copy of the store as it is now, while everything goes on.
 ///
 /// What a power cut now would leave: everything confirmed before the request, and nothing asked after the answer began. A tar of
@@ -49,7 +65,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     responses((status = 200, description = "The files, then `snapshot.json`", body = TarSchema, content_type = "application/x-tar"))
 )]
 async fn snapshot(At(desk): At, State(app): State<Arc<App>>, headers: HeaderMap) -> Answer {
-    browser::refuse_pages_of_others(&headers)?;
+    refuse_links_of_others(&headers)?;
     let taken = tokio::task::spawn_blocking(move || desk.snapshot()).await;
     let snapshot =
         taken.unwrap_or_else(|error| Ok(Err(NoSnapshot::Unavailable(error.to_string().into()))))??;

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 /// Lets in who can say who it is.
 pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if is_of_another_page(request.headers()) {
+    if is_linked_by_another_page(request.headers()) {
         return Problem::denied("web pages of another origin are not answered").into_response();
     }
     let peer = request.extensions().get().cloned().unwrap_or_else(Peer::default);
@@ -35,12 +35,11 @@ pub(crate) async fn log_in(State(app): State<Arc<App>>, mut request: Request, ne
     }
 }
 
-/// Whether a page of somebody else sends this, for which a browser would show a password that it remembers.
-fn is_of_another_page(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let own = |origin: &str| origin.split_once("://").map(|(_, authority)| authority) == text("host");
-    let is_foreign = text("origin").is_some_and(|origin| !own(origin));
-    is_foreign || text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"))
+/// Whether a page of another site made a browser ask this, also by a link: the browser would show a password that it remembers, and nobody
+/// looks at an API so. The listener refuses all else that such a page sends.
+fn is_linked_by_another_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or_default());
+    site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
 async fn who(app: &App, peer: &Peer, shown: Option<Credentials>) -> Result<Identity, Problem> {

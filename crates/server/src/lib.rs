@@ -12,6 +12,7 @@ mod access;
 mod cluster;
 pub mod config;
 mod connectors;
+mod descriptors;
 mod drain;
 mod error;
 mod logs;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use overtake_access::{Desks, Gate};
 use overtake_amqp::connection as amqp;
 use overtake_categories::Categories;
-use overtake_connections::{Amqp, Crowd, Doors, Files, Http, Presented, Term};
+use overtake_connections::{Amqp, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term};
 use overtake_engine::{Engine, SystemClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
@@ -22,14 +22,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Lanes, Listen, Listener, Origin, Sourced};
+use crate::descriptors::Refused;
 use crate::ports::PortsFile;
 use crate::routes::RoutesFile;
 use crate::running::{Found, Opened, Running};
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::{
-    ServeError, access, connectors, drain, logs, management, open, queues, room, supervisor, telemetry,
-    threads,
+    ServeError, access, connectors, descriptors, drain, logs, management, open, queues, room, supervisor,
+    telemetry, threads,
 };
 
 /// Where each protocol is served, if it is.
@@ -92,6 +93,7 @@ pub fn serve(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
 
 async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     let mut signals = Signals::take()?;
+    let descriptors = descriptors::prepare(config);
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
     let addresses = listening.addresses()?;
@@ -120,6 +122,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     let (endpoints, sources) = connectors::open(config, &engine, &gate, &telemetry).await?;
     let connections = Connections::default();
     telemetry.add(Arc::new(connections.clone()));
+    telemetry.add(Refused::of(&descriptors));
     let routes = RoutesFile::open(config, Arc::clone(&engine)).await?;
     let look_at_routes = Arc::new(Notify::new());
     let watching_routes = routes.map(|file| tokio::spawn(file.watch(Arc::clone(&look_at_routes))));
@@ -131,8 +134,14 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     settled.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let services = Services { categories: Arc::new(categories), schedules, endpoints, sources, overview };
     let (endpoints, sources) = (Arc::clone(&services.endpoints), Arc::clone(&services.sources));
-    let house =
-        House { running: Arc::clone(&running), gate: Arc::clone(&gate), services, connections, telemetry };
+    let house = House {
+        running: Arc::clone(&running),
+        gate: Arc::clone(&gate),
+        services,
+        connections,
+        descriptors,
+        telemetry,
+    };
     let serving = Serving::start(config, listening, tls.as_ref(), house, management);
     let ports = &config.server.ports_file.value;
     let ports = (!ports.as_os_str().is_empty())
@@ -299,6 +308,7 @@ struct House {
     gate: Arc<Gate>,
     services: Services,
     connections: Connections,
+    descriptors: Descriptors,
     telemetry: Arc<Registry>,
 }
 
@@ -310,12 +320,6 @@ struct Serving {
     amqp: Term,
 }
 
-/// Whether HTTP is served to this machine only, plain and under TLS.
-fn is_http_for_loopback_only(config: &Config) -> bool {
-    let (plain, tls) = (config.http.listen.value.0.ip(), config.http.tls_listen.value.0);
-    plain.is_loopback() && tls.is_none_or(|tls| tls.0.ip().is_loopback())
-}
-
 impl Serving {
     fn start(
         config: &Config,
@@ -324,7 +328,7 @@ impl Serving {
         house: House,
         management: axum::Router,
     ) -> Self {
-        let House { running, gate, services, connections, telemetry } = house;
+        let House { running, gate, services, connections, descriptors, telemetry } = house;
         let engine = Arc::clone(&running) as Arc<dyn Engine>;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
@@ -334,7 +338,6 @@ impl Serving {
             drain_timeout: drain_timeout(config),
             shutdown: shutdown.clone(),
             readiness: Readiness::default(),
-            loopback_only: is_http_for_loopback_only(config),
             trace_url: Some(&*config.telemetry.trace_url.value).filter(|url| !url.is_empty()).map(Into::into),
             version: env!("CARGO_PKG_VERSION").into(),
             telemetry,
@@ -352,10 +355,11 @@ impl Serving {
         };
         let (term, most) = (&serving.http, config.http.max_connections.value.0);
         let header_timeout = Duration::from_millis(config.http.header_timeout_ms.value.0);
+        let hosts = Hosts::new(&config.http.hosts.value.0, Some(&management::machine()));
         for (listener, tls) in [(Some(http), None), (https, tls)] {
             let Some(listener) = listener else { continue };
-            let http = Http::new(routes.clone(), tls.cloned(), header_timeout);
-            term.open.spawn(http.accept(listener, most, term.clone()));
+            let http = Http::new(routes.clone(), hosts.clone(), tls.cloned(), header_timeout);
+            term.open.spawn(http.accept(listener, most, descriptors.clone(), term.clone()));
         }
         let doors = Doors { engine: Arc::clone(&engine), gate, crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
@@ -369,7 +373,7 @@ impl Serving {
                 doors.clone(),
                 serving.drain.begun(),
             );
-            term.open.spawn(amqp.accept(listener, most, term.clone()));
+            term.open.spawn(amqp.accept(listener, most, descriptors.clone(), term.clone()));
         }
         let Self { shutdown, drain, amqp, .. } = &serving;
         tokio::spawn(drain::carry_out(drain.clone(), amqp.clone(), engine, shutdown.clone()));

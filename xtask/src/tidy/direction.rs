@@ -76,6 +76,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-amqp-session",
             "overtake-engine",
             "overtake-access",
+            "overtake-api",
             "overtake-management",
         ],
     ),

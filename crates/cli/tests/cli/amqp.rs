@@ -299,14 +299,17 @@ fn who_listens_to_others_under_tls_answers_to_its_name() {
         "root",
         "--admin-password-file",
         &password,
+        "--http-hosts",
+        "broker.example",
     ]);
     let address = broker.https.trim_start_matches("https://").replace("0.0.0.0", "127.0.0.1");
-    let mut stream = secure(&address, &authority, None);
-    write!(stream, "GET /livez HTTP/1.1\r\nhost: broker.example\r\nconnection: close\r\n\r\n")
-        .expect("it reads");
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).expect("an answer");
-    assert_eq!(&answer, b"HTTP/1.1 200");
+    for (host, status) in [("broker.example", b"HTTP/1.1 200"), ("rebound.example", b"HTTP/1.1 421")] {
+        let mut stream = secure(&address, &authority, None);
+        write!(stream, "GET /livez HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").expect("it reads");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, status, "{host}");
+    }
 }
 
 #[test]

@@ -263,6 +263,7 @@ fn a_configuration_that_can_be_used_is_0() {
             listen = "127.0.0.1:15672"                 # default
             tls_listen = "off"                         # default
             max_request_bytes = "64MiB"                # default
+            hosts = []                                 # default
             max_connections = 10000                    # default
             header_timeout_ms = 30000                  # default
 

@@ -1,11 +1,17 @@
 //! Who may do what: every route without a login, with too few rights, with unknown names and with rubbish.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Request, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http_body::Frame;
 use overtake_access::Peer;
 use serde_json::{Value, json};
 
@@ -115,6 +121,61 @@ async fn world_with(user: &str, permission: Value) -> World {
         world.put(&path, &permission.to_string()).await.expect(204);
     }
     world
+}
+
+/// A body that goes on for ever, and counts what is read of it.
+struct Endless(Arc<AtomicUsize>);
+
+/// Bytes of each of its frames.
+const FRAME: usize = 64;
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let read = self.0.fetch_add(FRAME, Ordering::Relaxed);
+        assert!(read < 1 << 20, "it is read without end");
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; FRAME])))))
+    }
+}
+
+#[tokio::test]
+async fn until_somebody_is_known_next_to_nothing_is_read() {
+    let world = World::with_queue("").await;
+    for (number, route) in routes().into_iter().enumerate() {
+        let is_open = OPEN.contains(&&*route.path);
+        let most = if is_open { (8 << 10) + FRAME } else { 0 };
+        let wrong = basic(&format!("user-{number}"), "wrong");
+        for who in [None, Some("Digest x"), Some(&*wrong)] {
+            let read = Arc::new(AtomicUsize::new(0));
+            let request = Request::builder().method(&*route.method).uri(route.with(""));
+            let request = request.header(header::CONTENT_TYPE, "application/json");
+            let request =
+                who.iter().fold(request, |request, who| request.header(header::AUTHORIZATION, *who));
+            let body = Body::new(Endless(Arc::clone(&read)));
+            let reply = world.begin_as_it_is(request.body(body).expect("a request")).await;
+            let read = read.load(Ordering::Relaxed);
+            assert!(read <= most, "{} {who:?}: {read} bytes were read", route.name());
+            let expected = match route.method.as_str() {
+                _ if !is_open => 401,
+                "POST" => 413,
+                "DELETE" => 204,
+                _ => 200,
+            };
+            assert_eq!(reply.status(), expected, "{} {who:?}", route.name());
+        }
+    }
+    let login = |length: usize| {
+        let body = json!({"user": "guest", "password": "x".repeat(length)}).to_string();
+        let request = Request::post("/v1/session").header(header::CONTENT_TYPE, "application/json");
+        request.header(header::CONTENT_LENGTH, body.len()).body(Body::from(body)).expect("a request")
+    };
+    assert_eq!(world.begin_as_it_is(login(8 << 10)).await.status(), 413);
+    assert_eq!(world.begin_as_it_is(login(1 << 10)).await.status(), 401, "a long password is one");
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! What holds for every route, whichever are to come: nobody gets in without a login, without its tag, by a name that is
 //! nobody's, or with a body that says nothing.
 
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use http_body_util::channel::Channel;
 use overtake_management::{Route, routes};
 
 use crate::world::World;
@@ -57,6 +62,19 @@ async fn without_a_login_nobody_gets_in() {
             assert_eq!(reply.text, r#"{"error":"not_authorized","reason":"Login failed"}"#, "{route:?}");
             assert_eq!(reply.headers["www-authenticate"], "Basic realm=\"Overtake Management\"");
         }
+    }
+}
+
+#[tokio::test]
+async fn without_a_login_nothing_is_read() {
+    let world = World::new().await;
+    for route in routes() {
+        let (body, promised) = Channel::<Bytes, Infallible>::new(1);
+        // It never comes: whoever waits for it waits for ever.
+        let _never = body;
+        let request = Request::builder().method(route.method.clone()).uri(path(&route, known));
+        let reply = world.send(request.body(Body::new(promised)).expect("a request")).await;
+        assert_eq!(reply.status, 401, "{route:?}");
     }
 }
 

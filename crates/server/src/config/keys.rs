@@ -10,7 +10,8 @@ use super::engine::{EngineKind, Replicas, SecretPlace, Urls};
 use super::otlp::{Attributes, Collector, CollectorHeaders};
 use super::queues::{ConfiguredQueue, QueueTables};
 use super::value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark, Whole,
+    ByteSize, Count, HostNames, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value,
+    Watermark, Whole,
 };
 use super::{Key, Origin, Sourced};
 
@@ -187,9 +188,11 @@ settings! {
         tls_listen ("https"): Listener = Listener(None);
         #[doc = "Largest body of one request; a larger one is refused with 413."]
         max_request_bytes ("max-request-bytes"): ByteSize = ByteSize(64 << 20);
-        #[doc = "Most connections at once; further ones wait."]
+        #[doc = "Host names under which clients or a proxy reach the broker, with or without a port; IP addresses, localhost and the machine's own name are always served. Empty: clients on other machines may use any name, clients on this machine no other."]
+        hosts ("http-hosts"): HostNames = HostNames(Vec::new());
+        #[doc = "Most connections at once; on further ones only health probes are answered, anything else gets 503."]
         max_connections ("http-max-connections"): Count = Count(10_000);
-        #[doc = "How long a client may take to send the head of a request; an idle connection is closed after it, too."]
+        #[doc = "How long a client may take to send the head of a request, and pause within a body; an idle connection is closed after it, too."]
         header_timeout_ms ("http-header-timeout-ms"): Millis = Millis(30_000);
     }
     /// The AMQP listener.

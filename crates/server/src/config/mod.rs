@@ -39,7 +39,8 @@ pub use otlp::{Attributes, Collector, CollectorHeaders};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};
 pub use show::show;
 pub use value::{
-    ByteSize, Count, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value, Watermark, Whole,
+    ByteSize, Count, HostNames, Listen, Listener, LogFilter, LogFormat, Millis, OnDamage, Share, Value,
+    Watermark, Whole,
 };
 
 /// One setting, as files, environment, flags and `config show` know it.

@@ -42,6 +42,50 @@ impl Listen {
     }
 }
 
+/// Host names, each with or without a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostNames(pub Vec<String>);
+
+impl HostNames {
+    fn of<'a>(all: impl Iterator<Item = &'a str>) -> Result<Self, String> {
+        let names = all.map(str::trim).filter(|name| !name.is_empty());
+        let checked = names.map(|name| match is_host_name(name) {
+            true => Ok(name.to_owned()),
+            false => Err(format!(
+                "`{name}` is no host name: use one such as broker.example.com or broker.example.com:8443"
+            )),
+        });
+        checked.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn is_host_name(text: &str) -> bool {
+    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_plain) && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+impl Value for HostNames {
+    const KIND: &'static str = "NAME,…";
+
+    fn read(text: &str) -> Result<Self, String> {
+        // A list as TOML writes it is taken as well.
+        let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        Self::of(list.split(',').map(|name| name.trim().trim_matches('"')))
+    }
+
+    fn show(&self) -> String {
+        format!("[{}]", self.0.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl<'de> Deserialize<'de> for HostNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Self::of(names.iter().map(String::as_str)).map_err(D::Error::custom)
+    }
+}
+
 /// A listening address, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener(pub Option<Listen>);
@@ -514,5 +558,19 @@ mod tests {
     #[test]
     fn text_is_quoted_so_that_toml_reads_it_back() {
         assert_eq!(quoted("a\"b\\c\n"), r#""a\"b\\c\u000A""#);
+    }
+
+    #[test]
+    fn host_names_are_read_as_a_flag_and_as_they_are_shown() {
+        let names = HostNames::read("broker.example, other_1.example:8443 ,").expect("names");
+        assert_eq!(names.0, ["broker.example", "other_1.example:8443"]);
+        assert_eq!(HostNames::read(&names.show()), Ok(names));
+        assert_eq!(HostNames::read(""), Ok(HostNames::default()));
+        for wrong in
+            ["https://broker.example", "a b", "broker.example:x", "broker.example/", ":80", "*", "[::1"]
+        {
+            let why = HostNames::read(wrong).expect_err(wrong);
+            assert!(why.contains("is no host name"), "{why}");
+        }
     }
 }

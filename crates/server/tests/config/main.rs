@@ -77,7 +77,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlistn = \"127.0.0.1:0\"\n",
         expect![[r#"
-            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `max_request_bytes`, `max_connections`, `header_timeout_ms`
+            overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `max_request_bytes`, `hosts`, `max_connections`, `header_timeout_ms`
               2 | listn = "127.0.0.1:0"
                 | ^^^^^
         "#]],
@@ -302,7 +302,7 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__HTTP__LISTN: there is no setting `http.listn`
-            hint: in [http] there are http.listen, http.tls_listen, http.max_request_bytes, http.max_connections, http.header_timeout_ms
+            hint: in [http] there are http.listen, http.tls_listen, http.max_request_bytes, http.hosts, http.max_connections, http.header_timeout_ms
         "#]],
     );
     variable(
@@ -445,6 +445,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         listen = "127.0.0.1:15672"                 # default
         tls_listen = "off"                         # default
         max_request_bytes = "64MiB"                # default
+        hosts = []                                 # default
         max_connections = 10000                    # default
         header_timeout_ms = 30000                  # default
 
