@@ -115,7 +115,7 @@ impl Shards {
     /// A broker on them.
     pub(crate) async fn engine(&self) -> Result<ClusterEngine> {
         let nodes = Nodes::new(Kind::Cluster, self.nodes());
-        let opened = ClusterEngine::open(Options::new(nodes, Vault::Any)).await;
+        let opened = ClusterEngine::open(Options::new(nodes, Vault::ANY)).await;
         opened.map_err(|why| anyhow::anyhow!("{why}"))
     }
 }

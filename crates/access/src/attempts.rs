@@ -1,27 +1,37 @@
 //! How often somebody was wrong in a row, and what that costs the next attempt.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use overtake_lane::NAME_LEN_MAX;
 use tokio::time::Instant;
 
-/// Names and addresses whose failures are remembered.
+/// Most whose failures are remembered.
 const REMEMBERED_MAX: usize = 10_000;
-/// Failures that cost nothing yet.
-const FREE_FAILURES: u32 = 3;
-/// What the next one waits; each further one twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// What none waits longer than.
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// So many of those that were longest not at it give way at once when there is no room.
+const FORGOTTEN_AT_ONCE: usize = REMEMBERED_MAX / 10;
 /// After so long without one, failures are forgotten.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
 
-/// The failures of each name from each address. One attempt comes after the other: many at once are no faster.
-#[derive(Default)]
-pub(crate) struct Attempts(Mutex<HashMap<(IpAddr, Arc<str>), Turn>>);
+/// What failures cost.
+pub(crate) struct Slowing {
+    /// So many cost nothing.
+    pub(crate) free: u32,
+    /// What the next one waits; each further one twice as long.
+    pub(crate) first: Duration,
+    /// What none waits longer than.
+    pub(crate) longest: Duration,
+}
+
+/// The failures of each. One attempt comes after the other: many at once are no faster.
+pub(crate) struct Attempts<K>(Mutex<Remembered<K>>);
+
+struct Remembered<K> {
+    /// Counts the attempts, as a clock by which the oldest are found.
+    attempts: u64,
+    turns: HashMap<K, (u64, Turn)>,
+}
 
 /// Held by the attempt that is under way.
 pub(crate) type Turn = Arc<tokio::sync::Mutex<Failures>>;
@@ -30,16 +40,34 @@ pub(crate) type Turn = Arc<tokio::sync::Mutex<Failures>>;
 pub(crate) struct Failures {
     count: u32,
     last: Instant,
+    /// The earliest time at which the next attempt that takes a slot may go on.
+    next: Instant,
 }
 
 impl Failures {
+    fn none() -> Self {
+        let now = Instant::now();
+        Self { count: 0, last: now, next: now }
+    }
+
+    /// How long an attempt waits where several are under way at once: each gets a time of its own.
+    pub(crate) fn slot(&mut self, slowing: &Slowing) -> Duration {
+        let (wait, now) = (self.wait(slowing), Instant::now());
+        if wait.is_zero() {
+            return wait;
+        }
+        let slot = self.next.max(now) + wait;
+        self.next = slot;
+        slot - now
+    }
+
     /// How long the next attempt waits.
-    pub(crate) fn wait(&self) -> Duration {
-        if self.count < FREE_FAILURES || self.is_forgiven() {
+    pub(crate) fn wait(&self, slowing: &Slowing) -> Duration {
+        if self.count < slowing.free || self.is_forgiven() {
             return Duration::ZERO;
         }
-        let times = 1_u32.checked_shl(self.count - FREE_FAILURES).unwrap_or(u32::MAX);
-        FIRST_WAIT.saturating_mul(times).min(LONGEST_WAIT)
+        let times = 1_u32.checked_shl(self.count - slowing.free).unwrap_or(u32::MAX);
+        slowing.first.saturating_mul(times).min(slowing.longest)
     }
 
     /// It was right.
@@ -59,42 +87,57 @@ impl Failures {
     }
 }
 
-impl Attempts {
-    /// Those of this name from this address.
-    pub(crate) fn of(&self, from: IpAddr, user: &str) -> Turn {
+impl<K> Default for Attempts<K> {
+    fn default() -> Self {
+        Self(Mutex::new(Remembered { attempts: 0, turns: HashMap::new() }))
+    }
+}
+
+impl<K: Clone + Eq + Hash> Attempts<K> {
+    /// Those of this one.
+    pub(crate) fn of(&self, who: &K) -> Turn {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED_MAX {
-            // Who is at it stays, and who was wrong of late as long as there is room.
-            let is_at_it = |turn: &Turn| Arc::strong_count(turn) > 1;
-            let matters = |one: &Failures| one.count > 0 && !one.is_forgiven();
-            all.retain(|_, turn| is_at_it(turn) || turn.try_lock().is_ok_and(|one| matters(&one)));
-            if all.len() >= REMEMBERED_MAX {
-                all.retain(|_, turn| is_at_it(turn));
-            }
+        if all.turns.len() >= REMEMBERED_MAX && !all.turns.contains_key(who) {
+            all.forget_the_oldest();
         }
-        // What is too long to be a name is nobody's.
-        let user = if user.len() > NAME_LEN_MAX { "" } else { user };
-        let none = || Turn::new(Failures { count: 0, last: Instant::now() }.into());
-        Arc::clone(all.entry((from, user.into())).or_insert_with(none))
+        all.attempts += 1;
+        let now = all.attempts;
+        let none = || (now, Turn::new(Failures::none().into()));
+        let (at, turn) = all.turns.entry(who.clone()).or_insert_with(none);
+        *at = now;
+        Arc::clone(turn)
+    }
+}
+
+impl<K: Eq + Hash> Remembered<K> {
+    /// Whoever is at it stays.
+    fn forget_the_oldest(&mut self) {
+        let is_at_it = |turn: &Turn| Arc::strong_count(turn) > 1;
+        let idle = self.turns.values().filter(|(_, turn)| !is_at_it(turn));
+        let mut ages: Vec<u64> = idle.map(|(at, _)| *at).collect();
+        ages.sort_unstable();
+        let Some(last) = ages.get(FORGOTTEN_AT_ONCE.min(ages.len().saturating_sub(1))) else { return };
+        self.turns.retain(|_, (at, turn)| *at > *last || is_at_it(turn));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     #[tokio::test]
     async fn no_more_are_remembered_than_there_is_room_for() {
         let attempts = Attempts::default();
-        let from = |at: usize| IpAddr::V4(Ipv4Addr::from_bits(at as u32));
         for at in 0..REMEMBERED_MAX {
-            attempts.of(from(at), "x").lock().await.wrong();
+            attempts.of(&at).lock().await.wrong();
         }
-        let turn = attempts.of(from(0), "x");
-        attempts.of(from(REMEMBERED_MAX), "x");
-        assert!(attempts.0.lock().expect("not poisoned").len() <= 2, "who is at it, and who came");
-        assert!(Arc::ptr_eq(&turn, &attempts.of(from(0), "x")));
+        let turn = attempts.of(&0);
+        attempts.of(&REMEMBERED_MAX);
+        let left = attempts.0.lock().expect("not poisoned").turns.len();
+        assert_eq!(left, REMEMBERED_MAX - FORGOTTEN_AT_ONCE);
+        assert!(Arc::ptr_eq(&turn, &attempts.of(&0)), "whoever is at it stays");
+        let last = attempts.of(&(REMEMBERED_MAX - 1));
+        assert_eq!(last.lock().await.wrong(), 2, "whoever was at it of late stays");
+        assert_eq!(attempts.of(&1).lock().await.wrong(), 1, "the oldest is forgotten");
     }
 }

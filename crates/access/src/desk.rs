@@ -11,7 +11,7 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
     LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
-    QueuePage, Refused, RouteSet, RoutesView, Select, Snapshot, Target, leads_nowhere,
+    QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Select, Snapshot, Target, leads_nowhere,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
@@ -258,9 +258,13 @@ impl Desk {
         Ok(self.engine.policies(kind).await?)
     }
 
-    /// Sets a policy. Policymakers; an operator's administrators.
+    /// Sets a policy. Policymakers; an operator's administrators. One that leads messages elsewhere takes what a declaration takes that
+    /// does: read everything that it is for, and write where it leads. Administrators, who give these rights, need not have them.
     pub async fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Done<()> {
         let before = self.must_rule(kind, name).await?;
+        if self.who.must_have(Tag::Administrator).is_err() {
+            self.must_lead_elsewhere(&policy)?;
+        }
         let after = json!(policy);
         self.engine.set_policy(kind, name, policy).await?;
         self.record(by_kind(kind, "policy.set", "operator_policy.set"), name, before, after);
@@ -272,6 +276,25 @@ impl Desk {
         let before = self.must_rule(kind, name).await?;
         self.engine.remove_policy(kind, name).await?;
         self.record(by_kind(kind, "policy.remove", "operator_policy.remove"), name, before, Value::Null);
+        Ok(())
+    }
+
+    fn must_lead_elsewhere(&self, policy: &Policy) -> Result<(), Denied> {
+        let says = &policy.definition;
+        let (queues, exchanges) = (policy.apply_to.queues(), policy.apply_to.exchanges());
+        let ways = [
+            ("dead-letter-exchange", queues, says.dead_letter_exchange.as_deref().map(Some)),
+            ("dead-letter-routing-key", queues, says.dead_letter_routing_key.as_deref().map(|_| None)),
+            ("alternate-exchange", exchanges, says.alternate_exchange.as_deref().map(Some)),
+        ];
+        for (key, counts, to) in ways {
+            let Some(to) = to.filter(|_| counts) else { continue };
+            if !self.who.has_for_all(&self.vhost, Right::Read, &policy.pattern) {
+                let (user, vhost) = (Arc::clone(self.who.user()), Arc::clone(&self.vhost));
+                return Err(Denied::Pattern { user, vhost, pattern: policy.pattern.as_str().into(), key });
+            }
+            to.map_or(Ok(()), |to| self.must_have(Right::Write, Named::Exchange(to)))?;
+        }
         Ok(())
     }
 
@@ -297,11 +320,19 @@ impl Desk {
         Ok(leads_nowhere(&*self.engine, manifest).await?)
     }
 
-    /// Sets the routes of the virtual host. Policymakers, since routes lead into any queue.
+    /// Sets the routes of the virtual host. Policymakers; each route that is another one than before takes what a binding takes: read the
+    /// exchange of routes, and write the queue that it leads into. Administrators, who give these rights, need not have them.
     pub async fn set_routes(&self, routes: RouteSet) -> Done<()> {
         self.who.must_have(Tag::Policymaker)?;
         self.who.must_enter(&self.vhost)?;
         let before = self.engine.routes().await?;
+        if self.who.must_have(Tag::Administrator).is_err() {
+            let there = &before.set.manifest().routes;
+            for route in routes.manifest().routes.iter().filter(|route| !there.contains(route)) {
+                self.must_have(Right::Read, Named::Exchange(ROUTES_EXCHANGE))?;
+                self.must_have(Right::Write, Named::Queue(route.route.sink.name()))?;
+            }
+        }
         let changes = diff(before.set.manifest(), routes.manifest());
         self.engine.set_routes(Arc::new(routes)).await?;
         if !changes.is_empty() {

@@ -1,13 +1,12 @@
 //! Where people log in, and where it is written down who there is.
 //!
 //! ```text
-//!   name, password, address ─▶ slowed after failures ─▶ compared (two at a time) ─▶ Identity
+//!   name, password, address ─▶ Checks: remembered, or compared ─▶ Identity
 //!   change ─▶ Directory::entries ─▶ Engine::set_metadata (durable) ─▶ Roll      one change after the other
 //! ```
 //!
 //! Whoever is wrong learns nothing: an unknown name, a wrong password and a guest from elsewhere get the same answer after the
-//! same time. A password that was right is remembered by a keyed digest until anybody changes, so that a request over HTTP does not
-//! cost an Argon2 each.
+//! same time.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,13 +14,11 @@ use std::sync::Arc;
 
 use overtake_engine::{Engine, Failure};
 use overtake_lane::Time;
-use tokio::sync::Semaphore;
 
-use crate::attempts::Attempts;
 use crate::audit::{Audit, Deed};
+use crate::checks::{Checked, Checks};
 use crate::directory::{Account, Change, Directory, TokenDigest, Unchangeable, Unreadable};
 use crate::identity::{Identity, Roll};
-use crate::known::Known;
 use crate::password::PasswordHash;
 use crate::right::{Permission, Tag};
 use crate::token::{Digested, Scope, Secret, Token};
@@ -31,8 +28,6 @@ use crate::web_session::{Login, WebSessions};
 pub const GUEST: &str = "guest";
 /// The virtual host that is always there.
 pub const DEFAULT_VHOST: &str = "/";
-/// Passwords compared at once: each takes a processor and 19 MiB.
-const COMPARED_AT_ONCE: usize = 2;
 
 /// Where people log in.
 pub struct Gate {
@@ -41,19 +36,25 @@ pub struct Gate {
     clock: fn() -> Time,
     audit: Arc<Audit>,
     writing: tokio::sync::Mutex<()>,
-    comparing: Semaphore,
-    known: Known,
-    attempts: Attempts,
+    checks: Checks,
     web_sessions: WebSessions,
 }
 
-/// The name or the password is wrong, or the token: it is not said which.
+/// Why somebody does not come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoginRefused;
+pub enum LoginRefused {
+    /// The name or the password is wrong, or the token: it is not said which.
+    Wrong,
+    /// The password was not looked at: too many logins wait, of all or from this address.
+    Crowded,
+}
 
 impl fmt::Display for LoginRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the user or the password is wrong, or the token")
+        f.write_str(match self {
+            Self::Wrong => "the user or the password is wrong, or the token",
+            Self::Crowded => "too many logins wait for their passwords to be checked; try again in a second, or log in by a token",
+        })
     }
 }
 
@@ -118,9 +119,7 @@ impl Gate {
             clock,
             audit: Arc::default(),
             writing: tokio::sync::Mutex::default(),
-            comparing: Semaphore::new(COMPARED_AT_ONCE),
-            known: Known::new(random()),
-            attempts: Attempts::default(),
+            checks: Checks::new(random(), Arc::new(PasswordHash::is_of)),
             web_sessions: WebSessions::default(),
         };
         if !has_begun {
@@ -153,43 +152,34 @@ impl Gate {
     /// [`LoginRefused`].
     pub async fn log_in(&self, user: &str, password: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
         let from = from.to_canonical();
-        let shown = self.known.shown(user, password);
-        if self.known.has(self.roll.version(), &shown) {
-            return self.welcome(user, from);
+        // Nobody's password is right who may not come from there: not even by the time it takes.
+        let roll = may_come(user, from).then_some(&self.roll);
+        match self.checks.check(roll, user, password, from).await {
+            Checked::Right => self.admit(user.into(), None, from),
+            Checked::Wrong(failures) => {
+                let why = if roll.is_some() { "no such user, or a wrong password" } else { FROM_HERE_ONLY };
+                tracing::warn!(user, %from, failures, "login refused: {why}");
+                Err(LoginRefused::Wrong)
+            }
+            Checked::Crowded => {
+                tracing::warn!(user, %from, "login refused: too many logins wait for their passwords to be checked");
+                Err(LoginRefused::Crowded)
+            }
         }
-        let turn = self.attempts.of(from, user);
-        let mut failures = turn.lock().await;
-        // Who came before may have shown the same.
-        if self.known.has(self.roll.version(), &shown) {
-            return self.welcome(user, from);
-        }
-        tokio::time::sleep(failures.wait()).await;
-        let version = self.roll.version();
-        if self.is_right(user, password).await {
-            failures.right();
-            self.known.remember(version, shown);
-            return self.welcome(user, from);
-        }
-        let failures = failures.wrong();
-        tracing::warn!(user, %from, failures, "login refused: no such user, or a wrong password");
-        Err(LoginRefused)
     }
 
-    /// Somebody whose password was right.
-    fn welcome(&self, user: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
-        if user == GUEST && !from.is_loopback() {
-            tracing::warn!(user, %from, "login refused: this user comes from this machine only");
-            return Err(LoginRefused);
+    /// Lets in a user whose credentials are right. Passwords, tokens, certificates and web sessions all end here, so that no way in
+    /// leaves out a rule: the user exists, and [`GUEST`] comes from this machine.
+    fn admit(&self, user: Arc<str>, token: Option<Arc<str>>, from: IpAddr) -> Result<Identity, LoginRefused> {
+        if self.roll.now().user(&user).is_none() {
+            tracing::warn!(user = &*user, %from, "login refused: no such user");
+            return Err(LoginRefused::Wrong);
         }
-        Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
-    }
-
-    async fn is_right(&self, user: &str, password: &str) -> bool {
-        let hash = self.roll.now().user(user).and_then(|user| user.account.password.clone());
-        let password = password.to_owned();
-        let _place = self.comparing.acquire().await.expect("it is never closed");
-        let compared = tokio::task::spawn_blocking(move || PasswordHash::is_of(hash.as_ref(), &password));
-        compared.await.unwrap_or(false)
+        if !may_come(&user, from) {
+            tracing::warn!(user = &*user, %from, "login refused: {FROM_HERE_ONLY}");
+            return Err(LoginRefused::Wrong);
+        }
+        Ok(Identity::new(user, token, Some(from), self.roll.clone()))
     }
 
     /// Somebody with a token.
@@ -201,30 +191,22 @@ impl Gate {
         let directory = self.roll.now();
         let (id, token) = directory.shown(shown).ok_or_else(|| {
             tracing::warn!(%from, "login refused: no such token");
-            LoginRefused
+            LoginRefused::Wrong
         })?;
         if token.is_over((self.clock)()) {
             tracing::warn!(user = &*token.user, token = &**id, %from, "login refused: the token is over");
-            return Err(LoginRefused);
+            return Err(LoginRefused::Wrong);
         }
-        if *token.user == *GUEST && !from.is_loopback() {
-            tracing::warn!(user = GUEST, %from, "login refused: this user comes from this machine only");
-            return Err(LoginRefused);
-        }
-        Ok(Identity::new(Arc::clone(&token.user), Some(Arc::clone(id)), Some(from), self.roll.clone()))
+        self.admit(Arc::clone(&token.user), Some(Arc::clone(id)), from)
     }
 
-    /// Somebody whom a certificate names, which was checked.
+    /// Somebody whom a client certificate names, which was checked. The certificate stands for the password, and for nothing else: the
+    /// user's tags, permissions and limits hold, and [`GUEST`] comes from this machine only.
     ///
     /// # Errors
-    /// [`LoginRefused`] when there is no such user.
+    /// [`LoginRefused`] when there is no such user, or it may not come from there.
     pub fn log_in_by_certificate(&self, user: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
-        let from = from.to_canonical();
-        if self.roll.now().user(user).is_none() {
-            tracing::warn!(user, %from, "login refused: the certificate names no user");
-            return Err(LoginRefused);
-        }
-        Ok(Identity::new(user.into(), None, Some(from), self.roll.clone()))
+        self.admit(user.into(), None, from.to_canonical())
     }
 
     /// A web session of somebody who has logged in by name and password, or by a token: what the browser is to show from now on.
@@ -249,10 +231,9 @@ impl Gate {
     pub fn log_in_by_web_session(&self, shown: &str, from: IpAddr) -> Result<Identity, LoginRefused> {
         let from = from.to_canonical();
         let now = (self.clock)();
-        let login = self.web_sessions.find(shown, now, &self.roll.now()).ok_or(LoginRefused)?;
-        let who = Identity::new(login.user, login.token, Some(from), self.roll.clone());
-        let from_elsewhere = **who.user() == *GUEST && !from.is_loopback();
-        if from_elsewhere || !who.is_there(now) { Err(LoginRefused) } else { Ok(who) }
+        let login = self.web_sessions.find(shown, now, &self.roll.now()).ok_or(LoginRefused::Wrong)?;
+        let who = self.admit(login.user, login.token, from)?;
+        if who.is_there(now) { Ok(who) } else { Err(LoginRefused::Wrong) }
     }
 
     /// A user for whom the broker itself does something that was asked for earlier: whatever rights that one has then count, none where
@@ -306,9 +287,7 @@ impl Gate {
     /// # Errors
     /// [`BadPassword`](crate::BadPassword).
     pub async fn hashed(&self, password: String) -> Result<PasswordHash, crate::BadPassword> {
-        let _place = self.comparing.acquire().await.expect("it is never closed");
-        let hashed = tokio::task::spawn_blocking(move || PasswordHash::of(&password)).await;
-        hashed.unwrap_or_else(|error| Err(crate::BadPassword(format!("it could not be kept: {error}"))))
+        self.checks.hashed(password).await
     }
 
     /// Makes a token: its number, and what is shown once.
@@ -359,6 +338,14 @@ impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Gate")
     }
+}
+
+/// What the log says of a user who may not come from elsewhere.
+const FROM_HERE_ONLY: &str = "this user comes from this machine only";
+
+/// Whether a user of this name may come from this address.
+fn may_come(user: &str, from: IpAddr) -> bool {
+    user != GUEST || from.is_loopback()
 }
 
 fn random<const LEN: usize>() -> [u8; LEN] {

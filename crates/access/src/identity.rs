@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use overtake_engine::rights::{Need, Right};
-use overtake_lane::Time;
+use overtake_lane::{Pattern, Time};
 use tokio::sync::watch;
 
 use crate::directory::{Directory, User, UserLimits};
@@ -89,6 +89,17 @@ pub enum Denied {
         /// Which one it takes.
         tag: Tag,
     },
+    /// To lead messages elsewhere by a policy, without the right to everything that its pattern matches.
+    Pattern {
+        /// Who.
+        user: Arc<str>,
+        /// Where.
+        vhost: Arc<str>,
+        /// Of the policy.
+        pattern: Arc<str>,
+        /// The key of the policy that leads messages elsewhere.
+        key: &'static str,
+    },
     /// To publish as somebody else.
     UserId {
         /// Who.
@@ -106,6 +117,12 @@ impl fmt::Display for Denied {
             Self::Right { user, vhost, right, what, name } => {
                 write!(f, "{right} access to {what} '{name}' in vhost '{vhost}' refused for user '{user}'")
             }
+            Self::Pattern { user, vhost, pattern, key } => write!(
+                f,
+                "a policy with {key} takes the right to read everything that its pattern matches: the pattern for reading of user \
+                 '{user}' in vhost '{vhost}' does not cover '{pattern}'; set the policy for names that the user may read, or let an \
+                 administrator set it"
+            ),
             Self::UserId { user, said } => {
                 write!(f, "user_id property set to '{said}' but authenticated user was '{user}'")
             }
@@ -241,6 +258,13 @@ impl Identity {
             what: need.to.kind(),
             name: if name.is_empty() { crate::DEFAULT_EXCHANGE.into() } else { name.into() },
         })
+    }
+
+    /// Whether somebody has this right there to every name that a pattern matches, also to names that nothing has yet
+    /// ([`Permission::gives_all`]).
+    #[must_use]
+    pub fn has_for_all(&self, vhost: &str, right: Right, names: &Pattern) -> bool {
+        self.permission_in(vhost, |permission| permission.gives_all(right, names))
     }
 
     /// Whether somebody may see this name there: with any right to it, or a tag by which one sees everything.

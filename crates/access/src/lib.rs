@@ -5,6 +5,7 @@
 
 mod attempts;
 mod audit;
+mod checks;
 mod deeds;
 mod desk;
 mod desks;

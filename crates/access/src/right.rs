@@ -73,11 +73,40 @@ impl Permission {
         !pattern.as_str().is_empty() && pattern.matches(name)
     }
 
+    /// Whether it gives this right to every name that these match, also to names that nothing has yet. It says so only where the texts of
+    /// both patterns show it: ours matches everything, is the same, or is the literal beginning of theirs (`^jobs\.` of `^jobs\.eu`).
+    #[must_use]
+    pub fn gives_all(&self, right: Right, names: &Pattern) -> bool {
+        covers(self.pattern(right).as_str(), names.as_str())
+    }
+
     /// Whether it gives any right to this name.
     #[must_use]
     pub fn gives_any(&self, name: &str) -> bool {
         [Right::Configure, Right::Write, Right::Read].into_iter().any(|right| self.gives(right, name))
     }
+}
+
+/// Patterns that match every name.
+const EVERY_NAME: [&str; 8] = [".*", "^.*", ".*$", "^.*$", ".+", "^.+$", "^", "."];
+
+/// Whether every name that `inner` matches is matched by `outer`, as far as their texts show.
+fn covers(outer: &str, inner: &str) -> bool {
+    if outer.is_empty() {
+        return false;
+    }
+    EVERY_NAME.contains(&outer) || outer == inner || has_prefix(inner, outer)
+}
+
+/// Whether all that `pattern` matches begins with the literal text that `prefix` asks for: `^LITERAL`, `^LITERAL.*` or `^LITERAL.*$`.
+fn has_prefix(pattern: &str, prefix: &str) -> bool {
+    let asks_for = prefix.strip_suffix(".*$").or_else(|| prefix.strip_suffix(".*")).unwrap_or(prefix);
+    let Some(literal) = asks_for.strip_prefix('^') else { return false };
+    let plain = literal.replace("\\.", "");
+    let is_literal = plain.chars().all(|one| one.is_alphanumeric() || "-_:/".contains(one));
+    // An alternative need not begin so, and what is repeated may be there no time.
+    let rest = pattern.strip_prefix(asks_for).filter(|_| !pattern.contains('|'));
+    is_literal && rest.is_some_and(|rest| !rest.starts_with(['*', '?', '{']))
 }
 
 impl TryFrom<Patterns> for Permission {
@@ -186,6 +215,30 @@ mod tests {
         let permission = Permission::new("", "^amq\\.default$", "").expect("patterns");
         assert!(permission.gives(Right::Write, ""));
         assert!(!permission.gives(Right::Write, "amq.direct"));
+    }
+
+    #[test]
+    fn one_pattern_covers_another_where_their_texts_show_it() {
+        let cases = [
+            (".*", "anything|else", true),
+            ("", "", false),
+            ("^jobs$", "^jobs$", true),
+            ("^jobs", "^jobs$", true),
+            ("^jobs\\.", "^jobs\\.eu", true),
+            ("^jobs\\..*$", "^jobs\\.eu", true),
+            ("^jobs\\.", "^jobs.eu", false),
+            ("^jobs", "jobs", false),
+            ("jobs", "^jobs", false),
+            ("^jobs", "^jobs|^secret", false),
+            ("^jobs", "^jobs*", false),
+            ("^jobs", "^jobs?x", false),
+            ("^jobs", "^jobs{0,1}x", false),
+            ("^job[ab]", "^job[ab]x", false),
+            ("^jobs$", "^jobs", false),
+        ];
+        for (outer, inner, is_covered) in cases {
+            assert_eq!(covers(outer, inner), is_covered, "{outer} and {inner}");
+        }
     }
 
     #[test]

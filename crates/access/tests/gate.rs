@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{
-    Account, Change, Denied, GUEST, Gate, Hashing, Identity, LoginRefused, NotChanged, PasswordHash,
+    Account, Change, Denied, Desks, GUEST, Gate, Hashing, Identity, LoginRefused, NotChanged, PasswordHash,
     Permission, Right, Scope, Tag, Unchangeable,
 };
 use overtake_engine::rights::{Named, Need};
-use overtake_engine::{Engine, LocalEngine, Options, SystemClock};
-use overtake_lane::Time;
+use overtake_engine::{Engine, LocalEngine, Options, RouteSet, SystemClock};
+use overtake_lane::{PolicyKind, Time};
+use overtake_routes::Manifest;
 use overtake_store::MemoryDisk;
 use tokio::time::Instant;
 
@@ -56,7 +57,7 @@ async fn where_nobody_was_made_there_is_guest_who_comes_from_here_only() {
     for here in [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped())] {
         gate.log_in(GUEST, GUEST, here).await.expect("this is here, too");
     }
-    assert_eq!(gate.log_in(GUEST, GUEST, ELSEWHERE).await.err(), Some(LoginRefused));
+    assert_eq!(gate.log_in(GUEST, GUEST, ELSEWHERE).await.err(), Some(LoginRefused::Wrong));
     assert!(!gate.has_administrator_from_elsewhere());
     make(&gate, "ann", "secret", "administrator").await;
     assert!(gate.has_administrator_from_elsewhere());
@@ -80,7 +81,7 @@ async fn who_was_made_is_there_after_a_restart_and_guest_is_not_made_again() {
     let gate = over(engine(&disk)).await;
     let ann = gate.log_in("ann", "secret", ELSEWHERE).await.expect("ann is welcome");
     assert!(may(&ann, Right::Write, "out") && !may(&ann, Right::Read, "out"));
-    assert_eq!(gate.log_in(GUEST, GUEST, HERE).await.err(), Some(LoginRefused));
+    assert_eq!(gate.log_in(GUEST, GUEST, HERE).await.err(), Some(LoginRefused::Wrong));
 }
 
 #[tokio::test]
@@ -99,7 +100,7 @@ async fn rights_that_change_count_at_once() {
     assert!(!may(&ann, Right::Read, "q") && !ann.is_there(NOON));
     assert_eq!(
         gate.log_in("ann", "secret", HERE).await.err(),
-        Some(LoginRefused),
+        Some(LoginRefused::Wrong),
         "what was known is forgotten"
     );
 }
@@ -162,7 +163,7 @@ async fn a_token_does_what_its_user_may_within_its_scope() {
 
     gate.change(Some(&ann), vec![Change::DeleteToken { id }]).await.expect("revoked");
     assert!(!may(&worker, Right::Read, "in") && !worker.is_there(NOON));
-    assert_eq!(gate.log_in_by_token(secret.reveal(), HERE).err(), Some(LoginRefused));
+    assert_eq!(gate.log_in_by_token(secret.reveal(), HERE).err(), Some(LoginRefused::Wrong));
 }
 
 #[tokio::test]
@@ -170,13 +171,13 @@ async fn a_token_ends_when_it_says_and_only_in_its_virtual_host() {
     let gate = gate().await;
     let guest = gate.log_in(GUEST, GUEST, HERE).await.expect("guest is welcome");
     let over = gate.make_token(&guest, GUEST, "", Scope::default(), Some(NOON)).await.expect("made").1;
-    assert_eq!(gate.log_in_by_token(over.reveal(), HERE).err(), Some(LoginRefused));
+    assert_eq!(gate.log_in_by_token(over.reveal(), HERE).err(), Some(LoginRefused::Wrong));
     let scope =
         Scope { vhost: Some("other".into()), tags: ["monitoring"].into_iter().collect(), ..Scope::default() };
     let other = gate.make_token(&guest, GUEST, "", scope, None).await.expect("made").1;
     assert_eq!(
         gate.log_in_by_token(other.reveal(), ELSEWHERE).err(),
-        Some(LoginRefused),
+        Some(LoginRefused::Wrong),
         "guest's come from here, too"
     );
     let other = gate.log_in_by_token(other.reveal(), HERE).expect("the token is good");
@@ -196,7 +197,88 @@ async fn a_certificate_names_somebody_who_is_there() {
     let gate = gate().await;
     make(&gate, "sensor", "x", "").await;
     assert!(gate.log_in_by_certificate("sensor", ELSEWHERE).is_ok());
-    assert_eq!(gate.log_in_by_certificate("other", ELSEWHERE).err(), Some(LoginRefused));
+    assert_eq!(gate.log_in_by_certificate("other", ELSEWHERE).err(), Some(LoginRefused::Wrong));
+}
+
+#[tokio::test]
+async fn guest_comes_from_this_machine_only_whatever_it_shows() {
+    let gate = gate().await;
+    let guest = gate.log_in(GUEST, GUEST, HERE).await.expect("guest is welcome");
+    let token = gate.make_token(&guest, GUEST, "", Scope::default(), None).await.expect("made").1;
+    let session = gate.begin_web_session(&guest);
+    let ways = async |from| {
+        [
+            gate.log_in(GUEST, GUEST, from).await.is_ok(),
+            gate.log_in_by_token(token.reveal(), from).is_ok(),
+            gate.log_in_by_certificate(GUEST, from).is_ok(),
+            gate.log_in_by_web_session(session.reveal(), from).is_ok(),
+        ]
+    };
+    assert_eq!(ways(ELSEWHERE).await, [false; 4]);
+    assert_eq!(ways(IpAddr::V6(Ipv4Addr::new(10, 0, 0, 7).to_ipv6_mapped())).await, [false; 4]);
+    assert_eq!(ways(HERE).await, [true; 4]);
+}
+
+#[tokio::test]
+async fn a_policy_that_leads_messages_elsewhere_takes_what_a_declaration_takes() {
+    let engine = engine(&MemoryDisk::new(1));
+    let gate = Arc::new(over(Arc::clone(&engine)).await);
+    make(&gate, "ann", "secret", "policymaker").await;
+    allow(&gate, "ann", "/", ["", "^mine", "^mine"]).await;
+    make(&gate, "root", "secret", "administrator").await;
+    allow(&gate, "root", "/", ["", "", ""]).await;
+    let desks = Desks::new(engine, Arc::clone(&gate));
+    let set = async |user: &str, pattern: &str, apply_to: &str, definition: serde_json::Value| {
+        let who = gate.log_in(user, "secret", HERE).await.expect("welcome");
+        let policy = serde_json::json!({"pattern": pattern, "apply-to": apply_to, "definition": definition});
+        let policy = serde_json::from_value(policy).expect("a policy");
+        let set = desks.desk(who, "/").await.expect("a desk").set_policy(PolicyKind::User, "p", policy).await;
+        set.map_err(|not| not.to_string())
+    };
+    let dlx = |to: &str| serde_json::json!({"dead-letter-exchange": to});
+    let all = "a policy with dead-letter-exchange takes the right to read everything that its pattern matches: the pattern for \
+               reading of user 'ann' in vhost '/' does not cover '.*'; set the policy for names that the user may read, or let an \
+               administrator set it";
+    assert_eq!(set("ann", ".*", "queues", dlx("mine.dead")).await, Err(all.to_owned()));
+    let write = "write access to exchange 'theirs' in vhost '/' refused for user 'ann'";
+    assert_eq!(set("ann", "^mine", "queues", dlx("theirs")).await, Err(write.to_owned()));
+    let key = serde_json::json!({"dead-letter-routing-key": "mine"});
+    assert!(set("ann", ".*", "all", key).await.expect_err("denied").contains("dead-letter-routing-key"));
+    let alternate = serde_json::json!({"alternate-exchange": "mine.rest"});
+    assert!(set("ann", ".*", "all", alternate).await.expect_err("denied").contains("alternate-exchange"));
+
+    assert_eq!(set("ann", "^mine", "queues", dlx("mine.dead")).await, Ok(()));
+    assert_eq!(set("ann", ".*", "queues", serde_json::json!({"max-length": 5})).await, Ok(()));
+    assert_eq!(set("root", ".*", "queues", dlx("theirs")).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_route_takes_what_a_binding_takes() {
+    let engine = engine(&MemoryDisk::new(1));
+    let gate = Arc::new(over(Arc::clone(&engine)).await);
+    make(&gate, "ann", "secret", "policymaker").await;
+    make(&gate, "root", "secret", "administrator").await;
+    allow(&gate, "root", "/", ["", "", ""]).await;
+    let desks = Desks::new(engine, Arc::clone(&gate));
+    let set = async |user: &str, sinks: &[&str]| {
+        let who = gate.log_in(user, "secret", HERE).await.expect("welcome");
+        let routes: serde_json::Map<_, _> =
+            sinks.iter().map(|sink| (sink.replace('"', ""), format!("FROM /* INTO {sink}").into())).collect();
+        let manifest = serde_json::json!({ "routes": routes }).to_string();
+        let routes = RouteSet::new(Manifest::from_json(&manifest).expect("a manifest"));
+        let set = desks.desk(who, "/").await.expect("a desk").set_routes(routes).await;
+        set.map_err(|not| not.to_string())
+    };
+    let denied = |what: &str| Err(format!("{what} in vhost '/' refused for user 'ann'"));
+    let (mine, theirs) = ("Queue(\"mine\")", "Queue(\"theirs\")");
+    allow(&gate, "ann", "/", ["", "^mine", ""]).await;
+    assert_eq!(set("ann", &[mine]).await, denied("read access to exchange 'overtake.routes'"));
+    allow(&gate, "ann", "/", ["", "^mine", "^overtake.routes$"]).await;
+    assert_eq!(set("ann", &[mine, theirs]).await, denied("write access to queue 'theirs'"));
+    assert_eq!(set("ann", &[mine]).await, Ok(()));
+    assert_eq!(set("root", &[mine, theirs]).await, Ok(()));
+    allow(&gate, "ann", "/", ["", "", ""]).await;
+    assert_eq!(set("ann", &[theirs]).await, Ok(()), "what is there stays, and what goes takes nothing");
 }
 
 #[tokio::test]

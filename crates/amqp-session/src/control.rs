@@ -9,7 +9,8 @@
 //!
 //! Instead of an `id` there may be a `filter` (status, priority, key, headers), or `"all": true`. An order is confirmed when it
 //! is done and durable. With `reply_to` the answer is a message to that queue: `{"count": 3}`, or `{"error": …, "detail": …}`;
-//! without it an order that cannot be done costs the channel.
+//! without it an order that cannot be done costs the channel. The answer is published on behalf of whoever gave the order, so `reply_to`
+//! takes the right to write the default exchange, as a publish to that queue does; replies to the channel itself take none.
 
 use bytes::Bytes;
 use overtake_amqp::ReplyCode;
@@ -19,6 +20,8 @@ use overtake_engine::{Content, Filter, NewMessage, Select, Target};
 use overtake_lane::{Given, Status};
 use overtake_properties::{Fields, Short};
 use serde::Deserialize;
+
+use crate::rights::Here;
 
 /// Where orders go.
 pub const EXCHANGE: &str = "overtake.control";
@@ -48,6 +51,8 @@ struct Wanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     to: String,
+    /// Whether `to` is the queue of the channel's own replies.
+    is_own: bool,
     correlation_id: Option<Bytes>,
 }
 
@@ -84,9 +89,25 @@ impl Reply {
     pub(crate) fn of(publish: &Publish, replies: Option<&str>) -> Option<Self> {
         let said = publish.properties.view();
         let to = said.reply_to()?.text()?;
-        let to = if to == crate::message::REPLY_TO { replies? } else { to };
+        let is_own = to == crate::message::REPLY_TO;
+        let to = if is_own { replies? } else { to };
         let correlation_id = said.correlation_id().map(|id| Bytes::copy_from_slice(id.as_bytes()));
-        Some(Self { to: to.to_owned(), correlation_id })
+        Some(Self { to: to.to_owned(), is_own, correlation_id })
+    }
+
+    /// Whether the client may publish the answer. Asked before the order is carried out, and again when the answer is published: rights
+    /// may be others by then.
+    pub(crate) fn judge(&self, here: &Here) -> Result<(), Refused> {
+        if self.is_own { Ok(()) } else { here.judge(&self.target()) }
+    }
+
+    fn target(&self) -> Target {
+        Target::Exchange {
+            name: "".into(),
+            routing_key: self.to.as_str().into(),
+            more_keys: Vec::new(),
+            mandatory: false,
+        }
     }
 
     /// The answer.
@@ -95,12 +116,6 @@ impl Reply {
         let content_type = Some(Short::literal("application/json"));
         let properties = Fields { content_type, correlation_id, ..Fields::default() }.encode();
         let content = Content { properties, body: body.to_string().into(), ..Content::default() };
-        let to = Target::Exchange {
-            name: "".into(),
-            routing_key: self.to.into(),
-            more_keys: Vec::new(),
-            mandatory: false,
-        };
-        NewMessage { to, content, ..NewMessage::default() }
+        NewMessage { to: self.target(), content, ..NewMessage::default() }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Incoming<M> {
     body_at: usize,
     /// Bytes of body still to come; `None` before the header.
     left: Option<u64>,
+    /// Bytes of body that the header says.
+    body_len: u64,
 }
 
 /// A message that is whole.
@@ -45,6 +47,7 @@ impl<M> Incoming<M> {
             name_ends: [word_end, exchange_end, exchange_end + routing_key.len()],
             body_at: 0,
             left: None,
+            body_len: 0,
         }
     }
 
@@ -63,6 +66,7 @@ impl<M> Incoming<M> {
         self.bytes.extend_from_slice(properties);
         self.body_at = self.bytes.len();
         self.left = Some(header.body_len);
+        self.body_len = header.body_len;
         Ok(header.body_len == 0)
     }
 
@@ -78,6 +82,11 @@ impl<M> Incoming<M> {
         self.bytes.extend_from_slice(piece);
         self.left = Some(left);
         Ok(left == 0)
+    }
+
+    /// Bytes that the message takes once it is whole, as far as they are known.
+    pub(crate) fn len(&self) -> u64 {
+        self.body_at as u64 + self.body_len
     }
 
     /// The message, which is whole.

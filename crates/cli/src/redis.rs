@@ -36,7 +36,7 @@ impl RedisArgs {
         let password = self.redis_password_file.clone().map(Secret::File).or_else(of_environment);
         let tls = Tls { ca_file: session.ca_file.clone(), ..Tls::default() };
         let named = Named { url, username: None, password: password.as_ref(), tls: &tls };
-        RedisServer::new(Vault::Any, &named).map_err(|why| {
+        RedisServer::new(Vault::ANY, &named).map_err(|why| {
             let hint = format!("say the password with --redis-password-file or {PASSWORD}");
             if why.contains("password") { Failure::usage(why).hint(hint) } else { Failure::usage(why) }
         })

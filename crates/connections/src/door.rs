@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use overtake_access::{Gate, Identity};
+use overtake_access::{Gate, Identity, LoginRefused};
 use overtake_amqp::connection::{Connection, NoVhost};
 use overtake_amqp_session::{Conversation, Rights, Wish};
 use overtake_engine::{Clock, Engine, Failure, Session, SystemClock};
@@ -48,6 +48,9 @@ impl Door {
             Wish::Certificate { user } => gate.log_in_by_certificate(&user, self.from),
             Wish::Enter { vhost } => return conversation.entered(self.enter(vhost).await),
         };
+        if let Err(LoginRefused::Crowded) = who {
+            return conversation.not_logged_in(&LoginRefused::Crowded.to_string());
+        }
         self.who = who.ok();
         conversation.logged_in(self.who.clone().map(|who| Arc::new(Client(who)) as Arc<dyn Rights>));
     }

@@ -97,7 +97,7 @@ impl Place {
             vhost: VhostId::DEFAULT,
             vhost_name: VHOST_DEFAULT_NAME.into(),
             clock: Arc::new(SystemClock),
-            vault: Vault::Closed,
+            vault: Vault::CLOSED,
         }
     }
 
@@ -183,8 +183,8 @@ pub enum Provenance {
 impl Provenance {
     pub(crate) fn vault(self) -> Vault {
         match self {
-            Self::File => Vault::Any,
-            Self::Api => Vault::OfApi,
+            Self::File => Vault::ANY,
+            Self::Api => Vault::OF_API,
         }
     }
 }
@@ -272,5 +272,53 @@ impl From<Denied> for NotConfigured {
 impl From<Failure> for NotConfigured {
     fn from(failure: Failure) -> Self {
         Self::NotDone(failure.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use overtake_peer::LinkLocal;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Endpoint, Source};
+
+    fn flaw<C: Connector>(definition: Value, vault: Vault) -> Option<Flaw> {
+        let definition: C = serde_json::from_value(definition).expect("a definition");
+        definition.check(&Place { vault, ..Place::in_file("x") }).err()
+    }
+
+    /// Whether a definition is refused for its link-local address, and only for that.
+    fn check<C: Connector>(definition: &Value) {
+        let configured = Vault::ANY.with_link_local(LinkLocal::Refused);
+        for vault in [Vault::OF_API, configured] {
+            let flaw = flaw::<C>(definition.clone(), vault).expect("refused");
+            assert!(flaw.why.contains("--link-local-targets"), "{definition}: {flaw}");
+            let allowed = vault.with_link_local(LinkLocal::Allowed);
+            assert_eq!(self::flaw::<C>(definition.clone(), allowed), None, "{definition}");
+        }
+    }
+
+    #[test]
+    fn no_kind_of_connector_names_a_link_local_address() {
+        let host = "169.254.169.254";
+        check::<Endpoint>(&json!({"to": {"webhook": {"url": format!("http://{host}/latest")}}}));
+        check::<Endpoint>(&json!({"to": {"amqp": {"url": format!("amqp://{host}")}}}));
+        check::<Endpoint>(&json!({"to": {"kafka": {"brokers": [format!("{host}:9092")], "topic": "t"}}}));
+        check::<Source>(
+            &json!({"from": {"amqp": {"url": format!("amqp://{host}"), "queue": "q"}}, "to": {"queue": "q"}}),
+        );
+        #[cfg(feature = "mqtt")]
+        {
+            check::<Endpoint>(&json!({"to": {"mqtt": {"url": format!("mqtt://{host}"), "topic": "t"}}}));
+            let from = json!({"url": format!("mqtt://{host}"), "topics": ["t"], "client_id": "c"});
+            check::<Source>(&json!({"from": {"mqtt": from}, "to": {"queue": "q"}}));
+        }
+        #[cfg(feature = "redis")]
+        {
+            check::<Endpoint>(&json!({"to": {"redis": {"url": format!("redis://{host}"), "stream": "s"}}}));
+            let from = json!({"url": format!("redis://{host}"), "streams": ["s"]});
+            check::<Source>(&json!({"from": {"redis": from}, "to": {"queue": "q"}}));
+        }
     }
 }

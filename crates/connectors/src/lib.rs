@@ -30,6 +30,7 @@ mod runner;
 #[cfg(all(test, any(feature = "mqtt", feature = "redis")))]
 #[path = "../tests/connectors/servers.rs"]
 mod servers;
+mod shown;
 mod sink;
 mod source;
 mod texts;
@@ -47,8 +48,9 @@ pub use inlet::mqtt::MqttSource;
 pub use inlet::redis::{RedisSource, StreamStart};
 pub use intake::{IntakeState, IntakeView};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
-pub use overtake_peer::{Secret, Tls, Vault};
+pub use overtake_peer::{Secret, Text, Tls, Vault};
 pub use registry::{Registry, check_configured};
+pub use shown::shown;
 pub use sink::amqp::AmqpReceiver;
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};
 #[cfg(feature = "mqtt")]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use overtake_access::{Deed, Desk, Gate, Tag};
 use overtake_engine::{Clock, Engine, Failure};
 use overtake_lane::{MetadataEntry, VhostId, VhostView, check_name};
-use overtake_peer::Vault;
+use overtake_peer::{LinkLocal, Vault};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +22,7 @@ use crate::connector::{
     CONNECTORS_MAX, Connector, ConnectorView, Control, Flaw, NAME_LEN_MAX, NotConfigured, Place, Provenance,
     Running, Site, ours_of,
 };
+use crate::shown::{shown, unmasked};
 
 /// All connectors of a kind.
 pub struct Registry<C: Connector> {
@@ -29,6 +30,8 @@ pub struct Registry<C: Connector> {
     gate: Arc<Gate>,
     clock: Arc<dyn Clock>,
     life: Arc<str>,
+    /// Whether connectors may connect to link-local addresses.
+    link_local: LinkLocal,
     all: Mutex<BTreeMap<Key, Entry<C>>>,
 }
 
@@ -55,7 +58,7 @@ struct Kept<C> {
 
 impl<C: Connector> Registry<C> {
     /// Those that are configured, in the virtual host `/`, and those that the engine remembers; all run. One that is remembered and cannot be read is
-    /// left alone and said in the log.
+    /// left alone and said in the log. None connects to a link-local address.
     ///
     /// # Errors
     /// One that is configured cannot be, by its name; or the engine does not answer.
@@ -65,7 +68,22 @@ impl<C: Connector> Registry<C> {
         clock: Arc<dyn Clock>,
         configured: Vec<(String, C)>,
     ) -> Result<Arc<Self>, (String, NotConfigured)> {
-        let this = Arc::new(Self { engine, gate, clock, life: new_life(), all: Mutex::default() });
+        Self::open_with(engine, gate, clock, configured, LinkLocal::Refused).await
+    }
+
+    /// The same, with a rule for link-local addresses.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_with(
+        engine: Arc<dyn Engine>,
+        gate: Arc<Gate>,
+        clock: Arc<dyn Clock>,
+        configured: Vec<(String, C)>,
+        link_local: LinkLocal,
+    ) -> Result<Arc<Self>, (String, NotConfigured)> {
+        let this = Self { engine, gate, clock, life: new_life(), link_local, all: Mutex::default() };
+        let this = Arc::new(this);
         let mut kept = this.kept().await.map_err(|failure| (String::new(), failure.into()))?;
         let mut all = this.all.lock().await;
         for (name, definition) in configured {
@@ -128,7 +146,7 @@ impl<C: Connector> Registry<C> {
             vhost: key.0,
             vhost_name: vhost_name.ok_or(overtake_lane::Refusal::NoSuchVhost)?,
             clock: Arc::clone(&self.clock),
-            vault,
+            vault: vault.with_link_local(self.link_local),
         };
         Ok(Site { place, engine: self.engine.in_vhost(key.0).connect(), life: Arc::clone(&self.life) })
     }
@@ -174,6 +192,10 @@ impl<C: Connector> Registry<C> {
             Some((_, Provenance::File)) => return Err(NotConfigured::OfFile),
             _ => {}
         }
+        let definition = match &before {
+            Some((before, _)) => unmasked(definition, &**before),
+            None => definition,
+        };
         if before.as_ref().is_none_or(|(before, _)| **before != definition) {
             let is_paused = all.get(&key).is_some_and(|entry| entry.is_paused);
             let kept = Kept { definition: Some(definition.clone()), paused: is_paused };
@@ -183,8 +205,8 @@ impl<C: Connector> Registry<C> {
                 end(entry.running, Duration::ZERO).await;
                 return Err(failure.into());
             }
-            let before = before.as_ref().map(|(before, _)| told(&**before));
-            self.record(by, 0, &key, before, told(&*entry.definition));
+            let before = before.as_ref().map(|(before, _)| shown(&**before));
+            self.record(by, 0, &key, before, shown(&*entry.definition));
             if let Some(old) = all.insert(key.clone(), entry) {
                 end(old.running, Duration::ZERO).await;
             }
@@ -208,7 +230,7 @@ impl<C: Connector> Registry<C> {
         }
         self.forget(&key).await?;
         let entry = all.remove(&key).expect("nobody else changes them meanwhile");
-        self.record(by, 1, &key, Some(told(&*entry.definition)), Value::Null);
+        self.record(by, 1, &key, Some(shown(&*entry.definition)), Value::Null);
         end(entry.running, Duration::ZERO).await;
         Ok(())
     }
@@ -295,7 +317,16 @@ impl<C: Connector> Registry<C> {
         by.who().must_have(Tag::Administrator)?;
         let key = self.key(by, name).await?;
         let (definition, provenance) = match draft {
-            Some(draft) => (Arc::new(draft), Provenance::Api),
+            Some(draft) => {
+                let all = self.all.lock().await;
+                // Secrets of one that stands in the file are not sent where a draft says.
+                let before = all.get(&key).filter(|entry| entry.provenance == Provenance::Api);
+                let draft = match before {
+                    Some(before) => unmasked(draft, &*before.definition),
+                    None => draft,
+                };
+                (Arc::new(draft), Provenance::Api)
+            }
             None => {
                 let all = self.all.lock().await;
                 let entry = all.get(&key).ok_or(NotConfigured::NoSuch)?;
@@ -365,10 +396,6 @@ pub fn check_configured<C: Connector>(name: &str, definition: &C) -> Result<(), 
 fn must_be_name(name: &str) -> Result<(), NotConfigured> {
     let is_name = check_name(name).is_ok() && name.len() <= NAME_LEN_MAX;
     is_name.then_some(()).ok_or(NotConfigured::BadName)
-}
-
-fn told<C: Connector>(definition: &C) -> Value {
-    serde_json::to_value(definition).unwrap_or_default()
 }
 
 async fn end<V>(running: Running<V>, patience: Duration) {

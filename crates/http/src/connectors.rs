@@ -77,7 +77,7 @@ pub(crate) fn definition<C: DeserializeOwned>(value: Value) -> Result<C, Problem
 }
 
 pub(crate) fn as_value<C: Connector>(view: &ConnectorView<C>) -> Value {
-    serde_json::to_value(&*view.definition).unwrap_or_default()
+    overtake_connectors::shown(&*view.definition)
 }
 
 pub(crate) fn provenance(provenance: Provenance) -> &'static str {

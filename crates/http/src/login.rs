@@ -126,6 +126,14 @@ async fn who(app: &App, peer: &Peer, shown: Result<Credentials, Problem>) -> Res
 
 /// Nobody comes in so.
 pub(crate) fn login_refused(refused: &LoginRefused) -> Problem {
+    if *refused == LoginRefused::Crowded {
+        return Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "logins-crowded",
+            "too many logins wait for their passwords to be checked",
+            "try again after the seconds that `Retry-After` says, or send a token, which waits for nobody",
+        );
+    }
     Problem::new(
         StatusCode::UNAUTHORIZED,
         "login-refused",

@@ -55,8 +55,11 @@ impl From<Denied> for Problem {
 }
 
 impl From<LoginRefused> for Problem {
-    fn from(_: LoginRefused) -> Self {
-        Self::unknown_user()
+    fn from(refused: LoginRefused) -> Self {
+        match refused {
+            LoginRefused::Wrong => Self::unknown_user(),
+            LoginRefused::Crowded => Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", refused),
+        }
     }
 }
 
@@ -133,6 +136,9 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             let realm = HeaderValue::from_static("Basic realm=\"Overtake Management\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
+        }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
     }

@@ -63,7 +63,7 @@ fn sink(url: &str) -> Result<Box<dyn Sink>> {
         return Ok(Box::new(BrokerSink::new(url.into(), settings)));
     }
     let named = Named { url, username: None, password: None, tls: &Tls::default() };
-    Ok(Box::new(StreamsSink::new(RedisServer::new(Vault::Any, &named)?, StreamsSettings::default())))
+    Ok(Box::new(StreamsSink::new(RedisServer::new(Vault::ANY, &named)?, StreamsSettings::default())))
 }
 
 /// The application.

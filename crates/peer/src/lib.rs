@@ -5,12 +5,14 @@
 
 mod address;
 mod peer;
+mod reach;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod secret;
 mod tls;
 
-pub use address::{Address, parse};
+pub use address::{Address, masked, parse};
 pub use peer::{Named, Peer, Socket};
-pub use secret::{Secret, Vault};
+pub use reach::LinkLocal;
+pub use secret::{MASK, Secret, Text, Vault};
 pub use tls::{Tls, begin};

@@ -45,6 +45,7 @@ impl Peer {
     /// What is wrong with it, as a phrase.
     pub fn new(vault: Vault, named: &Named<'_>, schemes: &[(&str, u16, bool)]) -> Result<Self, String> {
         let (url, address) = parse(named.url, schemes)?;
+        let address = vault.admit(address)?;
         if let Some(secret) = named.password {
             vault.check(secret)?;
         }
@@ -60,7 +61,7 @@ impl Peer {
     /// The host is none, as a phrase.
     #[cfg(feature = "redis")]
     pub fn at(&self, host: &str, port: u16) -> Result<Self, String> {
-        let address = Address { host: host.to_owned(), port, is_secure: self.address.is_secure };
+        let address = Address { host: host.to_owned(), port, ..self.address.clone() };
         let url = format!("{}://{}", self.url.scheme(), address.authority());
         let url = Url::parse(&url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
         Ok(Self { url, address, ..self.clone() })
@@ -104,24 +105,24 @@ mod tests {
     #[test]
     fn over_the_api_no_file_and_no_other_variable_of_the_server_can_be_named() {
         let why = |password: &Secret| {
-            named(Vault::OfApi, "redis://h", Some(password), &Tls::default()).err().expect("refused")
+            named(Vault::OF_API, "redis://h", Some(password), &Tls::default()).err().expect("refused")
         };
         for secret in [Secret::File("/etc/shadow".into()), Secret::Env("HOME".to_owned())] {
             assert!(why(&secret).contains("OVERTAKE_SECRET_"), "{secret:?}");
-            assert!(named(Vault::Any, "redis://h", Some(&secret), &Tls::default()).is_ok());
+            assert!(named(Vault::ANY, "redis://h", Some(&secret), &Tls::default()).is_ok());
         }
         let tls = Tls { ca_file: Some("/etc/shadow".into()), ..Tls::default() };
-        let why = named(Vault::OfApi, "redis://h", None, &tls).err().expect("refused");
+        let why = named(Vault::OF_API, "redis://h", None, &tls).err().expect("refused");
         assert!(why.contains("`tls` names files of the server"), "{why}");
         let fine = Secret::Env("OVERTAKE_SECRET_REDIS".to_owned());
-        assert!(named(Vault::OfApi, "redis://h", Some(&fine), &Tls::default()).is_ok());
+        assert!(named(Vault::OF_API, "redis://h", Some(&fine), &Tls::default()).is_ok());
     }
 
     #[test]
     fn a_url_may_name_the_user_and_never_the_password() {
-        let peer = named(Vault::Any, "redis://ada@h:7000/1", None, &Tls::default()).expect("a peer");
+        let peer = named(Vault::ANY, "redis://ada@h:7000/1", None, &Tls::default()).expect("a peer");
         assert_eq!((peer.username.as_deref(), peer.address.port), (Some("ada"), 7000));
-        let why = named(Vault::Any, "redis://ada:pw@h", None, &Tls::default()).err().expect("refused");
+        let why = named(Vault::ANY, "redis://ada:pw@h", None, &Tls::default()).err().expect("refused");
         assert!(why.contains("say the password in `password`"), "{why}");
     }
 }

@@ -1,9 +1,12 @@
 //! Secrets by reference: where they are, and never what they are.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::address::Address;
+use crate::reach::LinkLocal;
 use crate::tls::Tls;
 
 /// Longest secret, bytes.
@@ -21,44 +24,136 @@ pub enum Secret {
     File(PathBuf),
 }
 
-/// Which secrets may be named: whoever configures the server may name any, whoever asks over the API those that are meant for it. Else the API
-/// would be a way to read the server's environment and files.
+/// What a definition may name: secrets and files of the server, and addresses. Whoever configures the server may name any secret, whoever
+/// asks over the API those that are meant for it. Else the API would be a way to read the server's environment and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vault {
-    /// All.
+pub struct Vault {
+    secrets: Secrets,
+    link_local: LinkLocal,
+}
+
+/// Which secrets may be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secrets {
     Any,
-    /// All, and none of them is there to be read: a definition is looked at only.
     Closed,
-    /// Variables that begin with `OVERTAKE_SECRET_`.
     OfApi,
 }
 
 impl Vault {
+    /// Everything.
+    pub const ANY: Self = Self { secrets: Secrets::Any, link_local: LinkLocal::Allowed };
+    /// Everything, and no secret is there to be read: a definition is looked at only.
+    pub const CLOSED: Self = Self { secrets: Secrets::Closed, link_local: LinkLocal::Allowed };
+    /// Variables that begin with `OVERTAKE_SECRET_`, no files, and no link-local addresses.
+    pub const OF_API: Self = Self { secrets: Secrets::OfApi, link_local: LinkLocal::Refused };
+
+    /// The same with another rule for link-local addresses.
+    #[must_use]
+    pub const fn with_link_local(self, link_local: LinkLocal) -> Self {
+        Self { link_local, ..self }
+    }
+
+    /// Whether a definition comes over the API.
+    #[must_use]
+    pub fn is_of_api(self) -> bool {
+        self.secrets == Secrets::OfApi
+    }
+
+    /// Whether none of the secrets is there to be read.
+    #[must_use]
+    pub fn is_closed(self) -> bool {
+        self.secrets == Secrets::Closed
+    }
+
+    /// The address as it may be connected to: what its name leads to is looked at with each connection.
+    ///
+    /// # Errors
+    /// It is the text of an address that is refused, as a phrase.
+    pub fn admit(self, address: Address) -> Result<Address, String> {
+        self.check_host(&address.host)?;
+        Ok(Address { link_local: self.link_local, ..address })
+    }
+
+    /// Whether a host may be named, as far as its text says: a name may, until it is seen where it leads.
+    ///
+    /// # Errors
+    /// Why not, as a phrase.
+    pub fn check_host(self, host: &str) -> Result<(), String> {
+        host.parse().map_or(Ok(()), |literal| self.link_local.check(literal))
+    }
+
     /// Whether a secret may be named.
     ///
     /// # Errors
     /// Why not, as a phrase.
     pub fn check(self, secret: &Secret) -> Result<(), String> {
-        match (self, secret) {
-            (Self::Any | Self::Closed, _) => Ok(()),
-            (Self::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
-            (Self::OfApi, _) => {
+        match (self.secrets, secret) {
+            (Secrets::Any | Secrets::Closed, _) => Ok(()),
+            (Secrets::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
+            (Secrets::OfApi, _) => {
                 Err(format!("over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"))
             }
         }
     }
-}
 
-impl Vault {
     /// Whether files of the server may be named for TLS.
     ///
     /// # Errors
     /// Why not, as a phrase.
     pub fn check_tls(self, tls: &Tls) -> Result<(), String> {
-        if self != Self::OfApi || tls.is_plain() {
+        if !self.is_of_api() || tls.is_plain() {
             return Ok(());
         }
         Err("`tls` names files of the server: say it in its configuration, not over the API".to_owned())
+    }
+}
+
+/// What is shown in the place of a secret.
+pub const MASK: &str = "***";
+
+/// A text that may be secret: the text itself, or where it is. It is shown masked.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    /// The text itself.
+    Plain(String),
+    /// Where it is.
+    Secret(Secret),
+}
+
+impl Text {
+    /// What it says.
+    ///
+    /// # Errors
+    /// Why it cannot be read, as a phrase.
+    pub fn read(&self) -> Result<String, String> {
+        match self {
+            Self::Plain(text) => Ok(text.clone()),
+            Self::Secret(secret) => secret.read(),
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Plain(String::new())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::Plain(text.to_owned())
+    }
+}
+
+/// Never what it says.
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(_) => f.write_str(MASK),
+            Self::Secret(secret) => secret.fmt(f),
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl Tls {
     }
 
     fn config(&self, vault: Vault) -> Result<Arc<ClientConfig>, String> {
-        let is_open = vault != Vault::Closed;
+        let is_open = !vault.is_closed();
         let roots = if is_open { self.roots()? } else { RootCertStore::empty() };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)

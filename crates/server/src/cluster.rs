@@ -22,7 +22,7 @@ pub(crate) async fn open_cluster_engine(config: &Config, servers: Servers) -> Re
         max_message_bytes: config.max_message_bytes(),
         default_ttl_ms: config.limits.default_ttl_ms.value.0,
         sweep: servers.sweep,
-        ..Options::new(servers.nodes, Vault::Any)
+        ..Options::new(servers.nodes, Vault::ANY)
     };
     let opened = ClusterEngine::open(options).await;
     let engine = opened.map_err(|error| ServeError::Servers { why: error.to_string() })?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use overtake_access::Gate;
 use overtake_connectors::{Connector, Endpoints, Registry, Sources};
 use overtake_engine::{Engine, SystemClock};
+use overtake_peer::LinkLocal;
 use overtake_telemetry as telemetry;
 
 use crate::ServeError;
@@ -20,8 +21,10 @@ pub(crate) async fn open(
     gate: &Arc<Gate>,
     counted: &telemetry::Registry,
 ) -> Result<(Arc<Endpoints>, Arc<Sources>), ServeError> {
-    let endpoints = open_all("endpoints", &config.endpoints, engine, gate).await?;
-    let sources = open_all("sources", &config.sources, engine, gate).await?;
+    let may = config.access.link_local_targets.value;
+    let link_local = if may { LinkLocal::Allowed } else { LinkLocal::Refused };
+    let endpoints = open_all("endpoints", &config.endpoints, engine, gate, link_local).await?;
+    let sources = open_all("sources", &config.sources, engine, gate, link_local).await?;
     counted.add(Arc::clone(&endpoints) as Arc<dyn telemetry::Source>);
     counted.add(Arc::clone(&sources) as Arc<dyn telemetry::Source>);
     Ok((endpoints, sources))
@@ -32,9 +35,11 @@ async fn open_all<C: Connector>(
     configured: &[Configured<C>],
     engine: &Arc<dyn Engine>,
     gate: &Arc<Gate>,
+    link_local: LinkLocal,
 ) -> Result<Arc<Registry<C>>, ServeError> {
     let all = configured.iter().map(|one| (one.name.clone(), one.definition.clone())).collect();
-    let opened = Registry::open(Arc::clone(engine), Arc::clone(gate), Arc::new(SystemClock), all).await;
+    let (engine, gate) = (Arc::clone(engine), Arc::clone(gate));
+    let opened = Registry::open_with(engine, gate, Arc::new(SystemClock), all, link_local).await;
     opened.map_err(|(name, not)| match configured.iter().find(|one| one.name == name) {
         Some(one) => ServeError::Connector {
             place: one.origin.clone(),

@@ -68,7 +68,9 @@ impl Pushing {
         let Some(endpoint) = settings.otlp_endpoint.value.0.clone() else {
             return Ok(Self { push: None, tell: None, _registry: kept });
         };
-        let exporter = Exporter::new(endpoint, settings.otlp_headers.value.0.clone());
+        let headers = settings.otlp_headers.value.headers();
+        let headers = headers.map_err(|why| ServeError::Collector { why: format!("otlp_headers: {why}") })?;
+        let exporter = Exporter::new(endpoint, headers);
         let exporter = exporter.map_err(|error| ServeError::Collector { why: error.to_string() })?;
         let to = exporter.endpoint().as_str().to_owned();
         let resource = resource(config, addresses);

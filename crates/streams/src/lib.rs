@@ -40,5 +40,5 @@ pub use writer::{Fields, Writer};
 /// # Errors
 /// What is wrong with the URL, as a phrase.
 pub fn server(url: &str) -> Result<RedisServer, String> {
-    RedisServer::new(Vault::Any, &Named { url, username: None, password: None, tls: &Tls::default() })
+    RedisServer::new(Vault::ANY, &Named { url, username: None, password: None, tls: &Tls::default() })
 }

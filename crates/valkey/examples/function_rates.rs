@@ -34,7 +34,7 @@ async fn main() -> Result<(), String> {
     let url = words.next().ok_or("say the URL of a server")?;
     let mut nodes = Nodes::new(kind, vec![url]);
     nodes.durability.replicas_acked = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    let cluster = Cluster::connect(nodes, Vault::Any, LIBRARY).await?;
+    let cluster = Cluster::connect(nodes, Vault::ANY, LIBRARY).await?;
     for (callers, items, tags) in
         [(1, 1, 1), (32, 1, 1), (32, 1, 32), (256, 1, 32), (2, 100, 2), (8, 100, 8), (32, 100, 32)]
     {

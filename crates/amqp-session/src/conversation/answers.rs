@@ -28,8 +28,11 @@ impl Conversation {
         self.tell_refused();
     }
 
-    /// Answers an order with a message. Nobody waits for that one.
+    /// Answers an order with a message. Nobody waits for that one, and nobody gets it if the client may not publish it any more.
     pub(super) fn reply(&mut self, reply: Reply, result: &Result<Told, Refused>) {
+        if reply.judge(&self.here).is_err() {
+            return;
+        }
         let body = match result {
             Ok(told) => serde_json::json!({ "count": copies(told) }),
             Err(Refused::Declined(refusal)) => serde_json::json!({

@@ -53,7 +53,8 @@ impl Conversation {
         let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
         if *publish.exchange == *control::EXCHANGE.as_bytes() {
             let reply = Reply::of(&publish, replies);
-            let order = control::order(&publish);
+            let may = reply.as_ref().map_or(Ok(()), |reply| reply.judge(&self.here));
+            let order = may.and_then(|()| control::order(&publish));
             match order.and_then(|request| self.here.judge(&request).map(|()| request)) {
                 Ok(request) => {
                     self.publishes.order(token, reply);

@@ -147,6 +147,11 @@ impl Conversation {
         self.connection.logged_in(is_right);
     }
 
+    /// It was not looked at who the client is: why, for the client.
+    pub fn not_logged_in(&mut self, why: &str) {
+        self.connection.not_logged_in(why);
+    }
+
     /// Where the client is; an error says why not.
     pub fn entered(&mut self, vhost: Result<String, NoVhost>) {
         match vhost {

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use overtake_amqp_session::Rights;
 use overtake_engine::rights::Need;
-use overtake_properties::Value;
+use overtake_properties::{Fields, Value};
 
 use crate::broker::{Broker, MODERN};
 use crate::client::Client;
+use crate::words::short;
 
 /// The user ann, and what she may do: `configure queue q`, one a line.
 #[derive(Debug, Default)]
@@ -124,6 +125,34 @@ fn to_see_whether_something_is_there_takes_nothing() {
     let (_broker, _guest, mut ann, _) = world();
     assert_eq!(ann.declare_as("q", "passive", &[]), "q 0 0");
     ann.exchange_as("x", "", "passive", &[]);
+}
+
+/// An order to purge `q` that wants its answer there.
+fn order(ann: &mut Client, reply_to: &str) {
+    let fields = Fields { reply_to: Some(short(reply_to)), ..Fields::default() };
+    ann.send("overtake.control", "remove", fields, r#"{"queue": "q", "all": true}"#);
+}
+
+#[test]
+fn an_order_takes_what_its_answer_takes_as_a_publish() {
+    check("write exchange , read queue q", |ann| order(ann, "q"));
+    check("write exchange , read queue q", |ann| order(ann, "amq.rabbitmq.reply-to.somebody-else"));
+    check("read queue q", |ann| ann.route("overtake.control", "remove", r#"{"queue": "q", "all": true}"#));
+    check("read queue q", |ann| {
+        ann.consume_as("c", "amq.rabbitmq.reply-to", "no-ack", &[]);
+        order(ann, "amq.rabbitmq.reply-to");
+    });
+}
+
+#[test]
+fn an_order_without_the_right_to_its_answer_changes_nothing() {
+    let (broker, mut guest, mut ann, rights) = world();
+    guest.publish("q", "a");
+    guest.hears();
+    rights.may("read queue q");
+    let refused = ann.refused(|ann| order(ann, "q"));
+    assert_eq!(refused, "403 ACCESS_REFUSED - write exchange  in '/' refused");
+    assert_eq!(broker.waiting("q"), "a:0");
 }
 
 #[test]

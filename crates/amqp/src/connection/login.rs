@@ -146,8 +146,21 @@ impl Connection {
             let Options { channel_max, frame_max, heartbeat_s, .. } = self.options;
             self.say(0, Tune { channel_max, frame_max, heartbeat: heartbeat_s });
             self.stage = Stage::TuneOk;
-        } else if self.understands.failure_close {
-            let text = format!("login refused ({}); the log of the broker says why", self.mechanism);
+        } else {
+            self.refuse_login("the log of the broker says why");
+        }
+    }
+
+    /// What came of [`Ask::Login`] when it was not looked at: why, for the client.
+    pub fn not_logged_in(&mut self, why: &str) {
+        if self.stage == Stage::LoggingIn {
+            self.refuse_login(why);
+        }
+    }
+
+    fn refuse_login(&mut self, why: &str) {
+        if self.understands.failure_close {
+            let text = format!("login refused ({}); {why}", self.mechanism);
             self.end(Violation::of(ReplyCode::AccessRefused, text));
         } else {
             // Older clients know by the closed socket (1.4.3).

@@ -6,7 +6,7 @@ use overtake_properties::{Short, TableRef, Value};
 use super::asks::{
     Ask, Consume, DeclareExchange, DeclareQueue, Destination, Link, Operation, Publish, Token,
 };
-use super::channel::{Channel, Consumer, set_qos};
+use super::channel::{Channel, Consumer, LOOKED_AT_EVERY, set_qos};
 use super::outgoing::InFlight;
 use super::refusal::Subject;
 use super::unacked::Held;
@@ -294,19 +294,36 @@ impl Connection {
             FrameKind::Header => incoming.header(frame.payload, body_max),
             _ => incoming.body(frame.payload),
         };
+        let len = incoming.len();
         if is_whole.map_err(|violation| violation.by(basic::Publish::ID))? {
             let incoming = channel.incoming.take().expect("it is whole");
-            self.published_whole(frame.channel, incoming.finish()?.into());
+            return self.published_whole(frame.channel, incoming.finish()?.into());
         }
-        Ok(())
+        if frame.kind == FrameKind::Header && len >= LOOKED_AT_EVERY { self.check_held() } else { Ok(()) }
     }
 
-    fn published_whole(&mut self, number: u16, publish: Publish) {
-        let token = self.next_token();
+    /// Whether the contents that are being received and the publishes that wait for a commit, of all channels, are within bounds. Else
+    /// the channel that asks for more is closed, and what it holds is gone.
+    fn check_held(&self) -> Result<(), Violation> {
+        let most = self.options.held_max.max(2 * self.options.body_max);
+        let held: u64 = self.channels.values().map(Channel::held_bytes).sum();
+        if held <= most {
+            return Ok(());
+        }
+        let text = format!(
+            "unfinished contents and uncommitted publishes of this connection would take {held} bytes, more than the maximum \
+             ({most}); commit or finish some first"
+        );
+        Err(Violation::of(ReplyCode::PreconditionFailed, text).by(basic::Publish::ID))
+    }
+
+    fn published_whole(&mut self, number: u16, publish: Publish) -> Result<(), Violation> {
         let channel = self.channel(number);
         if let Some(transaction) = &mut channel.transaction {
-            return transaction.publishes.push(publish);
+            return if transaction.add(publish) { self.check_held() } else { Ok(()) };
         }
+        let token = self.next_token();
+        let channel = self.channel(number);
         let confirm = channel.confirms.as_mut().map(super::confirms::Confirms::publish);
         let life = channel.life;
         channel.in_flight += 1;
@@ -324,6 +341,7 @@ impl Connection {
         // What was acknowledged before is asked for before.
         self.gather_settlements();
         self.asks.push(Ask::Publish { token, channel: number, publish });
+        Ok(())
     }
 
     // ---- messages out ----
@@ -335,6 +353,11 @@ impl Connection {
 
     fn consume(&mut self, number: u16, consume: &basic::Consume<'_>) -> Result<(), Violation> {
         self.check_not_draining()?;
+        let most = self.options.consumer_max as usize;
+        if self.channels.values().map(|channel| channel.consumers.len()).sum::<usize>() >= most {
+            let text = format!("reached maximum ({most}) of consumers per connection");
+            return Err(Violation::of(ReplyCode::NotAllowed, text));
+        }
         let prefix = self.options.number;
         let channel = self.channel(number);
         let queue = channel.queue(&consume.queue)?;

@@ -64,6 +64,11 @@ pub struct Options {
     pub heartbeat_s: u16,
     /// The longest body, bytes.
     pub body_max: u64,
+    /// The most bytes of contents that are being received and of publishes that wait for a commit, of all channels; twice `body_max`
+    /// if that is more.
+    pub held_max: u64,
+    /// The most consumers of all channels.
+    pub consumer_max: u32,
     /// The client showed a certificate.
     pub has_certificate: bool,
     /// Tells this connection's consumer tags from those of others.
@@ -78,6 +83,8 @@ impl Default for Options {
             frame_max: 131_072,
             heartbeat_s: 60,
             body_max: 16 << 20,
+            held_max: 128 << 20,
+            consumer_max: 10_000,
             has_certificate: false,
             number: 0,
         }

@@ -76,6 +76,12 @@ fn a_wrong_login_ends_as_the_client_understands_it() {
     assert!(peer.connection.is_over());
 
     let mut peer = Peer::new();
+    peer.log_in(&["authentication_failure_close"]);
+    peer.hears();
+    peer.connection.not_logged_in("too many wait");
+    assert!(peer.hears()[0].contains("ACCESS_REFUSED - login refused (PLAIN); too many wait"));
+
+    let mut peer = Peer::new();
     peer.log_in(&[]);
     peer.hears();
     peer.connection.logged_in(false);

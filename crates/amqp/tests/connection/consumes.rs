@@ -1,6 +1,6 @@
 //! Messages out: consumers, windows, settling, get, recover.
 
-use overtake_amqp::connection::{Answer, Ask, Operation, Refused};
+use overtake_amqp::connection::{Answer, Ask, Operation, Options, Refused};
 use overtake_amqp::method::{basic, channel};
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::Properties;
@@ -187,4 +187,24 @@ fn what_a_closed_channel_held_goes_back() {
     assert_eq!(peer.asks(), [leave, settle(&[1, 2, 3, 4], Outcome::Release)]);
     peer.say(1, channel::Open { out_of_band: text("") });
     assert!(peer.hears()[0].starts_with("1 ChannelOpenOk"), "the number is free again");
+}
+
+#[test]
+fn a_connection_has_so_many_consumers_and_no_more() {
+    let mut peer = Peer::open_with(Options { consumer_max: 2, ..Options::default() });
+    peer.say(2, channel::Open { out_of_band: text("") });
+    peer.hears();
+    peer.consume(1, "a", false);
+    peer.consuming(9);
+    peer.consume(2, "b", false);
+    peer.consuming(10);
+    peer.say(1, basic::Cancel { consumer_tag: text("a"), no_wait: false });
+    peer.answer(Ok(Answer::Done));
+    peer.consume(1, "c", false);
+    peer.consuming(11);
+    peer.hears();
+    peer.consume(2, "d", false);
+    let hears = peer.hears();
+    assert!(hears[0].contains("reply_code: 530"), "{hears:?}");
+    assert!(hears[0].contains("NOT_ALLOWED - reached maximum (2) of consumers per connection"), "{hears:?}");
 }

@@ -14,6 +14,21 @@ pub(crate) struct Peer {
     input: BytesMut,
 }
 
+/// The frames of a message to a queue.
+fn content(channel: u16, key: &'static str, mandatory: bool, body: &[u8]) -> Vec<u8> {
+    let properties = Fields { priority: Some(7), ..Fields::default() }.encode();
+    let method = basic::Publish {
+        ticket: 0,
+        exchange: Short::literal(""),
+        routing_key: Short::literal(key),
+        mandatory,
+        immediate: false,
+    };
+    let mut frames = Vec::new();
+    FrameWriter::new(&mut frames, 4_096).content(channel, method, properties.view(), body).expect("they fit");
+    frames
+}
+
 pub(crate) fn text(text: &'static str) -> ShortText<'static> {
     ShortText::literal(text)
 }
@@ -31,7 +46,11 @@ impl Peer {
 
     /// A connection that is open, with channel 1.
     pub(crate) fn open() -> Self {
-        let mut peer = Self::new();
+        Self::open_with(Options::default())
+    }
+
+    pub(crate) fn open_with(options: Options) -> Self {
+        let mut peer = Self::with(options);
         peer.log_in(&["consumer_cancel_notify", "connection.blocked", "authentication_failure_close"]);
         peer.connection.logged_in(true);
         peer.say(0, connection::TuneOk { channel_max: 0, frame_max: 131_072, heartbeat: 60 });
@@ -73,19 +92,20 @@ impl Peer {
     }
 
     pub(crate) fn publish(&mut self, channel: u16, key: &'static str, mandatory: bool, body: &[u8]) {
-        let properties = Fields { priority: Some(7), ..Fields::default() }.encode();
-        let method = basic::Publish {
-            ticket: 0,
-            exchange: Short::literal(""),
-            routing_key: Short::literal(key),
-            mandatory,
-            immediate: false,
-        };
-        let mut frames = Vec::new();
-        FrameWriter::new(&mut frames, 4_096)
-            .content(channel, method, properties.view(), body)
-            .expect("they fit");
+        let frames = content(channel, key, mandatory, body);
         self.bytes(&frames);
+    }
+
+    /// Method and header of a message. Answers the frames of its body, which are still to come.
+    pub(crate) fn begin_publish(&mut self, channel: u16, key: &'static str, body: &[u8]) -> Vec<u8> {
+        let frames = content(channel, key, false, body);
+        let mut at = 0;
+        for _ in 0..2 {
+            let frame = Frame::parse(&frames[at..], 0).expect("they are frames").expect("they are whole");
+            at += frame.len();
+        }
+        self.bytes(&frames[..at]);
+        frames[at..].to_vec()
     }
 
     pub(crate) fn consume(&mut self, channel: u16, tag: &'static str, no_ack: bool) {

@@ -1,10 +1,10 @@
 //! Transactions (1.9): all or nothing.
 
-use overtake_amqp::connection::{Answer, Ask, Operation};
-use overtake_amqp::method::{basic, confirm, tx};
+use overtake_amqp::connection::{Answer, Ask, Operation, Options};
+use overtake_amqp::method::{basic, channel, confirm, tx};
 use overtake_lane::{Outcome, Refusal};
 
-use crate::peer::{Peer, receipt};
+use crate::peer::{Peer, receipt, text};
 
 fn transacting() -> Peer {
     let mut peer = Peer::open();
@@ -78,4 +78,52 @@ fn a_channel_confirms_or_transacts() {
     let mut peer = Peer::open();
     peer.say(1, tx::Commit {});
     assert!(peer.hears()[0].contains("PRECONDITION_FAILED - channel is not transactional"));
+}
+
+/// A connection with the channels 1 and 2 that may hold 128 KiB.
+fn narrow() -> Peer {
+    let mut peer = Peer::open_with(Options { held_max: 128 << 10, body_max: 64 << 10, ..Options::default() });
+    peer.say(2, channel::Open { out_of_band: text("") });
+    peer.hears();
+    peer
+}
+
+const MOST: &str =
+    "PRECONDITION_FAILED - unfinished contents and uncommitted publishes of this connection would take";
+
+#[test]
+fn transactions_of_a_connection_hold_so_much_and_no_more() {
+    let mut peer = narrow();
+    for channel in [1, 2] {
+        peer.say(channel, tx::Select {});
+    }
+    peer.hears();
+    let body = vec![b'x'; 60 << 10];
+    peer.publish(1, "q", false, &body);
+    peer.publish(2, "q", false, &body);
+    assert_eq!(peer.hears(), Vec::<String>::new());
+    peer.publish(2, "q", false, &body);
+    let hears = peer.hears();
+    assert!(hears[0].contains(MOST) && hears[0].contains("maximum (131072)"), "{hears:?}");
+    peer.say(2, channel::CloseOk {});
+    peer.say(1, tx::Commit {});
+    let asks = peer.asks();
+    assert!(matches!(&asks[..], [Ask::Do { operation: Operation::Transact { .. }, .. }]), "{asks:?}");
+}
+
+#[test]
+fn contents_on_their_way_hold_so_much_and_no_more() {
+    let mut peer = narrow();
+    peer.say(3, channel::Open { out_of_band: text("") });
+    peer.hears();
+    let body = vec![b'x'; 64 << 10];
+    let rest = peer.begin_publish(1, "q", &body);
+    assert_eq!(peer.hears(), Vec::<String>::new());
+    peer.begin_publish(2, "q", &body);
+    assert!(peer.hears()[0].contains(MOST), "properties and names count, too");
+    peer.say(2, channel::CloseOk {});
+    peer.bytes(&rest);
+    assert!(matches!(&peer.asks()[..], [Ask::Publish { .. }]));
+    peer.begin_publish(3, "q", &body);
+    assert_eq!(peer.hears(), Vec::<String>::new(), "what is whole counts no more");
 }

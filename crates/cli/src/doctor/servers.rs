@@ -13,7 +13,7 @@ use crate::table::{Side, Table, number};
 /// # Errors
 /// Why there is nobody to ask.
 pub(crate) async fn look(nodes: &Nodes) -> Result<Report, String> {
-    let facts = facts(nodes, Vault::Any, LIBRARY).await?;
+    let facts = facts(nodes, Vault::ANY, LIBRARY).await?;
     let engine = match nodes.kind {
         Kind::Redis => "redis",
         Kind::Cluster => "cluster",

@@ -284,6 +284,7 @@ fn a_configuration_that_can_be_used_is_0() {
             admin_password_file = ""                   # default
             load_definitions = ""                      # default
             audit_file = ""                            # default
+            link_local_targets = false                 # default
 
             [engine]
             kind = "embedded"                          # default

@@ -44,6 +44,7 @@ impl AmqpServer {
     /// What is wrong with it, as a phrase.
     pub(crate) fn way(&self, vault: Vault, name: &str, clock: Arc<dyn Clock>) -> Result<AmqpWay, String> {
         let (url, address) = parse(&self.url, &[("amqp", 5672, false), ("amqps", 5671, true)])?;
+        let address = vault.admit(address)?;
         if !url.username().is_empty() {
             return Err("say the user in `user`, not in the URL".to_owned());
         }

@@ -94,6 +94,11 @@ impl KafkaCluster {
         if let Some(broker) = self.brokers.iter().find(|broker| !is_address(broker)) {
             return Err(format!("`brokers`: `{broker}` must be HOST:PORT"));
         }
+        for broker in &self.brokers {
+            let host = broker.rsplit_once(':').map_or(broker.as_str(), |(host, _)| host);
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            vault.check_host(host).map_err(|why| format!("`brokers`: {why}"))?;
+        }
         self.check_user()?;
         if let Some(password) = &self.password {
             vault.check(password)?;
@@ -119,7 +124,7 @@ impl KafkaCluster {
         if self.tls.is_plain() {
             return Ok(());
         }
-        if vault == Vault::OfApi {
+        if vault.is_of_api() {
             return Err(
                 "`tls` names files of the server: say it in its configuration, not over the API".to_owned()
             );
@@ -162,10 +167,10 @@ mod tests {
             (r#"{"brokers": ["a:1"], "security_protocol": "ssl", "tls": {"cert_file": "/c"}}"#, "together"),
             (r#"{"brokers": ["a:1"], "properties": {"sasl.password": "x"}}"#, "`password`"),
         ] {
-            let said = check(Vault::Any, json);
+            let said = check(Vault::ANY, json);
             assert!(said.as_ref().is_err_and(|said| said.contains(why)), "{json}: {said:?}");
         }
-        assert_eq!(check(Vault::Any, r#"{"brokers": ["[::1]:9092", "b:9093"]}"#), Ok(()));
+        assert_eq!(check(Vault::ANY, r#"{"brokers": ["[::1]:9092", "b:9093"]}"#), Ok(()));
     }
 
     #[test]
@@ -179,9 +184,9 @@ mod tests {
         };
         let plugin = cluster(r#""properties": {"plugin.library.paths": "/tmp/x.so"}"#);
         for json in [tls, user(r#"{"env": "HOME"}"#), user(r#"{"file": "/etc/passwd"}"#), plugin] {
-            assert!(check(Vault::OfApi, &json).is_err(), "{json}");
-            assert_eq!(check(Vault::Any, &json), Ok(()), "{json}");
+            assert!(check(Vault::OF_API, &json).is_err(), "{json}");
+            assert_eq!(check(Vault::ANY, &json), Ok(()), "{json}");
         }
-        assert_eq!(check(Vault::OfApi, &user(r#"{"env": "OVERTAKE_SECRET_KAFKA"}"#)), Ok(()));
+        assert_eq!(check(Vault::OF_API, &user(r#"{"env": "OVERTAKE_SECRET_KAFKA"}"#)), Ok(()));
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn check(vault: Vault, name: &str) -> Result<(), String> {
     let is_of_the_server = OF_THE_SERVER.iter().any(|ending| name.ends_with(ending))
         || LOADED.iter().any(|beginning| name.starts_with(beginning))
         || name.starts_with("sasl.oauthbearer.");
-    if vault == Vault::OfApi && is_of_the_server {
+    if vault.is_of_api() && is_of_the_server {
         return within(
             "names something on the server: say it in its configuration, not over the API".to_owned(),
         );
@@ -85,8 +85,8 @@ mod tests {
             ("client.id", true, true),
             ("message.max.bytes", true, true),
         ] {
-            assert_eq!(check(Vault::Any, name).is_ok(), in_file, "{name}");
-            assert_eq!(check(Vault::OfApi, name).is_ok(), over_api, "{name}");
+            assert_eq!(check(Vault::ANY, name).is_ok(), in_file, "{name}");
+            assert_eq!(check(Vault::OF_API, name).is_ok(), over_api, "{name}");
         }
     }
 }

@@ -119,3 +119,27 @@ async fn an_endpoint_goes_with_its_virtual_host() {
     let kept = world.engine.metadata().await.expect("read");
     assert!(!kept.iter().any(|(key, _)| key.starts_with("endpoint")), "nothing of it is kept");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_a_secret_is_kept_and_never_told() {
+    let world = World::new().await;
+    let receiver = Receiver::new(|_| Says::Status(204, "")).await;
+    let url = format!("{}&key=secret", receiver.url());
+    let hook = json!({"to": {"webhook": {"url": url, "headers": {"x-key": "secret"}}}});
+    world.put("hook", hook.clone()).await;
+    let mut shown = overtake_connectors::shown(&*world.view("hook").await.definition);
+    let host = receiver.url().split('?').next().expect("a URL").to_owned();
+    assert_eq!(shown["to"]["webhook"], json!({"url": format!("{host}?***"), "headers": {"x-key": "***"}}));
+
+    shown["to"]["webhook"]["event_type"] = "changed".into();
+    world.put("hook", shown.clone()).await;
+    let kept = serde_json::to_value(&*world.view("hook").await.definition).expect("JSON");
+    assert_eq!(kept["to"]["webhook"]["headers"], hook["to"]["webhook"]["headers"]);
+    assert_eq!(kept["to"]["webhook"]["url"], hook["to"]["webhook"]["url"]);
+
+    shown["to"]["webhook"]["url"] = "http://127.0.0.1:9/elsewhere".into();
+    let why = world.try_put("hook", shown).await.expect_err("told to no other receiver").to_string();
+    assert!(why.contains("the header `x-key` is ***"), "{why}");
+    let told = format!("{:?}", world.gate.audit().recent());
+    assert!(told.contains("endpoint.put") && !told.contains("secret"), "{told}");
+}

@@ -214,3 +214,28 @@ async fn a_request_is_signed_as_standard_webhooks_have_it() {
     let expected = base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes());
     assert_eq!(got.header("webhook-signature"), format!("v1,{expected}"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_and_headers_may_be_secrets_and_are_read_for_each_connection() {
+    let (world, mut server) = (World::new().await, Receiver::new(accepts).await);
+    let dir = tempfile::tempdir().expect("a directory");
+    let kept = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        json!({"file": path})
+    };
+    let mut json = hook("");
+    json["queue"] = "out".into();
+    json["to"]["webhook"]["url"] = kept("url", &format!("{}&key=secret\n", server.url()));
+    json["to"]["webhook"]["headers"] = json!({"x-key": kept("key", "sesame\n"), "x-plain": "7"});
+    let configured = vec![("hook".to_owned(), crate::world::endpoint(json))];
+    let World { disk, engine, endpoints, .. } = world;
+    endpoints.stop(std::time::Duration::ZERO).await;
+    engine.close();
+    disk.clear_hook();
+    let world = World::open(disk, configured).await;
+    world.publish("a:5").await;
+    let got = server.next().await;
+    assert!(got.line.starts_with("POST /hook?from=overtake&key=secret HTTP/1.1"), "{}", got.line);
+    assert_eq!(["x-key", "x-plain"].map(|name| got.header(name)), ["sesame", "7"]);
+}

@@ -274,7 +274,7 @@ impl RedisSection {
             password: self.password.as_ref(),
             tls: &self.tls,
         };
-        overtake_peer::redis::RedisServer::new(overtake_peer::Vault::Any, &named)
+        overtake_peer::redis::RedisServer::new(overtake_peer::Vault::ANY, &named)
     }
 }
 

@@ -112,7 +112,7 @@ fn check_engine(config: &Config) -> Result<(), ConfigError> {
             )),
         };
     };
-    let Err(why) = servers.nodes.servers(Vault::Closed) else { return Ok(()) };
+    let Err(why) = servers.nodes.servers(Vault::CLOSED) else { return Ok(()) };
     match engine.nodes.origin {
         Origin::Default => Err(wrong("engine.kind", &engine.kind, &why)
             .hint("name them in engine.nodes (--engine-nodes 10.0.0.1:6379,10.0.0.2:6379)")),

@@ -91,7 +91,7 @@ struct Alone<T> {
     value: T,
 }
 
-fn alone<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
+pub(super) fn alone<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
     toml::from_str(&format!("value = {text}")).ok().map(|Alone { value }| value)
 }
 
@@ -151,9 +151,16 @@ impl Value for SecretPlace {
     fn show(&self) -> String {
         match &self.0 {
             None => quoted("off"),
-            Some(Secret::Env(name)) => format!("{{ env = {} }}", quoted(name)),
-            Some(Secret::File(path)) => format!("{{ file = {} }}", quoted(&path.to_string_lossy())),
+            Some(secret) => shown_place(secret),
         }
+    }
+}
+
+/// Where a secret is, as it is read again.
+pub(super) fn shown_place(secret: &Secret) -> String {
+    match secret {
+        Secret::Env(name) => format!("{{ env = {} }}", quoted(name)),
+        Secret::File(path) => format!("{{ file = {} }}", quoted(&path.to_string_lossy())),
     }
 }
 

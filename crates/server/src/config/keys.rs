@@ -227,6 +227,8 @@ settings! {
         load_definitions ("load-definitions"): PathBuf = PathBuf::new();
         #[doc = "A file to which every administrative action is added, as a line of JSON. Empty: they are in the log only."]
         audit_file ("audit-file"): PathBuf = PathBuf::new();
+        #[doc = "Whether endpoints and sources may connect to link-local addresses (169.254.0.0/16, fe80::/10) and to those where clouds serve metadata."]
+        link_local_targets ("link-local-targets"): bool = false;
     }
     /// Where messages are kept.
     engine: Engine / EngineLayer {

@@ -36,12 +36,12 @@ pub fn show(config: &Config, origins: bool) -> String {
     out
 }
 
-/// An endpoint or a source, one line for each key.
+/// An endpoint or a source, one line for each key; what may be a secret is masked.
 fn connector<C: Serialize>(out: &mut String, of: &str, one: &Configured<C>, origins: bool) {
     out.push('\n');
     let header = format!("[{of}.{}]", super::value::quoted(&one.name));
     line(out, &header, origins.then_some(&one.origin));
-    if let Ok(serde_json::Value::Object(all)) = serde_json::to_value(&one.definition) {
+    if let serde_json::Value::Object(all) = overtake_connectors::shown(&one.definition) {
         for (key, value) in &all {
             let _ = writeln!(out, "{key} = {}", inline(value));
         }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::engine::{EngineKind, Replicas};
-use super::otlp::{Attributes, Collector, CollectorHeaders};
+use super::otlp::{Attributes, Collector};
 
 /// A value of a setting.
 pub trait Value: Sized {
@@ -488,7 +488,7 @@ macro_rules! from_toml {
 }
 
 from_toml!(Listen, Listener, ByteSize, Watermark, Count, Millis, OnDamage, LogFormat, LogFilter);
-from_toml!(Whole, Share, Collector, CollectorHeaders, Attributes, EngineKind, Replicas);
+from_toml!(Whole, Share, Collector, Attributes, EngineKind, Replicas);
 
 #[cfg(test)]
 mod tests {

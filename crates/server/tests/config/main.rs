@@ -466,6 +466,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         admin_password_file = ""                   # default
         load_definitions = ""                      # default
         audit_file = ""                            # default
+        link_local_targets = false                 # default
 
         [engine]
         kind = "embedded"                          # default

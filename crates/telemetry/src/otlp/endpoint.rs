@@ -35,7 +35,8 @@ impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("`{text}` {why}: use one such as http://127.0.0.1:4318"));
+        let shown = without_secrets(text);
+        let wrong = |why: &str| Err(format!("`{shown}` {why}: use one such as http://127.0.0.1:4318"));
         let trimmed = text.trim().trim_end_matches('/');
         let Ok(uri) = Uri::from_str(trimmed) else { return wrong("is no address") };
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
@@ -53,6 +54,17 @@ impl FromStr for Endpoint {
             return wrong("ends with the path of a signal, which is added to it");
         }
         Ok(Self(trimmed.to_owned()))
+    }
+}
+
+/// An address as it may be said in an error: without what stands before the host, and without a query.
+fn without_secrets(text: &str) -> String {
+    let before = text.split('?').next().unwrap_or_default();
+    match (before.find("://"), before.rfind('@')) {
+        (Some(scheme), Some(host)) if scheme < host => {
+            format!("{}://***{}", &before[..scheme], &before[host..])
+        }
+        _ => before.to_owned(),
     }
 }
 
@@ -152,8 +164,17 @@ mod tests {
         ] {
             assert_eq!(Endpoint::from_str(text).ok().as_ref().map(Endpoint::as_str), expect, "{text}");
         }
-        let said = Endpoint::from_str("http://ann:secret@c.example").expect_err("a password");
-        assert!(!said.contains("secret"), "{said}");
+        let secretive = [
+            "http://ann:secret@c.example",
+            "ftp://ann:secret@c.example",
+            "http://ann:secret@",
+            "http://c.example?key=secret",
+            "c.example?key=secret",
+        ];
+        for text in secretive {
+            let said = Endpoint::from_str(text).expect_err(text);
+            assert!(!said.contains("secret"), "{said}");
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn why(nodes: &Nodes) -> String {
-        nodes.servers(Vault::Any).err().expect("refused")
+        nodes.servers(Vault::ANY).err().expect("refused")
     }
 
     #[test]

@@ -59,7 +59,7 @@ async fn next(consumer: &mut Consumer) -> String {
 
 /// For the servers a process is gone, though it is there.
 async fn bury(world: &World, engine: &ClusterEngine, process: &str) {
-    let cluster = Cluster::connect(world.nodes(), Vault::Any, LIBRARY).await.expect("a server");
+    let cluster = Cluster::connect(world.nodes(), Vault::ANY, LIBRARY).await.expect("a server");
     let queue = engine.queue("q").await.expect("there").queue.0;
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let nobody = ("nobody".to_owned(), Arc::default());

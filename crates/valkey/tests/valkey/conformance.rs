@@ -21,7 +21,7 @@ struct Running {
 }
 
 async fn open(world: &World) -> Arc<ClusterEngine> {
-    let options = Options::new(world.nodes(), Vault::Any);
+    let options = Options::new(world.nodes(), Vault::ANY);
     Arc::new(ClusterEngine::open(options).await.expect("the servers are there"))
 }
 

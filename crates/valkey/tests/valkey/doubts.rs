@@ -70,7 +70,7 @@ async fn what_is_only_in_memory_is_waited_for_where_the_log_is_asked_for() {
         if program == Program::Redis {
             let library = crate::story::LIBRARY;
             let refused =
-                overtake_valkey::cluster::Cluster::connect(nodes, overtake_peer::Vault::Any, library).await;
+                overtake_valkey::cluster::Cluster::connect(nodes, overtake_peer::Vault::ANY, library).await;
             let why = refused.err().expect("Redis 7.0 cannot");
             assert!(why.contains("WAITAOF") && why.contains("upgrade"), "{why}");
             continue;

@@ -42,12 +42,12 @@ async fn a_cluster_says_what_it_promises() {
         world.servers[4].kill();
         let nodes = world.nodes();
         until(async || {
-            facts(&nodes, Vault::Any, LIBRARY)
+            facts(&nodes, Vault::ANY, LIBRARY)
                 .await
                 .is_ok_and(|found| found.nodes.iter().any(|node| node.trouble.is_some()))
         })
         .await;
-        let found = facts(&nodes, Vault::Any, LIBRARY).await.expect("others answer");
+        let found = facts(&nodes, Vault::ANY, LIBRARY).await.expect("others answer");
         let said: Vec<_> = found.judge(Durability::default()).iter().map(ToString::to_string).collect();
         assert!(said.iter().any(|text| text.contains("maxmemory-policy noeviction")), "{said:#?}");
         let gone = world.servers[4].port.to_string();

@@ -21,7 +21,7 @@ async fn open(nodes: Nodes, count: u32, caller: &str) -> Arc<Places> {
 }
 
 async fn connect(nodes: Nodes) -> Arc<Cluster> {
-    Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster")
+    Cluster::connect(nodes, Vault::ANY, LIBRARY).await.expect("a cluster")
 }
 
 async fn open_on(cluster: Arc<Cluster>, count: u32, caller: &str) -> Arc<Places> {

@@ -17,7 +17,7 @@ use crate::world::{Program, World};
 pub(crate) async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEngine>> {
     let mut all = Vec::new();
     for _ in 0..count {
-        let options = Options::new(world.nodes(), Vault::Any);
+        let options = Options::new(world.nodes(), Vault::ANY);
         all.push(Arc::new(ClusterEngine::open(options).await.expect("the servers are there")));
     }
     all
@@ -72,7 +72,7 @@ async fn a_lease_that_was_answered_looks_no_further() {
     const MESSAGES: u64 = 400;
     let Some(program) = Program::all().into_iter().next() else { return };
     let world = World::one(program, &[]);
-    let options = Options { sweep: Duration::from_secs(3_600), ..Options::new(world.nodes(), Vault::Any) };
+    let options = Options { sweep: Duration::from_secs(3_600), ..Options::new(world.nodes(), Vault::ANY) };
     let engine = Arc::new(ClusterEngine::open(options).await.expect("the servers are there"));
     let partitions = Partitions { mode: PartitionMode::Hash, count: PLACES, ..Partitions::default() };
     engine.declare_queue("q", Settings { partitions, ..Settings::default() }).await.expect("declared");

@@ -66,7 +66,7 @@ async fn a_right_that_is_missing_is_named() {
             [("+info", "INFO"), ("+cluster|slots", "CLUSTER SLOTS"), ("+function|list", "FUNCTION LIST")]
         {
             allow(&world, &RIGHTS.replace(missing, "")).await;
-            let why = Cluster::connect(nodes(&world), Vault::Any, LIBRARY).await.err().expect("refused");
+            let why = Cluster::connect(nodes(&world), Vault::ANY, LIBRARY).await.err().expect("refused");
             assert!(
                 why.contains("NOPERM") && why.contains(named) && why.contains("ACL SETUSER"),
                 "{missing}: {why}"
@@ -106,13 +106,13 @@ async fn facts_name_each_right_that_is_missing_and_change_nothing() {
         ] {
             let fewer: Vec<_> = rights.split(' ').filter(|there| *there != right).collect();
             allow(&world, &fewer.join(" ")).await;
-            let found = facts(&nodes(&world), Vault::Any, LIBRARY).await.expect("it answers");
+            let found = facts(&nodes(&world), Vault::ANY, LIBRARY).await.expect("it answers");
             assert!(found.nodes.iter().all(|node| node.rights_missing == [right]), "{right}: {found:#?}");
         }
         for at in 0..world.servers.len() {
             world.ask(at, &format!("ACL SETUSER broker reset on >pw {rights}")).await;
         }
-        let found = facts(&nodes(&world), Vault::Any, LIBRARY).await.expect("it answers");
+        let found = facts(&nodes(&world), Vault::ANY, LIBRARY).await.expect("it answers");
         let patterns = ["~{*", "~story_mark:*", "&{*"];
         assert!(found.nodes.iter().all(|node| node.rights_missing == patterns), "{found:#?}");
         assert_eq!(world.text(0, "DBSIZE").await, before);

@@ -14,7 +14,7 @@ async fn why(nodes: Nodes) -> String {
 }
 
 async fn why_with(nodes: Nodes, library: Library) -> String {
-    Cluster::connect(nodes, Vault::Any, library).await.err().expect("refused")
+    Cluster::connect(nodes, Vault::ANY, library).await.err().expect("refused")
 }
 
 fn check(why: &str, parts: &[&str]) {
@@ -90,7 +90,7 @@ async fn functions_that_are_newer_or_other_or_broken_are_left_and_told() {
     for program in Program::all() {
         let world = World::one(program, &[]);
         let newer = Library { version: 2, ..LIBRARY };
-        let cluster = Cluster::connect(world.nodes(), Vault::Any, newer).await.expect("there");
+        let cluster = Cluster::connect(world.nodes(), Vault::ANY, newer).await.expect("there");
         check(&why(world.nodes()).await, &["version 2 of the functions of story", "run the newer program"]);
         let other = Library { source: "-- another\n", ..newer };
         check(&why_with(world.nodes(), other).await, &["another library story", "gets a new version"]);
@@ -98,7 +98,7 @@ async fn functions_that_are_newer_or_other_or_broken_are_left_and_told() {
         check(&why_with(world.nodes(), broken).await, &["the functions of story cannot be loaded"]);
         assert!(cluster.call(long(), add("p", 1)).await.is_ok(), "what is there goes on");
         let third = Library { version: 3, ..LIBRARY };
-        Cluster::connect(world.nodes(), Vault::Any, third).await.expect("an older one is replaced");
+        Cluster::connect(world.nodes(), Vault::ANY, third).await.expect("an older one is replaced");
     }
 }
 

@@ -23,10 +23,10 @@ fn publish(body: &str) -> Vec<NewMessage> {
 async fn what_is_out_to_a_process_that_knows_nothing_of_it_goes_back() {
     let Some(program) = Program::all().into_iter().next() else { return };
     let world = World::one(program, &[]);
-    let engine = ClusterEngine::open(Options::new(world.nodes(), Vault::Any)).await.expect("opens");
+    let engine = ClusterEngine::open(Options::new(world.nodes(), Vault::ANY)).await.expect("opens");
     engine.declare_queue("q", Settings::default()).await.expect("declared");
     engine.publish(publish("a")).await.expect("published");
-    let cluster = Cluster::connect(world.nodes(), Vault::Any, LIBRARY).await.expect("a server");
+    let cluster = Cluster::connect(world.nodes(), Vault::ANY, LIBRARY).await.expect("a server");
     let queue = engine.queue("q").await.expect("there").queue.0;
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let nobody = ("nobody".to_owned(), Arc::default());

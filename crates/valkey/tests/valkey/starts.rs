@@ -21,7 +21,7 @@ const ASKED_MAX: usize = 4_000;
 
 async fn open(world: &World) -> ClusterEngine {
     let sweep = Duration::from_secs(3_600);
-    let options = Options { sweep, ..Options::new(world.nodes(), Vault::Any) };
+    let options = Options { sweep, ..Options::new(world.nodes(), Vault::ANY) };
     ClusterEngine::open(options).await.expect("the servers are there")
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn long() -> Instant {
 }
 
 pub(crate) async fn connect(nodes: Nodes) -> Arc<Cluster> {
-    Cluster::connect(nodes, Vault::Any, LIBRARY).await.expect("a cluster")
+    Cluster::connect(nodes, Vault::ANY, LIBRARY).await.expect("a cluster")
 }
 
 fn keys(tag: &str) -> Vec<Bytes> {

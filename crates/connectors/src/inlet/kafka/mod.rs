@@ -111,7 +111,7 @@ mod definitions {
 
     fn origin(json: &str) -> Result<(), String> {
         let topics: KafkaTopics = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        topics.origin(Vault::OfApi, "overtake-s").map(drop)
+        topics.origin(Vault::OF_API, "overtake-s").map(drop)
     }
 
     #[test]

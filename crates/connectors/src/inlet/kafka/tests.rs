@@ -43,7 +43,7 @@ impl Kafka {
             "properties": {"session.timeout.ms": "4000", "heartbeat.interval.ms": "100"},
         });
         let topics: KafkaTopics = serde_json::from_value(topics).expect("topics");
-        let origin = topics.origin(Vault::Any, "overtake-s").expect("an origin");
+        let origin = topics.origin(Vault::ANY, "overtake-s").expect("an origin");
         origin.connect().await.map_err(|error| error.to_string())
     }
 

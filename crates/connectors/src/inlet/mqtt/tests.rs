@@ -19,14 +19,14 @@ fn origin(server: &Server, change: impl FnOnce(&mut MqttSource)) -> MqttOrigin {
         ..MqttSource::default()
     };
     change(&mut source);
-    source.origin(Vault::Any, &SystemClock).expect("it can be")
+    source.origin(Vault::ANY, &SystemClock).expect("it can be")
 }
 
 /// A connection of somebody else.
 async fn somebody(server: &Server) -> Wire {
     let url = format!("mqtt://127.0.0.1:{}", server.port);
     let named = Named { url: &url, username: None, password: None, tls: &Tls::default() };
-    MqttServer::new(Vault::Any, &named, "").expect("a server").connect().await.expect("it answers").0
+    MqttServer::new(Vault::ANY, &named, "").expect("a server").connect().await.expect("it answers").0
 }
 
 async fn publish(from: &mut Wire, topic: &str, body: &'static str) {
@@ -129,7 +129,7 @@ fn a_source_that_could_lose_messages_or_read_none_is_refused() {
             ..MqttSource::default()
         };
         change(&mut source);
-        source.origin(Vault::Any, &SystemClock).err().expect("refused")
+        source.origin(Vault::ANY, &SystemClock).err().expect("refused")
     };
     assert!(refused(|source| source.client_id.clear()).contains("`client_id` must be"));
     assert!(refused(|source| source.session_expiry_s = 0).contains("`session_expiry_s` must be"));

@@ -39,7 +39,7 @@ fn origin_of(known_as: &str, server: &Server, change: impl FnOnce(&mut RedisSour
     };
     change(&mut source);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    source.origin(Vault::Any, known_as, &clock).expect("it can be")
+    source.origin(Vault::ANY, known_as, &clock).expect("it can be")
 }
 
 async fn bodies(inlet: &mut dyn Inlet, max: usize) -> String {

@@ -168,7 +168,7 @@ mod tests {
 
     fn sink(json: &str) -> Result<(), String> {
         let kafka: Kafka = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        kafka.sink(Vault::Any).map(drop)
+        kafka.sink(Vault::ANY).map(drop)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustls::ClientConfig;
 use tokio::task::JoinHandle;
 
 use super::signature::SigningKey;
-use super::{WebhookSink, format};
+use super::{Target, WebhookSink, format};
 use crate::outbox::Outbox;
 use crate::sink::{Link, LinkError, Work};
 
@@ -28,6 +28,7 @@ const BUSY_MS_MAX: u64 = 86_400_000;
 
 pub(super) struct WebhookLink {
     sink: Arc<WebhookSink>,
+    target: Target,
     tls: Option<Arc<ClientConfig>>,
     key: Option<SigningKey>,
     headers: HeaderMap,
@@ -44,26 +45,27 @@ impl Drop for WebhookLink {
 impl WebhookLink {
     pub(super) async fn connect(
         sink: Arc<WebhookSink>,
+        target: Target,
         tls: Option<Arc<ClientConfig>>,
         key: Option<SigningKey>,
         mut headers: HeaderMap,
     ) -> Result<Self, LinkError> {
         headers.entry(header::HOST).or_insert_with(|| {
-            HeaderValue::from_str(&sink.url[url::Position::BeforeHost..url::Position::AfterPort])
+            HeaderValue::from_str(&target.url[url::Position::BeforeHost..url::Position::AfterPort])
                 .expect("the host of a URL is ASCII")
         });
         headers
             .entry(header::USER_AGENT)
             .or_insert(HeaderValue::from_static(concat!("overtake/", env!("CARGO_PKG_VERSION"))));
-        let (http, connection) = open(&sink, tls.clone()).await?;
-        Ok(Self { sink, tls, key, headers, http, connection })
+        let (http, connection) = open(&target, tls.clone()).await?;
+        Ok(Self { sink, target, tls, key, headers, http, connection })
     }
 
     /// A connection that takes a request: receivers close those that were idle for a while.
     async fn ready(&mut self) -> Result<(), LinkError> {
         if self.http.ready().await.is_err() {
             self.connection.abort();
-            (self.http, self.connection) = open(&self.sink, self.tls.clone()).await?;
+            (self.http, self.connection) = open(&self.target, self.tls.clone()).await?;
         }
         Ok(())
     }
@@ -84,7 +86,7 @@ impl WebhookLink {
         }
         let mut request = Request::new(Full::from(body));
         *request.method_mut() = hyper::Method::POST;
-        let path = &self.sink.url[url::Position::BeforePath..url::Position::AfterQuery];
+        let path = &self.target.url[url::Position::BeforePath..url::Position::AfterQuery];
         *request.uri_mut() = path.parse().expect("the path of a URL is that of a request");
         *request.headers_mut() = headers;
         request
@@ -95,7 +97,7 @@ impl WebhookLink {
         let request = self.request(outbox, at);
         let bytes = len(&request);
         let lost = |error: hyper::Error| {
-            LinkError::Lost(format!("{}: {}", self.sink.address.authority(), told(&error)))
+            LinkError::Lost(format!("{}: {}", self.target.address.authority(), told(&error)))
         };
         let response = self.http.send_request(request).await.map_err(lost)?;
         let (head, body) = response.into_parts();
@@ -125,12 +127,12 @@ impl Link for WebhookLink {
 }
 
 async fn open(
-    sink: &WebhookSink,
+    target: &Target,
     tls: Option<Arc<ClientConfig>>,
 ) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), LinkError> {
-    let socket = sink.address.connect().await?;
+    let socket = target.address.connect().await?;
     match tls {
-        Some(config) => begin(overtake_peer::begin(config, &sink.address.host, socket).await?).await,
+        Some(config) => begin(overtake_peer::begin(config, &target.address.host, socket).await?).await,
         None => begin(socket).await,
     }
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use overtake_peer::{Address, Secret, Tls, Vault, parse};
+use overtake_peer::{Address, MASK, Secret, Text, Tls, Vault, parse};
 use rustls::ClientConfig;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -34,8 +34,8 @@ const REFUSED: [u16; 4] = [400, 413, 415, 422];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Webhook {
-    /// Where to: `http://` or `https://`.
-    pub url: String,
+    /// Where to: `http://` or `https://`; as a secret if who knows it may post.
+    pub url: Text,
     /// How a message looks.
     #[serde(skip_serializing_if = "is_raw")]
     pub format: WebhookFormat,
@@ -45,9 +45,9 @@ pub struct Webhook {
     /// Goes in `Authorization: Bearer …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_token: Option<Secret>,
-    /// Further headers of each request.
+    /// Further headers of each request; those that are secrets by reference.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Text>,
     /// The `source` of CloudEvents; by default `/vhosts/VHOST/queues/QUEUE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -79,42 +79,69 @@ fn is_raw(format: &WebhookFormat) -> bool {
     *format == WebhookFormat::Raw
 }
 
-/// What a webhook is once its secrets are read.
+/// A webhook once its settings are read, but for its secrets: those are read for each connection, and may be changed without a restart.
 pub(crate) struct WebhookSink {
-    pub(super) url: Url,
-    pub(super) address: Address,
+    url: Text,
+    vault: Vault,
     pub(super) format: WebhookFormat,
     pub(super) source: String,
     pub(super) event_type: String,
-    pub(super) headers: HeaderMap,
+    headers: Vec<(HeaderName, Text)>,
     pub(super) refused: Vec<u16>,
     signing_key: Option<Secret>,
     bearer_token: Option<Secret>,
     tls: Option<Arc<ClientConfig>>,
 }
 
+/// Where requests go.
+pub(crate) struct Target {
+    pub(super) url: Url,
+    pub(super) address: Address,
+}
+
+impl Target {
+    fn of(vault: Vault, url: &str) -> Result<Self, String> {
+        let (url, address) = parse(url, &[("http", 80, false), ("https", 443, true)])?;
+        if !url.username().is_empty() {
+            return Err("`url` names a user, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }".to_owned());
+        }
+        Ok(Self { url, address: vault.admit(address)? })
+    }
+}
+
 impl Webhook {
     /// # Errors
     /// What is wrong with it, as a phrase.
     pub(crate) fn sink(&self, vault: Vault, vhost: &str, queue: &str) -> Result<Arc<WebhookSink>, String> {
-        let (url, address) = parse(&self.url, &[("http", 80, false), ("https", 443, true)])?;
+        let is_secure = match &self.url {
+            Text::Plain(url) => Target::of(vault, url)?.address.is_secure,
+            Text::Secret(secret) => vault.check(secret).map(|()| true)?,
+        };
         for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
             vault.check(secret)?;
         }
-        let tls = self.tls.client(vault, address.is_secure)?;
-        let mut headers = HeaderMap::new();
+        let tls = self.tls.client(vault, is_secure)?;
+        let mut headers = Vec::new();
         for (name, value) in &self.headers {
             let header =
                 HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
-            let value =
-                HeaderValue::try_from(value).map_err(|_| format!("the header `{name}` cannot say that"))?;
-            headers.insert(header, value);
+            match value {
+                Text::Plain(text) if text == MASK => {
+                    return Err(format!(
+                        "the header `{name}` is {MASK}, which stands for a value that is not shown: say the value, or better where it \
+                         is, as {{ env = \"…\" }}"
+                    ));
+                }
+                Text::Plain(text) => drop(header_value(&header, text)?),
+                Text::Secret(secret) => vault.check(secret)?,
+            }
+            headers.push((header, value.clone()));
         }
         let source = self.source.clone().unwrap_or_else(|| default_source(vhost, queue));
         let event_type = if self.event_type.is_empty() { "overtake.message" } else { &self.event_type };
         Ok(Arc::new(WebhookSink {
-            url,
-            address,
+            url: self.url.clone(),
+            vault,
             format: self.format,
             source,
             event_type: event_type.to_owned(),
@@ -125,6 +152,13 @@ impl Webhook {
             tls,
         }))
     }
+}
+
+fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::try_from(text);
+    let mut value = value.map_err(|_| format!("the header `{name}` cannot say that"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// What a URI may hold of a path, and no more.
@@ -142,11 +176,14 @@ impl Sink for SharedSink {
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let sink = &self.0;
-            // Read for each connection: a secret may be changed without a restart.
+            let target = Target::of(sink.vault, &sink.url.read()?)?;
             let key =
                 sink.signing_key.as_ref().map(|secret| secret.read().map(|text| SigningKey::new(&text)));
             let key = key.transpose()?;
-            let mut headers = sink.headers.clone();
+            let mut headers = HeaderMap::new();
+            for (name, text) in &sink.headers {
+                headers.insert(name, header_value(name, &text.read()?)?);
+            }
             if let Some(secret) = &sink.bearer_token {
                 let value = HeaderValue::try_from(format!("Bearer {}", secret.read()?));
                 let mut value =
@@ -154,7 +191,8 @@ impl Sink for SharedSink {
                 value.set_sensitive(true);
                 headers.insert(hyper::header::AUTHORIZATION, value);
             }
-            let link = WebhookLink::connect(Arc::clone(sink), sink.tls.clone(), key, headers).await?;
+            let tls = sink.tls.clone().filter(|_| target.address.is_secure);
+            let link = WebhookLink::connect(Arc::clone(sink), target, tls, key, headers).await?;
             Ok(Box::new(link) as Box<dyn Link>)
         })
     }

@@ -115,7 +115,7 @@ impl World {
     async fn try_ask_words(&self, at: usize, words: &[&str]) -> Result<Result<Value, Fault>, String> {
         let url = self.servers[at].url();
         let named = Named { url: &url, username: None, password: None, tls: &Tls::default() };
-        let server = RedisServer::new(Vault::Any, &named).expect("a server");
+        let server = RedisServer::new(Vault::ANY, &named).expect("a server");
         let mut command = cmd(words[0]);
         command.arg(&words[1..]);
         server.line().await?.ask(&command).await
