@@ -69,6 +69,8 @@ impl DiskHealth {
 pub enum Full {
     /// The disk has no room for another file.
     NoRoom,
+    /// The process has as many files open as it may, so it can open none for messages.
+    TooManyFiles,
     /// Another file would leave less than the low watermark.
     AtLow {
         /// The disk.
@@ -84,6 +86,9 @@ impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom => f.write_str("the disk has no room for more messages"),
+            Self::TooManyFiles => f.write_str(
+                "too many files are open (connections count): raise the limit (ulimit -n, LimitNOFILE) or allow fewer connections",
+            ),
             Self::AtLow { disk, file } => write!(
                 f,
                 "the disk has {} free, and another journal file of {} would leave less than the low watermark of {}",

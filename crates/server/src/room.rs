@@ -21,7 +21,13 @@ pub(crate) async fn watch(mut full: Receiver<Option<Full>>) {
 }
 
 fn warn(why: Full) {
-    let watermark = if why == Full::NoRoom { "" } else { ", or lower store.disk_low_bytes" };
+    let watermark = match why {
+        Full::TooManyFiles => {
+            return tracing::warn!("publishes are refused: {why}; it is tried again every second");
+        }
+        Full::NoRoom => "",
+        Full::AtLow { .. } | Full::Low(_) => ", or lower store.disk_low_bytes",
+    };
     tracing::warn!("publishes are refused: {why}; free disk space, consume and acknowledge{watermark}");
 }
 

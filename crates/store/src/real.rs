@@ -5,15 +5,24 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::disk::{Disk, DiskFile, LOCK_NAME, Space};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_too_many_files};
+
+/// Descriptors kept for the time when the process may open no more files.
+const RESERVE: usize = 8;
 
 /// A [`Disk`] over a directory, through `std::fs`.
+///
+/// It keeps some descriptors of its own and gives them up, one by one, when the process may open no more files: so connections, of which
+/// there may be many, do not keep a store from the few files that it opens.
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     dir: Arc<PathBuf>,
+    /// The directory itself, to sync it.
+    handle: Arc<File>,
+    reserve: Arc<Mutex<Vec<File>>>,
 }
 
 impl RealDisk {
@@ -35,7 +44,9 @@ impl RealDisk {
     pub fn existing(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let dir = dir.as_ref();
         fs::read_dir(dir).map_err(|source| StoreError::at("read the directory", dir, source))?;
-        Ok(Self { dir: Arc::new(dir.to_path_buf()) })
+        let handle = File::open(dir).map_err(|source| StoreError::at("open the directory", dir, source))?;
+        let reserve = Arc::default();
+        Ok(Self { dir: Arc::new(dir.to_path_buf()), handle: Arc::new(handle), reserve })
     }
 
     /// The directory.
@@ -45,7 +56,27 @@ impl RealDisk {
     }
 
     fn open_with(&self, name: &str, options: &OpenOptions) -> io::Result<RealFile> {
-        options.open(self.dir.join(name)).map(RealFile)
+        self.with_reserve(|| options.open(self.dir.join(name))).map(RealFile)
+    }
+
+    /// Opens a file, if need be in place of one of the reserve.
+    fn with_reserve(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+        let mut reserve = self.reserve.lock().expect("nobody panics while holding it");
+        loop {
+            match open() {
+                Err(error) if is_too_many_files(&error) && reserve.pop().is_some() => {}
+                Ok(file) => {
+                    // What cannot be had now is there another time.
+                    while reserve.len() < RESERVE
+                        && let Ok(more) = self.handle.try_clone()
+                    {
+                        reserve.push(more);
+                    }
+                    return Ok(file);
+                }
+                error => return error,
+            }
+        }
     }
 }
 
@@ -94,7 +125,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        File::open(&*self.dir)?.sync_all()
+        self.handle.sync_all()
     }
 
     fn lock(&self) -> io::Result<RealGuard> {
