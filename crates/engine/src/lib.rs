@@ -85,9 +85,9 @@ mod work;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Connection, ConsumeRequest, Content,
-    DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest, LeasedMessage,
-    MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy, QueuePage, Refused,
-    Select, Target,
+    DamageHealth, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest,
+    LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
+    QueuePage, Refused, Select, Target,
 };
 pub use browsing::fitting;
 pub use clock::{Clock, ManualClock, SystemClock};

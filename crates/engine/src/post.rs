@@ -25,7 +25,8 @@ impl Post {
     fn content(&self, place: Place) -> Arc<Content> {
         match Where::of(place) {
             Where::Here { slot, .. } => self.contents.get(slot),
-            Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal),
+            // Of a message that is lost nothing is known.
+            Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal).unwrap_or_default(),
         }
     }
 }

@@ -69,6 +69,8 @@ impl DiskHealth {
 pub enum Full {
     /// The disk has no room for another file.
     NoRoom,
+    /// The process has as many files open as it may, so it can open none for messages.
+    TooManyFiles,
     /// Another file would leave less than the low watermark.
     AtLow {
         /// The disk.
@@ -88,6 +90,9 @@ impl fmt::Display for Full {
             Self::NoRoom => f.write_str("the disk has no room for more messages"),
             Self::Gone => f.write_str(
                 "the data directory or the file LOCK in it was removed or replaced: put it back, or what is published now would be lost at a restart",
+            ),
+            Self::TooManyFiles => f.write_str(
+                "too many files are open (connections count): raise the limit (ulimit -n, LimitNOFILE) or allow fewer connections",
             ),
             Self::AtLow { disk, file } => write!(
                 f,

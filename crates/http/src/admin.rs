@@ -65,7 +65,7 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
 )]
 async fn readyz(State(app): State<Arc<App>>) -> Answer {
     let health = app.desks.health();
-    let warning = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
+    let warning = warning(&health);
     match why_not_ready(&app.options, health) {
         None => json(StatusCode::OK, &Alive { status: "ready", version: &app.options.version, warning }),
         Some(why) => Err(Problem::new(
@@ -76,6 +76,14 @@ async fn readyz(State(app): State<Arc<App>>) -> Answer {
         )
         .detail(why)),
     }
+}
+
+/// What somebody should look at though the server is ready.
+fn warning(health: &Health) -> Option<String> {
+    let full = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
+    let damage = health.damage.last.as_ref().map(|last| format!("damage in the store: {last}"));
+    let all: Vec<String> = full.into_iter().chain(damage).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn why_not_ready(options: &HttpOptions, health: Health) -> Option<String> {
@@ -118,6 +126,17 @@ async fn openapi() -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_asks_is_warned_of_damage_and_of_a_full_store() {
+        let mut health = Health::default();
+        assert_eq!(warning(&health), None);
+        health.damage.last = Some("segment-1 at byte 2: 3 messages of queue `q` cannot be read".into());
+        let damage = "damage in the store: segment-1 at byte 2: 3 messages of queue `q` cannot be read";
+        assert_eq!(warning(&health).as_deref(), Some(damage));
+        health.full = Some("no room".into());
+        assert_eq!(warning(&health), Some(format!("publishes are refused: no room; {damage}")));
+    }
 
     #[test]
     fn a_server_is_ready_when_nothing_speaks_against_it() {

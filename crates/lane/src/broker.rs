@@ -12,7 +12,7 @@ use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Seq, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
@@ -427,6 +427,27 @@ impl Broker {
     pub fn unspilled(&mut self, queue: QueueId, run: RunId) {
         if let Some(queue) = self.queues.get_mut(&queue) {
             queue.unspilled(run);
+        }
+    }
+
+    /// Messages of a run are lost, because what held them is damaged: they wait no longer. An effect says how many there were.
+    /// No fact does: should they be readable after the next start, they wait again.
+    pub fn lose(&mut self, id: QueueId, run: RunId, ordinals: Range<u32>, step: &mut Step) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        queue.lose(run, ordinals);
+        let messages = queue.take_lost(run);
+        if messages > 0 {
+            step.effects.push(Effect::Forgotten { run, messages });
+            self.reschedule(id);
+        }
+    }
+
+    /// A message in memory whose content cannot be read any more is gone, whatever its state.
+    pub fn lose_message(&mut self, id: QueueId, seq: Seq, step: &mut Step) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        if let Some(slot) = queue.by_seq.get(seq) {
+            queue.settle(slot, Settled::Removed, step);
+            self.dispatch(id, step);
         }
     }
 

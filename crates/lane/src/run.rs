@@ -18,9 +18,17 @@ pub struct RunId(pub u64);
 
 /// Where the messages of runs are read. Asked while a command is done, so it must not keep anybody waiting for long.
 pub trait Backlog: fmt::Debug + Send + Sync {
-    /// At most `max` messages from this ordinal on, in order, as they were spilled. Fewer than there are only when they cannot
-    /// be read; whoever stands here must see to it that nothing the broker then does becomes durable.
+    /// At most `max` messages from this ordinal on, in order, as they were spilled. Fewer than there are only before one that is
+    /// [lost](Backlog::lost), or when they cannot be read at all; then the implementation must see to it that nothing the
+    /// broker does afterwards becomes durable.
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message>;
+
+    /// How many messages from this ordinal on are lost, because what held them is damaged; 0 when this one can be read. The broker
+    /// passes over lost messages.
+    fn lost(&self, run: RunId, ordinal: u32) -> u32 {
+        let _ = (run, ordinal);
+        0
+    }
 
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
@@ -240,6 +248,40 @@ impl Run {
         bytes
     }
 
+    /// Counts these ordinals as taken, because their messages are lost. Returns how many waited, and how many bytes they had:
+    /// their share, since nothing says how long each was.
+    pub(crate) fn lose(&mut self, lost: Range<u32>) -> (u64, u64) {
+        let before = self.waiting();
+        for ordinal in lost.start.max(self.next)..lost.end.min(self.count) {
+            if ordinal == self.next {
+                self.next = self.holes.take_row(self.next + 1);
+            } else if self.waits(ordinal) {
+                self.holes.insert(ordinal);
+            }
+        }
+        let messages = before - self.waiting();
+        let bytes = if messages == before { self.bytes } else { self.bytes / before * messages };
+        self.bytes -= bytes;
+        (messages, bytes)
+    }
+
+    /// The messages from an ordinal on, up to another, with their ordinals; without those that are lost. Reading ends early when
+    /// nothing more can be read.
+    pub(crate) fn read_between(&self, backlog: &dyn Backlog, ordinals: Range<u32>) -> Vec<(u32, Message)> {
+        let mut found = Vec::with_capacity(ordinals.len());
+        let mut at = ordinals.start;
+        while at < ordinals.end {
+            let read = self.read(backlog, at, (ordinals.end - at) as usize);
+            let passed = if read.is_empty() { backlog.lost(self.id, at) } else { read.len() as u32 };
+            if passed == 0 {
+                break;
+            }
+            found.extend((at..).zip(read));
+            at = at.saturating_add(passed);
+        }
+        found
+    }
+
     /// At most `max` messages from an ordinal on that is not before the first that waits. What is not within the sequences
     /// of the run is not of it, and cannot be read.
     pub(crate) fn read(&self, backlog: &dyn Backlog, from: u32, max: usize) -> Vec<Message> {
@@ -272,8 +314,15 @@ impl Iterator for Reader<'_> {
 
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
-            if self.read.is_empty() && self.at < self.run.count {
+            while self.read.is_empty() && self.at < self.run.count {
                 self.read = self.run.read(self.backlog, self.at, CHUNK).into();
+                if self.read.is_empty() {
+                    let lost = self.backlog.lost(self.run.id, self.at);
+                    if lost == 0 {
+                        break;
+                    }
+                    self.at = self.at.saturating_add(lost);
+                }
             }
             let message = self.read.pop_front()?;
             let ordinal = self.at;
@@ -290,7 +339,7 @@ pub(crate) struct BackReader<'a> {
     backlog: &'a dyn Backlog,
     run: &'a Run,
     end: u32,
-    read: Vec<Message>,
+    read: Vec<(u32, Message)>,
 }
 
 impl<'a> BackReader<'a> {
@@ -305,15 +354,13 @@ impl Iterator for BackReader<'_> {
 
     fn next(&mut self) -> Option<Message> {
         loop {
-            if self.read.is_empty() && self.end > self.run.next {
+            while self.read.is_empty() && self.end > self.run.next {
                 let from = self.end.saturating_sub(CHUNK as u32).max(self.run.next);
-                self.read = self.run.read(self.backlog, from, (self.end - from) as usize);
-                // Fewer than there are could be read.
-                self.end = from + self.read.len() as u32;
+                self.read = self.run.read_between(self.backlog, from..self.end);
+                self.end = from;
             }
-            let message = self.read.pop()?;
-            self.end -= 1;
-            if self.run.waits(self.end) {
+            let (ordinal, message) = self.read.pop()?;
+            if self.run.waits(ordinal) {
                 return Some(message);
             }
         }

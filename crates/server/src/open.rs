@@ -5,11 +5,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use overtake_engine::core::{OpenError, Recovered};
+use overtake_engine::core::{LostMessages, OpenError, Recovered};
 use overtake_engine::traces::Traces;
-use overtake_engine::{NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
+use overtake_engine::{DamageHealth, NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
 use overtake_store::{Damage, RealDisk};
 use rustix::fs::Access;
+use tokio::sync::watch;
 
 use crate::ServeError;
 use crate::cluster::open_cluster_engine;
@@ -56,6 +57,9 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
     });
     let engine = opened.await??;
     warn_of_copy_on_write(&config.store.data_dir.value, engine.recovered().len());
+    for damage in engine.damage() {
+        tokio::spawn(tell_damage(damage));
+    }
     let of_shard = |(shard, recovered)| {
         skipped(recovered).into_iter().map(move |what| match shard {
             0 => what,
@@ -95,11 +99,44 @@ fn skipped(recovered: &Recovered) -> Vec<String> {
         .lost
         .segments
         .iter()
-        .map(|number| format!("segment {number} is not there: the messages that waited in it are lost"));
-    let unreadable = recovered.lost.messages.iter().map(|(number, messages)| {
-        format!("{messages} messages of segment {number} cannot be read: those of them that waited are lost")
+        .map(|lost| format!("segment {} cannot be read: {}", lost.segment, cost(lost)));
+    let unreadable = recovered
+        .lost
+        .messages
+        .iter()
+        .map(|lost| format!("segment {} is damaged: {}", lost.segment, cost(lost)));
+    let adopted = recovered.lost.adopted.iter().map(|found| {
+        format!(
+            "segment {} was no longer mentioned in the journal: {} messages of queue `{}` were taken from it, some of which may have been settled before",
+            found.segment, found.salvaged, found.queue
+        )
     });
-    recovered.journal.damage.iter().map(sentence).chain(lost).chain(unreadable).collect()
+    let renewed = recovered.renewed.map(|renewed| match renewed {
+        true => "the store was written again without the damage: it starts without --on-damage skip from now on",
+        false => "there was no room to write the store again without the damage: until there is, it starts only with --on-damage skip",
+    });
+    let all = recovered.journal.damage.iter().map(sentence).chain(lost).chain(unreadable).chain(adopted);
+    all.chain(renewed.map(str::to_owned)).collect()
+}
+
+/// What damage to a segment cost, as a phrase.
+fn cost(lost: &LostMessages) -> String {
+    let LostMessages { queue, messages, salvaged, .. } = lost;
+    let kept = if *salvaged == 0 { String::new() } else { format!(", {salvaged} were found in the journal") };
+    format!("{messages} messages of queue `{queue}` are lost{kept}")
+}
+
+/// Writes a line whenever damage is found in a shard, as long as it runs.
+async fn tell_damage(mut damage: watch::Receiver<DamageHealth>) {
+    while damage.changed().await.is_ok() {
+        let DamageHealth { blocks, lost_messages, last } = damage.borrow_and_update().clone();
+        let last = last.unwrap_or_default();
+        tracing::error!(
+            blocks,
+            lost_messages,
+            "damage in the store: {last}; everything else goes on. Read docs/damage.md"
+        );
+    }
 }
 
 /// Runs what blocks where it holds up nothing else.

@@ -392,7 +392,7 @@ impl World {
             Done::Rewritten(_) => self.tally.rewritten += 1,
             Done::NoRoom { .. } => self.tally.no_room += 1,
             Done::Removed => self.tally.removed += 1,
-            Done::ReadAhead => {}
+            Done::Unreadable { .. } | Done::ReadAhead => {}
         }
     }
 

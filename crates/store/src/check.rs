@@ -1,6 +1,6 @@
 //! Reading a whole store without changing it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use overtake_lane::Fact;
 
@@ -13,7 +13,7 @@ use crate::ids;
 use crate::journal::{Tail, first_file};
 use crate::record::Decoder;
 use crate::recovery::Recovery;
-use crate::segment::examine;
+use crate::segment::{Segment, examine};
 use crate::survey::{Damage, Survey, survey};
 
 /// What [`check`] found.
@@ -106,10 +106,10 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
     Ok(report)
 }
 
-/// The segments that the journal names as needed, and that are not there. Of a store that someone has open this cannot be told:
+/// The segments that the journal names as needed, and that are not there or are not those that it speaks of. Of a store that someone has open this cannot be told:
 /// one may have come or gone meanwhile.
 fn missing_segments<D: Disk>(disk: &D, catalog: &Catalog, survey: Survey) -> Result<Vec<Damage>, StoreError> {
-    let mut needed = BTreeSet::new();
+    let mut needed = BTreeMap::new();
     let mut recovery = Recovery::new(disk.clone(), survey);
     loop {
         let payload = match recovery.next_record() {
@@ -120,22 +120,33 @@ fn missing_segments<D: Disk>(disk: &D, catalog: &Catalog, survey: Survey) -> Res
         };
         for (fact, _) in Decoder::new(payload).map_while(Result::ok) {
             match fact {
-                Fact::RunStored { run, .. }
-                | Fact::RunRestated { run, .. }
-                | Fact::RunsRewritten { run, .. } => _ = needed.insert(run.run.0),
+                Fact::RunStored { queue, run }
+                | Fact::RunRestated { queue, run }
+                | Fact::RunsRewritten { queue, run, .. } => {
+                    needed.insert(run.run.0, (queue, u64::from(run.count), run.last));
+                }
                 Fact::RunSettled { run, .. } => _ = needed.remove(&run.0),
                 _ => {}
             }
         }
     }
-    let is_gone = |number: &u64| !catalog.segments.contains(number);
-    let missing = needed.into_iter().filter(is_gone).map(|number| Damage {
-        file: Name::Segment(number).to_string(),
-        at: 0,
-        bytes: 0,
-        what: Sight::FileMissing,
-    });
-    Ok(missing.collect())
+    let mut damage = Vec::new();
+    for (number, said) in needed {
+        let what = match Segment::open(disk, number, catalog.store_id.unwrap_or_default()) {
+            _ if !catalog.segments.contains(&number) => Sight::FileMissing,
+            Ok(segment) => {
+                let info = segment.info();
+                if info.is_rebuilt || said == (info.queue, info.count, info.last) {
+                    continue;
+                }
+                Sight::HeaderMisplaced
+            }
+            // Whatever is wrong with the file itself is found when it is read.
+            Err(_) => continue,
+        };
+        damage.push(Damage { file: Name::Segment(number).to_string(), at: 0, bytes: 0, what });
+    }
+    Ok(damage)
 }
 
 fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport) -> Result<(), StoreError> {

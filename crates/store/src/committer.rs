@@ -72,7 +72,8 @@ impl<D: Disk> Committer<D> {
     /// Prepares the next file for the log, to the end. Takes as long as writing a file of zeros, unless there is a spare.
     ///
     /// # Errors
-    /// [`StoreError::Full`] when there is no room: nothing has changed, ask again later. Anything else poisons.
+    /// [`StoreError::Full`] when there is no room, [`StoreError::TooManyFiles`]: nothing has changed, ask again later. Anything else
+    /// poisons.
     pub fn prepare_file(&mut self) -> Result<FileReady, StoreError> {
         loop {
             if let Prepared::Ready(news) = self.prepare_some()? {
@@ -206,7 +207,7 @@ impl<D: Disk> Committer<D> {
 
     fn or_poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
-            && !matches!(error, StoreError::Full)
+            && !error.is_passing()
         {
             self.poison = Some(error.to_string());
         }

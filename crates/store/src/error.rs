@@ -15,6 +15,13 @@ pub enum StoreError {
     },
     /// There is no room. Asking again later is allowed.
     Full,
+    /// The process, or the system, may open no more files. Nothing has changed; asking again later is allowed.
+    TooManyFiles {
+        /// What was tried, as a verb.
+        op: &'static str,
+        /// Name or path of the file.
+        file: String,
+    },
     /// Bytes that were once durable are no longer what was written.
     Corrupt {
         /// Name of the file.
@@ -71,11 +78,22 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn io(op: &'static str, file: &str, source: io::Error) -> Self {
-        Self::Io { op, file: file.to_owned(), source }
+        let file = file.to_owned();
+        if is_too_many_files(&source) {
+            Self::TooManyFiles { op, file }
+        } else {
+            Self::Io { op, file, source }
+        }
     }
 
     pub(crate) fn at(op: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { op, file: path.display().to_string(), source }
+        Self::io(op, &path.display().to_string(), source)
+    }
+
+    /// Whether nothing has changed, and trying again later may do: there is no room, or too many files are open.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Full | Self::TooManyFiles { .. })
     }
 
     /// Whether the cause is a full disk: [`StoreError::Full`], or an [`StoreError::Io`] that says so.
@@ -103,6 +121,10 @@ impl fmt::Display for StoreError {
             Self::Poisoned { why } => {
                 write!(f, "the store stopped after a failure ({why}): restart to recover what is on the disk")
             }
+            Self::TooManyFiles { op, file } => write!(
+                f,
+                "cannot {op} {file}: too many files are open; raise the limit (ulimit -n, LimitNOFILE) or allow fewer connections"
+            ),
             Self::Full => f.write_str("no room left in the journal: free disk space, or settle messages"),
             Self::Corrupt { file, at, what } => {
                 write!(
@@ -141,4 +163,10 @@ impl std::error::Error for StoreError {
             _ => None,
         }
     }
+}
+
+/// Whether the process (EMFILE) or the system (ENFILE) has as many files open as it may.
+pub(crate) fn is_too_many_files(error: &io::Error) -> bool {
+    let codes = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }

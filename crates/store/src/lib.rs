@@ -68,6 +68,7 @@ mod lsn;
 mod memory;
 mod mend;
 mod message;
+mod overlay;
 mod pool;
 mod proof;
 mod real;
@@ -97,6 +98,7 @@ pub use journal::{Journal, OnDamage, Opened, Options, Report, Tail};
 pub use lsn::Lsn;
 #[cfg(feature = "memory-disk")]
 pub use memory::{Counts, Fault, MemoryDisk, MemoryFile, MemoryGuard, Operation, OperationKind};
+pub use overlay::{Overlay, OverlayFile};
 pub use pool::Prepared;
 pub use real::{RealDisk, RealFile, RealGuard};
 pub use recovery::Recovery;

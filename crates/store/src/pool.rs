@@ -49,7 +49,13 @@ impl<D: Disk> Pool<D> {
     pub(crate) fn prepare_step(&mut self) -> Result<Option<(FileHeader, D::File)>, StoreError> {
         if let Some(id) = self.spares.pop() {
             let name = Name::Spare(id).to_string();
-            let file = self.disk.open(&name).map_err(|source| StoreError::io("open", &name, source))?;
+            let file = match self.disk.open(&name).map_err(|source| StoreError::io("open", &name, source)) {
+                Err(error) if error.is_passing() => {
+                    self.spares.push(id);
+                    return Err(error);
+                }
+                opened => opened?,
+            };
             return self.stamp(&name, file).map(Some);
         }
         let making = match self.making.take() {

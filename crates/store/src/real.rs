@@ -4,12 +4,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{IFlags, fstatfs, ioctl_getflags, ioctl_setflags, statfs};
 
 use crate::disk::{Disk, DiskFile, LOCK_NAME, Space};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_too_many_files};
+
+/// Descriptors kept for the time when the process may open no more files.
+const RESERVE: usize = 8;
 
 /// `f_type` of statfs(2).
 const BTRFS: u32 = 0x9123_683E;
@@ -17,11 +20,17 @@ const BTRFS: u32 = 0x9123_683E;
 const COPY_ON_WRITE: [(u32, &str); 2] = [(0x2FC1_2FC1, "zfs"), (0xCA45_1A4E, "bcachefs")];
 
 /// A [`Disk`] over a directory, through `std::fs`.
+///
+/// It keeps some descriptors of its own and gives them up, one by one, when the process may open no more files: so connections, of which
+/// there may be many, do not keep a store from the few files that it opens.
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     dir: Arc<PathBuf>,
     /// The file that this process has locked, as the filesystem knows it: device and inode.
-    locked: Arc<OnceLock<(u64, u64)>>,
+    locked: Arc<Mutex<Option<(u64, u64)>>>,
+    /// The directory itself, to sync it.
+    handle: Arc<File>,
+    reserve: Arc<Mutex<Vec<File>>>,
 }
 
 impl RealDisk {
@@ -43,7 +52,9 @@ impl RealDisk {
     pub fn existing(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let dir = dir.as_ref();
         fs::read_dir(dir).map_err(|source| StoreError::at("read the directory", dir, source))?;
-        Ok(Self { dir: Arc::new(dir.to_path_buf()), locked: Arc::default() })
+        let handle = File::open(dir).map_err(|source| StoreError::at("open the directory", dir, source))?;
+        let (dir, handle) = (Arc::new(dir.to_path_buf()), Arc::new(handle));
+        Ok(Self { dir, locked: Arc::default(), handle, reserve: Arc::default() })
     }
 
     /// The directory.
@@ -77,7 +88,27 @@ impl RealDisk {
     }
 
     fn open_with(&self, name: &str, options: &OpenOptions) -> io::Result<RealFile> {
-        options.open(self.dir.join(name)).map(RealFile)
+        self.with_reserve(|| options.open(self.dir.join(name))).map(RealFile)
+    }
+
+    /// Opens a file, if need be in place of one of the reserve.
+    fn with_reserve(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+        let mut reserve = self.reserve.lock().expect("nobody panics while holding it");
+        loop {
+            match open() {
+                Err(error) if is_too_many_files(&error) && reserve.pop().is_some() => {}
+                Ok(file) => {
+                    // What cannot be had now is there another time.
+                    while reserve.len() < RESERVE
+                        && let Ok(more) = self.handle.try_clone()
+                    {
+                        reserve.push(more);
+                    }
+                    return Ok(file);
+                }
+                error => return error,
+            }
+        }
     }
 }
 
@@ -128,7 +159,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        File::open(&*self.dir)?.sync_all()
+        self.handle.sync_all()
     }
 
     fn lock(&self) -> io::Result<RealGuard> {
@@ -137,8 +168,8 @@ impl Disk for RealDisk {
         match file.try_lock() {
             Ok(()) => {
                 let metadata = file.metadata()?;
-                // Of a lock that is taken again the file may be another.
-                let _ = self.locked.set((metadata.dev(), metadata.ino()));
+                *self.locked.lock().expect("nobody panics while holding it") =
+                    Some((metadata.dev(), metadata.ino()));
                 Ok(RealGuard { _file: file })
             }
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -161,9 +192,10 @@ impl Disk for RealDisk {
 
     /// `NotFound` when the directory or its lock is not what this process has locked.
     fn space(&self) -> io::Result<Option<Space>> {
-        if let Some(locked) = self.locked.get() {
+        let locked = *self.locked.lock().expect("nobody panics while holding it");
+        if let Some(locked) = locked {
             let now = fs::metadata(self.dir.join(LOCK_NAME))?;
-            if (now.dev(), now.ino()) != *locked {
+            if (now.dev(), now.ino()) != locked {
                 return Err(io::ErrorKind::NotFound.into());
             }
         }

@@ -208,6 +208,18 @@ impl Writer {
         self.needed.len()
     }
 
+    /// Moves on to the next prepared file, whatever room this one has left, and returns where that begins.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] when none is prepared; nothing has changed then.
+    pub fn begin_next_file(&mut self) -> Result<Lsn, StoreError> {
+        if self.ready == 0 {
+            return Err(StoreError::Full);
+        }
+        self.next_file();
+        Ok(self.tail())
+    }
+
     pub(crate) fn born_fits(&self) -> bool {
         self.fits(BORN_LEN)
     }

@@ -27,6 +27,7 @@ pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
         ]);
     }
     all.extend(memory(health));
+    all.extend(damage(health));
     all.extend(journal(health));
     all.extend(segments(health));
     all.extend(health.servers.iter().flat_map(servers));
@@ -84,6 +85,15 @@ fn memory(health: &Health) -> [Family; 4] {
         Family::new("overtake.segments", sum, "{segment}", "Segments that hold messages.")
             .of(memory.segments),
         Family::new("overtake.segment", sum, "By", "Bytes of segments on disk.").of(memory.segment_bytes),
+    ]
+}
+
+fn damage(health: &Health) -> [Family; 2] {
+    let blocks = "Damaged blocks of segments that were found since the store was opened.";
+    let lost = "Messages lost with damaged blocks of segments since the store was opened.";
+    [
+        Family::new("overtake.damaged_blocks", UpDownCounter, "{block}", blocks).of(health.damage.blocks),
+        Family::new("overtake.lost_messages", Counter, "{message}", lost).of(health.damage.lost_messages),
     ]
 }
 

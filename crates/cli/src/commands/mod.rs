@@ -34,6 +34,7 @@ pub(crate) mod routes;
 pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod store;
+mod store_repair;
 mod store_restore;
 mod store_snapshot;
 mod store_stats;

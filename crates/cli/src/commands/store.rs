@@ -55,6 +55,25 @@ Examples:
         #[arg(long, value_name = "PATH")]
         data_dir: Option<PathBuf>,
     },
+    /// Say what is damaged in a store and what can be saved of it; with --to or --apply, write that.
+    ///
+    /// Without either it changes nothing. No broker may have the store open. Exit code 0 when nothing is damaged, or the repaired
+    /// store was written; 1 when something is damaged and nothing was written. docs/damage.md says what each kind of damage costs.
+    #[command(after_help = "\
+Examples:
+  overtake store repair /var/lib/overtake
+  overtake store repair /var/lib/overtake --to /var/lib/overtake-repaired
+  overtake store repair ./data --apply --json | jq .damaged")]
+    Repair {
+        /// The data directory.
+        dir: PathBuf,
+        /// Write the repaired store into this directory, which is empty or not there yet.
+        #[arg(long, value_name = "PATH", conflicts_with = "apply")]
+        to: Option<PathBuf>,
+        /// Repair the store where it is. What is damaged cannot be looked at again afterwards: copy it first, or use --to.
+        #[arg(long)]
+        apply: bool,
+    },
     /// Copy a snapshot to where a broker can be started on it.
     ///
     /// Every file is compared with what the snapshot says of it, and the copy is checked. When it fails nothing is left.
@@ -81,6 +100,7 @@ pub(crate) fn run(command: &StoreCommand, global: &Global, out: Out) -> Ended {
         StoreCommand::Snapshot { dir, data_dir: None } => {
             super::ask(global, async |session| super::store_snapshot::run(dir, session).await)
         }
+        StoreCommand::Repair { dir, to, apply } => super::store_repair::run(dir, to.as_deref(), *apply, out),
         StoreCommand::Restore { snapshot, dir } => super::store_restore::run(snapshot, dir, out),
     }
 }
@@ -189,7 +209,10 @@ pub(super) fn as_text(dir: &Path, report: &CheckReport) -> String {
     } else {
         text.push_str(&format!("\n{BAD}damaged:{RESET}\n"));
         text.push_str(&table(&report.damage));
-        text.push_str("restore a backup, or start with --on-damage skip to go on without what is damaged\n");
+        text.push_str(&format!(
+            "`overtake store repair {}` says what can be saved; docs/damage.md says what each kind of damage means\n",
+            dir.display()
+        ));
     }
     text
 }

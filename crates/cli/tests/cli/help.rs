@@ -85,6 +85,7 @@ const COMMANDS: &[&str] = &[
     "store check",
     "store stats",
     "store snapshot",
+    "store repair",
     "store restore",
     "user put",
     "user list",

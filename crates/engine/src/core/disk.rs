@@ -62,6 +62,7 @@ impl<T> Core<T> {
             _ if self.check_memory().is_err() => Some(Full::NoRoom),
             _ if !self.is_at_end() || (!self.is_behind() && self.has_room_for(self.slack(), 1)) => None,
             Some(disk) if disk.is_short_of(file) => Some(Full::AtLow { disk, file }),
+            _ if self.house.lacks_descriptors => Some(Full::TooManyFiles),
             _ => Some(Full::NoRoom),
         }
     }

@@ -44,8 +44,10 @@ pub(super) struct House {
     pub(super) disk: Option<DiskHealth>,
     /// Whether the directory of the store was removed or replaced.
     pub(super) is_gone: bool,
-    /// The disk has no room for another file.
+    /// The disk has no room for another file, or the process may open no more.
     pub(super) full: bool,
+    /// The process may open no more files: that is why.
+    pub(super) lacks_descriptors: bool,
     /// Leases are held.
     held: bool,
     pub(super) cleaning: Cleaning,
@@ -60,6 +62,7 @@ impl House {
             disk: None,
             is_gone: false,
             full: false,
+            lacks_descriptors: false,
             held: false,
             cleaning: Cleaning::new(tail),
             carried: 0,
@@ -232,20 +235,26 @@ impl<T> Core<T> {
     /// The committer prepared a file.
     pub fn file_ready(&mut self, news: FileReady) {
         self.writer.file_ready(news);
-        self.house.full = false;
+        (self.house.full, self.house.lacks_descriptors) = (false, false);
         self.catch_up();
         self.hold_or_go();
     }
 
     /// The committer found no room for another file; ask it again later.
     pub fn disk_full(&mut self) {
-        self.house.full = true;
+        (self.house.full, self.house.lacks_descriptors) = (true, false);
+    }
+
+    /// The committer could open no file, because too many are open; ask it again later.
+    pub fn too_many_files(&mut self) {
+        (self.house.full, self.house.lacks_descriptors) = (true, true);
     }
 
     /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
     /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
         self.clean_some();
+        self.drop_lost();
         self.spill();
         self.rewrite();
         let tail = self.chunk();

@@ -16,6 +16,7 @@ mod house;
 mod progress;
 mod publish;
 mod recover;
+mod renew;
 mod request;
 mod rewrite;
 mod routes;
@@ -28,18 +29,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Outcome, Pull, Receipt,
-    Refusal, Reply, RunId, SessionId, Status, Step, Time, Which, WindowId,
+    Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Outcome, Pull, QueueId,
+    Receipt, Refusal, Reply, RunId, Seq, SessionId, Status, Step, Time, Which, WindowId,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
-pub use recover::{Lost, OpenError, Opened, Recovered};
+pub use recover::{Lost, LostMessages, OpenError, Opened, Recovered};
 pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
-    ANSWER_BYTES_MAX, Browse, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select,
+    ANSWER_BYTES_MAX, Browse, ConsumeRequest, DamageHealth, Got, LeaseRequest, LeasedMessage, Refused, Select,
 };
 use crate::contents::Contents;
 use crate::holder::Holder;
@@ -101,6 +102,10 @@ pub struct Core<T> {
     holds: Holds,
     /// Runs that nobody holds any more, since the step that is being kept.
     ended: Vec<RunId>,
+    /// Messages in memory whose content turned out to be lost, and that are to leave.
+    lost: Vec<(QueueId, Seq)>,
+    /// What of segments was found damaged.
+    damage: DamageHealth,
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
@@ -417,14 +422,26 @@ impl<T> Core<T> {
                 }
             }
         }
+        self.put_aside(&mut step);
+        for effect in step.effects.drain(..) {
+            if let Effect::Forgotten { run, messages } = effect {
+                self.forget(run, messages);
+            }
+        }
         step.clear();
         self.step = step;
         self.end_runs();
+        self.drop_lost();
     }
 
     fn deliver(&mut self, delivery: &Delivery) {
         let Delivery { consumer, receipt, place, deadline, .. } = *delivery;
-        let content = self.content(place);
+        let Some(content) = self.find_content(place) else {
+            if delivery.settled.is_none() {
+                self.lost.push((receipt.queue, receipt.seq));
+            }
+            return;
+        };
         if let Some(pull) = self.pulls.get_mut(&consumer) {
             let Some(message) = self.broker.message_at(receipt.queue, receipt.seq) else { return };
             pull.messages.push(LeasedMessage { receipt, deadline: deadline.some(), message, content });

@@ -190,7 +190,11 @@ impl<T> Core<T> {
         bytes.clear();
         match Where::of(place) {
             Where::Here { slot, .. } => self.contents.get(slot).encode(&mut bytes),
-            Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal).encode(&mut bytes),
+            Where::Shelf { run, ordinal } => match self.shelf.content(run, ordinal) {
+                Some(content) => content.encode(&mut bytes),
+                // Rather none at all than another content than was published.
+                None => self.shelf.give_up(&format!("message {ordinal} of segment {} cannot be read", run.0)),
+            },
         }
         bytes
     }
@@ -238,7 +242,8 @@ impl<T> Core<T> {
     /// Writes a message once more at the tail, as it is now, so that its old record is no longer needed.
     pub(super) fn carry(&mut self, queue: overtake_lane::QueueId, seq: overtake_lane::Seq) {
         let Some(Fact::Stored { queue, mut message }) = self.broker.stored_fact(queue, seq) else { return };
-        let place = self.contents.insert(self.content(message.place), self.chunk());
+        let Some(content) = self.find_content(message.place) else { return self.lost.push((queue, seq)) };
+        let place = self.contents.insert(content, self.chunk());
         message.place = place;
         let before = self.broker.relocate(queue, seq, place).expect("a message that is stored has a place");
         self.record(&[Fact::Stored { queue, message }], false);

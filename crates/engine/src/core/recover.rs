@@ -3,19 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Asker, Broker, Effect, Fact, Place, Step, Time};
+use overtake_lane::{Asker, Broker, Effect, Fact, Place, QueueId, Step, Time};
 use overtake_store::record::Decoder;
-use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, Report, Segments, StoreError};
+use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, Segments, Sight, StoreError};
 
 use super::runs::Runs;
 use super::{Core, house, spill};
-use crate::api::Content;
+use crate::api::{Content, DamageHealth};
 use crate::contents::Contents;
 use crate::options::Options;
 use crate::place::Where;
 use crate::post::Post;
 use crate::routing::Routes;
-use crate::shelf::{Shelf, ShelfOnDisk, Spiller};
+use crate::shelf::{Quarantine, Shelf, ShelfOnDisk, Spiller};
 use crate::traces::Origin;
 
 /// Why a store could not be opened.
@@ -34,6 +34,23 @@ pub enum OpenError {
     NoSegment {
         /// Its number.
         number: u64,
+        /// The queue whose messages wait in it.
+        queue: QueueId,
+        /// How many of them.
+        messages: u64,
+    },
+    /// Nothing can be read of a segment in which messages wait.
+    DamagedSegment {
+        /// Name of the file.
+        file: String,
+        /// Offset in the file, bytes.
+        at: u64,
+        /// What is wrong with it.
+        what: Sight,
+        /// The queue whose messages wait in it.
+        queue: QueueId,
+        /// How many of them.
+        messages: u64,
     },
     /// A segment is not the one that the journal speaks of.
     OtherSegment {
@@ -53,9 +70,16 @@ impl fmt::Display for OpenError {
                 "the record at {} makes no sense from its byte {at} on: it was written by a newer version",
                 lsn.0
             ),
-            Self::NoSegment { number } => {
-                write!(f, "segment {number} is not there, and messages wait in it")
-            }
+            Self::NoSegment { number, queue, messages } => write!(
+                f,
+                "the file segment-{number:012} is missing, and {messages} messages of queue number {} wait in it",
+                queue.0
+            ),
+            Self::DamagedSegment { file, at, what, queue, messages } => write!(
+                f,
+                "damage in {file} at byte {at}: {what}; {messages} messages of queue number {} wait in it",
+                queue.0
+            ),
             Self::OtherSegment { number } => {
                 write!(f, "segment {number} is not the one that the journal speaks of")
             }
@@ -75,10 +99,34 @@ impl From<StoreError> for OpenError {
 /// What cannot be read of segments any more.
 #[derive(Clone, Debug, Default)]
 pub struct Lost {
-    /// Segments that are gone, or of which nothing can be read, by number.
-    pub segments: Vec<u64>,
-    /// Segments of which some messages cannot be read: their number, and how many, whether they still waited or not.
-    pub messages: Vec<(u64, u64)>,
+    /// Segments that are gone, or of which nothing can be read.
+    pub segments: Vec<LostMessages>,
+    /// Segments of which some messages cannot be read.
+    pub messages: Vec<LostMessages>,
+    /// Segments that the journal no longer mentions, because the records that did are damaged, and how many messages were taken from
+    /// each. Some of them may have been settled before.
+    pub adopted: Vec<LostMessages>,
+}
+
+impl Lost {
+    /// Whether nothing was skipped and nothing had to be found elsewhere.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.messages.is_empty() && self.adopted.is_empty()
+    }
+}
+
+/// What damage to a segment cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostMessages {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Name of the queue whose messages waited in it.
+    pub queue: String,
+    /// Messages that waited in it and are lost.
+    pub messages: u64,
+    /// Messages that could not be read there either, and were found in the journal.
+    pub salvaged: u64,
 }
 
 /// What a recovery found.
@@ -100,6 +148,9 @@ pub struct Recovered {
     pub left_over: u64,
     /// What the journal found.
     pub journal: Report,
+    /// Whether the store was written again without the damage that was skipped, so that it need not be skipped again; `None` when
+    /// nothing was. It is not when there was no room for that.
+    pub renewed: Option<bool>,
 }
 
 /// An open store.
@@ -120,17 +171,19 @@ impl<T> Core<T> {
     /// # Errors
     /// [`OpenError`].
     pub fn open<D: Disk>(disk: D, options: &Options, now: Time) -> Result<Opened<T, D>, OpenError> {
-        let overtake_store::Opened { writer, committer, mut recovery, report, life, store_id } =
+        let overtake_store::Opened { writer, mut committer, mut recovery, report, life, store_id } =
             Journal::open(disk.clone(), &options.journal())?;
         let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN)?);
         let ids = Arc::new(IdIndex::open(Arc::clone(&segments), ID_FILTER_BYTES_MAX)?);
-        let shelf = Arc::new(ShelfOnDisk::new(Arc::clone(&segments), Arc::clone(&ids)));
+        let quarantine = Arc::new(Quarantine::new(options.on_damage));
+        let shelf = ShelfOnDisk::new(Arc::clone(&segments), Arc::clone(&ids), Arc::clone(&quarantine));
+        let shelf = Arc::new(shelf);
         let contents = Arc::new(Contents::default());
         let broker = Broker::with_backlog(options.broker(life, writer.record_len_max()), shelf.clone());
         let mut folding = Folding {
             broker: broker.with_letters(Arc::new(Post::new(Arc::clone(&contents), shelf.clone()))),
             contents,
-            runs: Runs::new(options.on_damage),
+            runs: Runs::new(options.on_damage, Arc::clone(&quarantine), !report.damage.is_empty()),
             step: Step::default(),
             left_over: 0,
             is_damaged: !report.damage.is_empty(),
@@ -143,8 +196,16 @@ impl<T> Core<T> {
             }
         }
         drop(recovery);
-        let Folding { mut broker, contents, runs, mut step, left_over, .. } = folding;
-        let lost = runs.check_lost()?;
+        let Folding { mut broker, contents, mut runs, mut step, left_over, .. } = folding;
+        let (adopted, facts) = runs.adopt(&mut broker, &segments, chunk_of(tail, options))?;
+        step.facts.extend(facts);
+        let mut damage = DamageHealth::default();
+        let lost = Lost { adopted, ..runs.check_lost(&mut broker, &mut damage)? };
+        let damaged = runs.damaged();
+        for (queue, run) in &damaged {
+            // What can be read of a damaged segment leaves it. Of one that is over there is nothing to be brought.
+            let _ = broker.fold(Fact::RunFetched { queue: *queue, run: *run }, &mut step);
+        }
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
@@ -156,6 +217,8 @@ impl<T> Core<T> {
             shelf,
             holds,
             ended: Vec::new(),
+            lost: Vec::new(),
+            damage,
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
@@ -177,6 +240,12 @@ impl<T> Core<T> {
         if let Some(why) = core.failure() {
             return Err(OpenError::Unreadable(why));
         }
+        let was_skipped = !report.damage.is_empty() || !lost.is_empty();
+        let must_renew = options.on_damage == OnDamage::Skip && (was_skipped || !damaged.is_empty());
+        let renewed = must_renew.then(|| core.renew(&mut committer)).transpose()?;
+        if let Some(why) = core.failure() {
+            return Err(OpenError::Unreadable(why));
+        }
         let origin = Origin { store: store_id, life };
         let is_partial = core.messages() > 0;
         let tracer = |traces| Box::new(super::tracer::Tracer::new(traces, origin, is_partial));
@@ -190,12 +259,13 @@ impl<T> Core<T> {
             life,
             left_over,
             journal: report,
+            renewed,
         };
-        Ok(Opened { core, committer, spiller: Spiller::new(segments, ids), recovered })
+        Ok(Opened { core, committer, spiller: Spiller::new(segments, ids, quarantine), recovered })
     }
 
     /// Runs whose last message was settled before the store was closed, which nobody could say any more.
-    fn end_idle_runs(&mut self) {
+    pub(super) fn end_idle_runs(&mut self) {
         self.ended = self.holds.idle();
         self.end_runs();
     }
@@ -247,8 +317,22 @@ impl Folding {
                 // What said it first may be what is damaged, and what was published before that is there.
                 fact = Fact::RunStored { queue, run };
             }
-            if self.runs.take(&mut fact, chunk, segments)? {
+            self.runs.note_ended(&fact);
+            for ended in self.runs.ended_by(&fact) {
+                self.fold(ended);
+            }
+            let is_whole = self.runs.take(&mut fact, chunk, segments)?;
+            let told = match &fact {
+                Fact::RunStored { queue, run }
+                | Fact::RunRestated { queue, run }
+                | Fact::RunsRewritten { queue, run, .. } => Some((*queue, run.clone())),
+                _ => None,
+            };
+            if is_whole {
                 self.fold(fact);
+            }
+            if let Some((queue, run)) = told {
+                self.runs.note_salvaged(&self.broker, queue, &run);
             }
         }
         Ok(())

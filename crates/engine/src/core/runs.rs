@@ -1,27 +1,52 @@
 //! What the journal says of runs, while it is read: which segments are needed, and which of them are there.
 //!
-//! When damage may be skipped each segment is looked through, as long as that takes, and what cannot be read counts as taken.
+//! A damaged block costs its messages, but for those that the journal still has: they stay in memory, as they were published. When
+//! damage may be skipped each segment is looked through, as long as that takes; else damage is found when it is come across.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use overtake_lane::{Broker, Fact, Ordinals, QueueId, RunId, RunRecord, Seq};
-use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments};
+use overtake_lane::{Broker, Fact, Ordinals, Priority, QueueId, RunId, RunRecord, Seq, State, Step};
+use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments, StoreError};
 
-use super::recover::{Lost, OpenError};
-use crate::api::Content;
+use super::recover::{Lost, LostMessages, OpenError};
+use crate::api::{Content, DamageHealth};
 use crate::place::Where;
-use crate::shelf::{File, Holds};
+use crate::shelf::{File, Holds, Quarantine};
 
 /// What the journal says of runs.
 pub(super) struct Runs {
     on_damage: OnDamage,
     /// The last record of each that is not said to be over.
     stored: BTreeMap<RunId, Told>,
-    /// Those of them whose segment is not there. It is gone because they are over, which is said later, or lost.
-    missing: BTreeSet<RunId>,
-    /// What cannot be read of segments that were looked through.
+    /// Those of them whose segment is not there, or of which nothing can be read, with the queue and how many messages waited. It is
+    /// gone because they are over, which is said later, or lost.
+    missing: BTreeMap<RunId, (QueueId, u64)>,
+    /// Messages that make no sense in segments that were looked through, though their blocks are whole.
     unreadable: BTreeMap<RunId, Ordinals>,
+    quarantine: Arc<Quarantine>,
+    /// Segments that were looked through and of which something is damaged, whatever it costs.
+    damaged: BTreeSet<RunId>,
+    /// Records are missing, so that there may be segments of which nothing is said.
+    is_damaged: bool,
+    /// Of a journal in which records are missing: the runs that are said to be over,
+    over: BTreeSet<RunId>,
+    /// the messages that are said to be gone,
+    gone: BTreeSet<(QueueId, Seq)>,
+    /// and the queues.
+    deleted: BTreeSet<QueueId>,
+    /// Messages of damaged blocks that the journal still has.
+    salvaged: BTreeMap<RunId, Salvaged>,
+}
+
+/// Messages that wait in a damaged part of a run, and are in memory because the journal still has them.
+struct Salvaged {
+    queue: QueueId,
+    /// How many there were.
+    count: u64,
+    /// Those to which nothing happened since. They are over when all that waits in the run is settled by one word.
+    seqs: BTreeSet<Seq>,
 }
 
 struct Told {
@@ -35,8 +60,116 @@ struct Told {
 }
 
 impl Runs {
-    pub(super) fn new(on_damage: OnDamage) -> Self {
-        Self { on_damage, stored: BTreeMap::new(), missing: BTreeSet::new(), unreadable: BTreeMap::new() }
+    pub(super) fn new(on_damage: OnDamage, quarantine: Arc<Quarantine>, is_damaged: bool) -> Self {
+        Self {
+            on_damage,
+            stored: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+            quarantine,
+            damaged: BTreeSet::new(),
+            is_damaged,
+            over: BTreeSet::new(),
+            gone: BTreeSet::new(),
+            deleted: BTreeSet::new(),
+            salvaged: BTreeMap::new(),
+        }
+    }
+
+    /// Remembers what a fact says is over, where records are missing.
+    pub(super) fn note_ended(&mut self, fact: &Fact) {
+        if !self.is_damaged {
+            return;
+        }
+        match fact {
+            Fact::RunSettled { run, .. } => drop(self.over.insert(*run)),
+            Fact::RunsRewritten { of, .. } => self.over.extend(of.iter().map(|old| old.run)),
+            Fact::Settled { queue, seq, .. } | Fact::Moved { from: queue, seq, .. } => {
+                self.gone.insert((*queue, *seq));
+            }
+            Fact::QueueDeleted { queue } => drop(self.deleted.insert(*queue)),
+            Fact::QueueStored { queue, .. } => drop(self.deleted.remove(queue)),
+            _ => {}
+        }
+    }
+
+    /// Segments of which the journal says nothing, because those records are missing: what of them is neither elsewhere nor said to be
+    /// gone waits in them. The newest first, since what was rewritten is in the newer one. `chunk` is where it will be said.
+    pub(super) fn adopt<D: Disk>(
+        &mut self,
+        broker: &mut Broker,
+        segments: &Segments<D>,
+        chunk: u32,
+    ) -> Result<(Vec<LostMessages>, Vec<Fact>), OpenError> {
+        let (mut adopted, mut facts) = (Vec::new(), Vec::new());
+        if !self.is_damaged {
+            return Ok((adopted, facts));
+        }
+        for number in segments.numbers()?.into_iter().rev().map(RunId) {
+            if self.stored.contains_key(&number) || self.over.contains(&number) {
+                continue;
+            }
+            let segment = match segments.get(number.0) {
+                Ok(Some(segment)) => segment,
+                Ok(None) => continue,
+                Err(error) if self.quarantine.segment(number, &error) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let queue = segment.info().queue;
+            if self.deleted.contains(&queue) {
+                continue;
+            }
+            let Some(mut record) = self.record_of(broker, &segment) else { continue };
+            self.stored(queue, &mut record, chunk, segments)?;
+            let fact = Fact::RunStored { queue, run: Box::new(record.clone()) };
+            let mut step = Step::default();
+            if broker.fold(fact.clone(), &mut step).is_ok() {
+                facts.push(fact);
+                let salvaged = record.waiting();
+                let queue = name_of(broker, queue);
+                adopted.push(LostMessages { segment: number.0, queue, messages: 0, salvaged });
+            }
+        }
+        Ok((adopted, facts))
+    }
+
+    /// What waits in a segment of which the journal says nothing; `None` if nothing does.
+    fn record_of<D: Disk>(&self, broker: &Broker, segment: &Segment<D>) -> Option<RunRecord> {
+        let info = segment.info();
+        let (mut holes, mut bytes, mut priority) = (BTreeSet::new(), 0, None);
+        for block in segment.blocks() {
+            // What cannot be read stays in: it is found in quarantine then.
+            let Ok(Some(block)) = segment.block(block.ordinals.start) else { continue };
+            for ordinal in block.ordinals() {
+                let seq = block.seq(ordinal);
+                let is_known = || broker.message_at(info.queue, seq).is_some();
+                match block.message(ordinal) {
+                    Ok(message) if !self.gone.contains(&(info.queue, seq)) && !is_known() => {
+                        bytes += u64::from(message.bytes);
+                        priority = priority.or(Some(message.priority));
+                    }
+                    _ => drop(holes.insert(ordinal as u32)),
+                }
+            }
+        }
+        let mut next = 0;
+        while holes.contains(&next) {
+            next += 1;
+        }
+        let record = RunRecord {
+            run: RunId(info.number),
+            priority: priority?,
+            count: u32::try_from(info.count).ok()?,
+            ids: u32::try_from(info.ids).ok()?,
+            deaths: u32::try_from(info.count).ok()?,
+            bytes,
+            expires: info.expires,
+            first: info.first,
+            last: info.last,
+            next,
+            holes: holes.range(next..).copied().collect(),
+        };
+        (record.waiting() > 0).then_some(record)
     }
 
     /// Takes note of a fact; answers whether it is to be folded.
@@ -79,20 +212,36 @@ impl Runs {
     ) -> Result<bool, OpenError> {
         let run = record.run;
         segments.keep_free(run.0);
+        let waiting = record.waiting();
         let found = match segments.get(run.0) {
-            // Without header, index or footer nothing of it can be read.
-            Err(error) if !self.may_skip() => return Err(error.into()),
-            found => found.ok().flatten(),
+            Ok(found) => found,
+            Err(error) if self.may_skip() && self.quarantine.segment(run, &error) => None,
+            Err(StoreError::Corrupt { file, at, what }) => {
+                return Err(OpenError::DamagedSegment { file, at, what, queue, messages: waiting });
+            }
+            Err(error) => return Err(error.into()),
         };
+        let found = found.filter(|segment| is_of(record, queue, segment.info()) || !self.may_skip());
         let Some(segment) = found else {
-            self.missing.insert(run);
+            self.missing.insert(run, (queue, waiting));
             return Ok(false);
         };
         if !is_of(record, queue, segment.info()) {
             return Err(OpenError::OtherSegment { number: run.0 });
         }
+        if segment.info().count < u64::from(record.count) {
+            self.quarantine.missing_end(record, segment.info());
+        }
         if self.may_skip() {
-            leave_out(record, self.unreadable.entry(run).or_insert_with(|| unreadable(&segment)));
+            let quarantine = &self.quarantine;
+            if !self.unreadable.contains_key(&run) && !segment.has_whole_ids() {
+                self.damaged.insert(run);
+            }
+            let lost = self.unreadable.entry(run).or_insert_with(|| unreadable(&segment, quarantine));
+            if !lost.is_empty() || quarantine.has(run) {
+                self.damaged.insert(run);
+            }
+            leave_out(record, lost);
         }
         let segment = *segment.info();
         let first_chunk = self.stored.get(&run).map_or(chunk, |told| told.first_chunk);
@@ -105,14 +254,127 @@ impl Runs {
         self.on_damage == OnDamage::Skip
     }
 
-    /// What is lost, if it may be.
-    pub(super) fn check_lost(&self) -> Result<Lost, OpenError> {
-        if let Some(run) = self.missing.first().filter(|_| !self.may_skip()) {
-            return Err(OpenError::NoSegment { number: run.0 });
+    /// After a fact that says what waits in a run: notes which messages of its damaged blocks are in memory, since the journal
+    /// still has them.
+    pub(super) fn note_salvaged(&mut self, broker: &Broker, queue: QueueId, record: &RunRecord) {
+        let run = record.run;
+        let mut blocks: Vec<(Range<u32>, (Seq, Seq))> = self
+            .quarantine
+            .of(run)
+            .into_iter()
+            .map(|block| (block.ordinals.start..block.ordinals.end.min(record.count), block.seqs))
+            .collect();
+        if blocks.is_empty() && self.missing.contains_key(&run) {
+            blocks.push((0..record.count, (record.first, record.last)));
         }
-        let damaged = self.unreadable.iter().filter(|(_, lost)| !lost.is_empty());
-        let messages = damaged.map(|(run, lost)| (run.0, lost.len() as u64)).collect();
-        Ok(Lost { segments: self.missing.iter().map(|run| run.0).collect(), messages })
+        if blocks.is_empty() || self.salvaged.contains_key(&run) {
+            return;
+        }
+        let mut salvaged = Salvaged { queue, count: 0, seqs: BTreeSet::new() };
+        for (ordinals, (first, last)) in blocks {
+            let waits = |ordinal: &u32| *ordinal >= record.next && !record.holes.contains(*ordinal);
+            let waiting = ordinals.clone().filter(waits).count();
+            let here =
+                in_memory(broker, queue, first.max(record.first), last.min(record.last), record.priority);
+            salvaged.count += here.len().min(waiting) as u64;
+            // Where some were taken, nobody knows which of them these are: rather they come twice than not at all.
+            if waiting == ordinals.len() {
+                salvaged.seqs.extend(here);
+            }
+        }
+        self.salvaged.insert(run, salvaged);
+    }
+
+    /// Something happened to a message.
+    fn touched(&mut self, queue: QueueId, seq: Seq) {
+        for salvaged in self.salvaged.values_mut().filter(|salvaged| salvaged.queue == queue) {
+            salvaged.seqs.remove(&seq);
+        }
+    }
+
+    /// Before a fact is folded: the messages that it ends without naming them, because they were in a damaged block.
+    pub(super) fn ended_by(&mut self, fact: &Fact) -> Vec<Fact> {
+        if self.salvaged.is_empty() {
+            return Vec::new();
+        }
+        match fact {
+            Fact::Leased { queue, seq, .. }
+            | Fact::PutBack { queue, seq, .. }
+            | Fact::Reprioritised { queue, seq, .. }
+            | Fact::Settled { queue, seq, .. }
+            | Fact::Died { queue, seq, .. }
+            | Fact::Replayed { queue, seq, .. }
+            | Fact::Moved { from: queue, seq, .. } => self.touched(*queue, *seq),
+            Fact::RunFetched { run, .. } => {
+                self.salvaged.get_mut(run).into_iter().for_each(|salvaged| salvaged.seqs.clear());
+            }
+            Fact::RunsRewritten { of, .. } => {
+                for old in of {
+                    self.salvaged.get_mut(&old.run).into_iter().for_each(|salvaged| salvaged.seqs.clear());
+                }
+            }
+            Fact::RunSettled { run, how, .. } => {
+                if let Some(Salvaged { queue, seqs, .. }) = self.salvaged.remove(run) {
+                    return seqs.into_iter().map(|seq| Fact::Settled { queue, seq, how: *how }).collect();
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// After the last record: what is lost leaves the broker, and is counted.
+    pub(super) fn check_lost(
+        &self,
+        broker: &mut Broker,
+        damage: &mut DamageHealth,
+    ) -> Result<Lost, OpenError> {
+        if let Some((run, (queue, messages))) = self.missing.first_key_value().filter(|_| !self.may_skip()) {
+            return Err(OpenError::NoSegment { number: run.0, queue: *queue, messages: *messages });
+        }
+        let mut lost = Lost::default();
+        let salvaged = |run: &RunId| self.salvaged.get(run).map_or(0, |salvaged| salvaged.count);
+        for (run, (queue, messages)) in &self.missing {
+            let salvaged = salvaged(run).min(*messages);
+            let (queue, messages) = (name_of(broker, *queue), messages - salvaged);
+            lost.segments.push(LostMessages { segment: run.0, queue, messages, salvaged });
+        }
+        let mut step = Step::default();
+        for block in self.quarantine.take_fresh() {
+            let Some(told) = self.stored.get(&block.run) else { continue };
+            let before = broker.run_waiting(told.queue, block.run);
+            broker.lose(told.queue, block.run, block.ordinals.clone(), &mut step);
+            let messages = before - broker.run_waiting(told.queue, block.run);
+            if messages == 0 {
+                continue;
+            }
+            let queue = name_of(broker, told.queue);
+            damage.found(&block, &queue, messages);
+            match lost.messages.iter_mut().find(|lost| lost.segment == block.run.0) {
+                Some(lost) => lost.messages += messages,
+                None => {
+                    lost.messages.push(LostMessages { segment: block.run.0, queue, messages, salvaged: 0 });
+                }
+            }
+        }
+        for part in &mut lost.messages {
+            part.salvaged = salvaged(&RunId(part.segment)).min(part.messages);
+            part.messages -= part.salvaged;
+            damage.lost_messages = damage.lost_messages.saturating_sub(part.salvaged);
+        }
+        for (run, nonsense) in
+            self.unreadable.iter().filter(|(run, lost)| !lost.is_empty() && self.stored.contains_key(run))
+        {
+            let (queue, messages) = (name_of(broker, self.stored[run].queue), nonsense.len() as u64);
+            lost.messages.push(LostMessages { segment: run.0, queue, messages, salvaged: 0 });
+        }
+        Ok(lost)
+    }
+
+    /// The runs whose segments are damaged, as far as they were looked through, with their queues.
+    pub(super) fn damaged(&self) -> Vec<(QueueId, RunId)> {
+        let there = self.damaged.iter().filter_map(|run| Some((self.stored.get(run)?.queue, *run)));
+        there.collect()
     }
 
     /// Has the ids of what waits found.
@@ -154,22 +416,48 @@ impl Runs {
     }
 }
 
-/// Whether a record speaks of this segment.
-fn is_of(record: &RunRecord, queue: QueueId, segment: &SegmentInfo) -> bool {
-    queue == segment.queue
-        && u64::from(record.count) == segment.count
-        && record.last == segment.last
-        && record.first >= segment.first
+/// The name of a queue, or the one that it gets where the journal never says it.
+fn name_of(broker: &Broker, queue: QueueId) -> String {
+    let name = broker.name(queue).filter(|name| !name.is_empty());
+    name.map_or_else(|| format!("recovered-{}", queue.0), |name| name.to_string())
 }
 
-/// Looks through a whole segment for messages that cannot be read.
-fn unreadable<D: Disk>(segment: &Segment<D>) -> Ordinals {
+/// Whether a record speaks of this segment, or of one of which this is what is left.
+fn is_of(record: &RunRecord, queue: QueueId, segment: &SegmentInfo) -> bool {
+    let is_whole = u64::from(record.count) == segment.count && record.last == segment.last;
+    let is_left = segment.is_rebuilt && u64::from(record.count) > segment.count && record.last > segment.last;
+    queue == segment.queue && (is_whole || is_left) && record.first >= segment.first
+}
+
+/// The ready messages of a queue that are in memory, between these sequences and of this priority.
+fn in_memory(broker: &Broker, queue: QueueId, first: Seq, last: Seq, priority: Priority) -> Vec<Seq> {
+    const AT_ONCE: usize = 1_024;
+    let mut found = Vec::new();
+    let mut next = Some((queue, first));
+    while let Some(from) = next.filter(|(of, seq)| *of == queue && *seq <= last) {
+        let (here, then) = broker.scan(from, AT_ONCE, |_| true);
+        let here = here.into_iter().filter(|(of, seq)| *of == queue && *seq <= last);
+        found.extend(here.map(|(_, seq)| seq).filter(|seq| match broker.stored_fact(queue, *seq) {
+            Some(Fact::Stored { message, .. }) => {
+                message.priority == priority && message.state == State::Ready
+            }
+            _ => false,
+        }));
+        next = then;
+    }
+    found
+}
+
+/// Looks through a whole segment: puts its damaged blocks into quarantine, and answers the messages of the others that make no sense.
+fn unreadable<D: Disk>(segment: &Segment<D>, quarantine: &Quarantine) -> Ordinals {
     let can_be_read = |block: &Block, ordinal: u64| {
         block.message(ordinal).is_ok() && Content::decode(block.content(ordinal)).is_some()
     };
     let of_block = |ordinals: Range<u64>| match segment.block(ordinals.start) {
         Ok(Some(block)) => ordinals.filter(|ordinal| !can_be_read(&block, *ordinal)).collect::<Vec<_>>(),
-        _ => ordinals.collect(),
+        Ok(None) => Vec::new(),
+        Err(error) if quarantine.block(segment, ordinals.start, &error).is_some() => Vec::new(),
+        Err(_) => ordinals.collect(),
     };
     segment.blocks().flat_map(|block| of_block(block.ordinals)).map(|ordinal| ordinal as u32).collect()
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Fact, Place, QueueId, Refusal, RunId, Settled, Step};
+use overtake_lane::{Broker, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, Step};
 use overtake_store::SegmentInfo;
 
 use super::Core;
 use super::clean::Fetched;
-use crate::api::{Content, MemoryHealth};
+use crate::api::{Content, DamageHealth, MemoryHealth};
 use crate::place::Where;
 use crate::shelf::{Done, File, Job, Spill};
 
@@ -96,6 +96,12 @@ impl<T> Core<T> {
                 self.spilling.is_full = true;
                 self.broker.unspilled(queue, run);
             }
+            Done::Unreadable { queue, run } => {
+                self.spilling.is_writing = false;
+                self.broker.unspilled(queue, run);
+                // What it came across leaves the old runs; then there may be another plan.
+                self.keep(false);
+            }
             Done::Removed | Done::ReadAhead => {}
         }
     }
@@ -156,6 +162,13 @@ impl<T> Core<T> {
             self.spilling.in_vain = bytes;
             return;
         };
+        let lost = |message: &&Message| self.find_content(message.place).is_none();
+        let lost: Vec<Seq> = messages.iter().filter(lost).map(|message| message.seq).collect();
+        if !lost.is_empty() {
+            self.broker.unspilled(queue, run);
+            self.lost.extend(lost.into_iter().map(|seq| (queue, seq)));
+            return;
+        }
         let messages = messages.into_iter().map(|message| {
             let content = self.content(message.place);
             (message, content)
@@ -206,12 +219,56 @@ impl<T> Core<T> {
 
     // ---- what messages say ----
 
-    /// What a message says.
+    /// What a message says; of one that is lost nothing.
     pub(super) fn content(&self, place: Place) -> Arc<Content> {
+        self.find_content(place).unwrap_or_default()
+    }
+
+    /// What a message says; `None` when it is lost.
+    pub(super) fn find_content(&self, place: Place) -> Option<Arc<Content>> {
         match Where::of(place) {
-            Where::Here { slot, .. } => self.contents.get(slot),
+            Where::Here { slot, .. } => Some(self.contents.get(slot)),
             Where::Shelf { run, ordinal } => self.shelf.content(run, ordinal),
         }
+    }
+
+    // ---- damage ----
+
+    /// What was found damaged leaves the broker, and nothing else does.
+    pub(super) fn put_aside(&mut self, step: &mut Step) {
+        for block in self.shelf.take_damaged() {
+            // One of a segment that nobody needs harms nobody.
+            let Some(held) = self.holds.get(block.run) else { continue };
+            let before = step.effects.len();
+            self.broker.lose(held.queue, block.run, block.ordinals.clone(), step);
+            let lost = step.effects[before..].iter().map(|effect| match effect {
+                Effect::Forgotten { messages, .. } => *messages,
+                _ => 0,
+            });
+            let messages = lost.sum();
+            let queue = self.broker.name(held.queue).cloned().unwrap_or_default();
+            self.damage.found(&block, &queue, messages);
+        }
+    }
+
+    /// Messages whose content could not be read are gone.
+    pub(super) fn drop_lost(&mut self) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let mut step = std::mem::take(&mut self.step);
+        for (queue, seq) in std::mem::take(&mut self.lost) {
+            self.broker.lose_message(queue, seq, &mut step);
+            self.damage.lost_messages += 1;
+        }
+        self.step = step;
+        self.keep(false);
+    }
+
+    /// What of segments was found damaged since the store was opened.
+    #[must_use]
+    pub fn damage(&self) -> &DamageHealth {
+        &self.damage
     }
 
     /// One message more says this.

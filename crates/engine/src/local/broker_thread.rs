@@ -271,6 +271,10 @@ impl BrokerThread {
                 (self.preparing, self.retry) = (false, Some(self.clock.now().after(FULL_RETRY_MS)));
                 self.core.disk_full();
             }
+            News::TooManyFiles => {
+                (self.preparing, self.retry) = (false, Some(self.clock.now().after(FULL_RETRY_MS)));
+                self.core.too_many_files();
+            }
             News::Space(space) => self.core.disk_space(space),
             News::DirectoryGone => self.core.directory_gone(),
             News::Unheard(receipts) => {
@@ -415,6 +419,13 @@ impl BrokerThread {
         self.shared.full.send_if_modified(|full| changes(full, self.core.full()));
 
         self.shared.disk.send_if_modified(|disk| changes(disk, self.core.disk()));
+        self.shared.damage.send_if_modified(|told| {
+            let is_new = told != self.core.damage();
+            if is_new {
+                told.clone_from(self.core.damage());
+            }
+            is_new
+        });
         *self.shared.memory.lock().expect("nobody panics while holding it") = self.core.memory();
         self.shared.journal_bytes.store(self.core.journal_bytes(), Ordering::Relaxed);
         self.shared.carried.store(self.core.carried_messages(), Ordering::Relaxed);

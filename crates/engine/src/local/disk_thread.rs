@@ -47,6 +47,8 @@ pub(super) enum News {
     FileReady(FileReady),
     /// There is no room for another file.
     Full,
+    /// The process may open no more files.
+    TooManyFiles,
     /// A job is done.
     Done(Done),
     /// So much room is on the disk, if it says so.
@@ -169,6 +171,10 @@ pub(super) fn run<D: Disk>(
                     }
                     look(&committer);
                     tell(News::Full);
+                }
+                Err(StoreError::TooManyFiles { .. }) => {
+                    preparing = false;
+                    tell(News::TooManyFiles);
                 }
                 Err(error) => {
                     preparing = false;

@@ -34,7 +34,7 @@ use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::freeze::Freeze;
-use crate::api::{Failure, Health, MemoryHealth};
+use crate::api::{DamageHealth, Failure, Health, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
 use crate::options::Options;
@@ -100,6 +100,7 @@ struct Shared {
     full: watch::Sender<Option<Full>>,
     disk: watch::Sender<Option<DiskHealth>>,
     memory: Mutex<MemoryHealth>,
+    damage: watch::Sender<DamageHealth>,
     journal_bytes: AtomicU64,
     tally: tally::Tally,
     carried: AtomicU64,
@@ -294,6 +295,12 @@ impl LocalEngine {
         self.door.shared.full.subscribe()
     }
 
+    /// The damage found in segments, now and whenever more of it is found. As [`Health::damage`].
+    #[must_use]
+    pub fn damage(&self) -> watch::Receiver<DamageHealth> {
+        self.door.shared.damage.subscribe()
+    }
+
     /// Waits until it can serve no more, and answers why. Never returns while all is well.
     pub async fn failed(&self) -> Arc<str> {
         let mut down = self.door.down.clone();
@@ -361,6 +368,7 @@ impl Door {
             full: full.map(|why| Arc::from(why.to_string())),
             disk: *self.shared.disk.borrow(),
             memory: *self.shared.memory.lock().expect("nobody panics while holding it"),
+            damage: self.shared.damage.borrow().clone(),
             journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
             work: DiskWork {
                 carried_messages: self.shared.carried.load(Ordering::Relaxed),

@@ -22,6 +22,7 @@ use overtake_store::{Disk, RealDisk, StoreError};
 use tokio::sync::watch;
 
 use self::lobby::Lobby;
+use crate::api::DamageHealth;
 use crate::clock::Clock;
 use crate::core::{OpenError, Recovered};
 use crate::local::LocalEngine;
@@ -233,6 +234,12 @@ impl ShardedEngine {
     #[must_use]
     pub fn full(&self) -> Vec<watch::Receiver<Option<Full>>> {
         self.shards.all.iter().map(LocalEngine::full).collect()
+    }
+
+    /// The damage found in the segments of each shard, now and whenever more of it is found.
+    #[must_use]
+    pub fn damage(&self) -> Vec<watch::Receiver<DamageHealth>> {
+        self.shards.all.iter().map(LocalEngine::damage).collect()
     }
 
     /// Waits until one of them can serve no more, and answers why. Never returns while all is well.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use overtake_lane::{Message, QueueId, RunId};
 use overtake_store::{Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError};
 
+use super::quarantine::Quarantine;
 use crate::api::Content;
 
 /// Something to do for whoever has the disk. In order, but beside the commits of batches.
@@ -56,8 +57,15 @@ pub enum Done {
     Spilled(SegmentInfo),
     /// The segment of a rewrite is durable.
     Rewritten(SegmentInfo),
-    /// There is no room for the segment.
+    /// There is no room for the segment, or no file may be opened for it.
     NoRoom {
+        /// Of which queue.
+        queue: QueueId,
+        /// Of which run.
+        run: RunId,
+    },
+    /// A rewrite came across messages that cannot be read, and was given up; they are in quarantine.
+    Unreadable {
         /// Of which queue.
         queue: QueueId,
         /// Of which run.
@@ -73,12 +81,13 @@ pub enum Done {
 pub struct Spiller<D: Disk> {
     segments: Arc<Segments<D>>,
     ids: Arc<IdIndex<D>>,
+    quarantine: Arc<Quarantine>,
     content: Vec<u8>,
 }
 
 impl<D: Disk> Spiller<D> {
-    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>) -> Self {
-        Self { segments, ids, content: Vec::new() }
+    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>, quarantine: Arc<Quarantine>) -> Self {
+        Self { segments, ids, quarantine, content: Vec::new() }
     }
 
     /// Does a job.
@@ -92,7 +101,8 @@ impl<D: Disk> Spiller<D> {
                 no_room(queue, run, self.spill(spill).map(Done::Spilled))
             }
             Job::Rewrite(rewrite) => {
-                no_room(rewrite.queue, rewrite.run, self.rewrite(&rewrite).map(Done::Rewritten))
+                let (queue, run) = (rewrite.queue, rewrite.run);
+                no_room(queue, run, self.rewrite(&rewrite))
             }
             Job::ReadAhead { run, ordinal, next } => {
                 // Whoever wants it meets the same error.
@@ -101,7 +111,11 @@ impl<D: Disk> Spiller<D> {
             }
             Job::Remove(run) => {
                 self.ids.forget(run.0);
-                self.segments.remove(run.0)?;
+                if self.quarantine.has(run) {
+                    self.segments.set_aside(run.0)?;
+                } else {
+                    self.segments.remove(run.0)?;
+                }
                 Ok(Done::Removed)
             }
         }
@@ -115,7 +129,9 @@ impl<D: Disk> Spiller<D> {
         match self.ids.merge_some() {
             Ok(progress) => Ok(progress == MergeProgress::More),
             // It goes on with the next segment.
-            Err(StoreError::Full) => Ok(false),
+            Err(error) if error.is_passing() => Ok(false),
+            // The one that is damaged is left out from now on.
+            Err(StoreError::Corrupt { .. }) => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -150,16 +166,30 @@ impl<D: Disk> Spiller<D> {
         Ok(())
     }
 
-    fn rewrite(&self, rewrite: &Rewrite) -> Result<SegmentInfo, StoreError> {
+    fn rewrite(&self, rewrite: &Rewrite) -> Result<Done, StoreError> {
+        let unreadable = Done::Unreadable { queue: rewrite.queue, run: rewrite.run };
         let mut writer = self.segments.writer_of(rewrite.run.0, rewrite.queue)?;
         for (run, ordinals) in &rewrite.pieces {
-            let segment = self.segments.get(run.0)?.ok_or_else(|| gone(*run))?;
+            let segment = match self.segments.get(run.0) {
+                Ok(segment) => segment.ok_or_else(|| gone(*run))?,
+                Err(error) if self.quarantine.segment(*run, &error) => return Ok(unreadable),
+                Err(error) => return Err(error),
+            };
             for ordinal in u64::from(ordinals.start)..u64::from(ordinals.end) {
-                let block = segment.block(ordinal)?.ok_or_else(|| gone(*run))?;
-                writer.push(&block.message(ordinal)?, block.content(ordinal))?;
+                let read = segment.block(ordinal).and_then(|block| {
+                    let block = block.ok_or_else(|| gone(*run))?;
+                    Ok((block.message(ordinal)?, block))
+                });
+                match read {
+                    Ok((message, block)) => writer.push(&message, block.content(ordinal))?,
+                    Err(error) if self.quarantine.block(&segment, ordinal, &error).is_some() => {
+                        return Ok(unreadable);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
-        self.finish(writer)
+        self.finish(writer).map(Done::Rewritten)
     }
 }
 
@@ -170,7 +200,7 @@ fn gone(run: RunId) -> StoreError {
 
 fn no_room(queue: QueueId, run: RunId, result: Result<Done, StoreError>) -> Result<Done, StoreError> {
     match result {
-        Err(StoreError::Full) => Ok(Done::NoRoom { queue, run }),
+        Err(error) if error.is_passing() => Ok(Done::NoRoom { queue, run }),
         result => result,
     }
 }

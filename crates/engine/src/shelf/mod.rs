@@ -8,6 +8,7 @@
 
 mod holds;
 mod job;
+mod quarantine;
 mod shelf_on_disk;
 
 use std::sync::Arc;
@@ -16,14 +17,21 @@ use overtake_lane::{Backlog, RunId};
 
 pub(crate) use holds::{File, Held, Holds, record_len};
 pub use job::{Done, Job, Rewrite, Spill, Spiller};
+pub(crate) use quarantine::{DamagedBlock, Quarantine};
 pub(crate) use shelf_on_disk::ShelfOnDisk;
 
 use crate::api::Content;
 
 /// Where messages that wait in runs are read.
 pub(crate) trait Shelf: Backlog {
-    /// What a message says. When it cannot be read, [`Shelf::failure`] says so and the answer means nothing.
-    fn content(&self, run: RunId, ordinal: u32) -> Arc<Content>;
+    /// What a message says; `None` when it is lost, or when [`Shelf::failure`] says that it cannot be read.
+    fn content(&self, run: RunId, ordinal: u32) -> Option<Arc<Content>>;
+
+    /// Something cannot be done without what is lost: the engine must stop.
+    fn give_up(&self, why: &str);
+
+    /// The damaged blocks that were found since the last call.
+    fn take_damaged(&self) -> Vec<DamagedBlock>;
 
     /// Why something could not be read. Then nothing the broker has done since may become durable or be told.
     fn failure(&self) -> Option<Arc<str>>;

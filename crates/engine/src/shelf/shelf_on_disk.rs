@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
-use overtake_store::{Disk, IdIndex, Segment, Segments, StoreError};
+use overtake_store::{Disk, IdIndex, Segment, Segments, Spilled, StoreError};
 
 use super::Shelf;
+use super::quarantine::{DamagedBlock, Quarantine};
 use crate::api::Content;
 use crate::place::Where;
 
@@ -15,6 +16,7 @@ use crate::place::Where;
 pub(crate) struct ShelfOnDisk<D: Disk> {
     segments: Arc<Segments<D>>,
     ids: Arc<IdIndex<D>>,
+    quarantine: Arc<Quarantine>,
     failure: OnceLock<Arc<str>>,
     /// The last message of the block that was read last.
     reading: Mutex<Reading>,
@@ -28,24 +30,61 @@ struct Reading {
 }
 
 impl<D: Disk> ShelfOnDisk<D> {
-    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>) -> Self {
-        Self { segments, ids, failure: OnceLock::new(), reading: Mutex::default() }
+    pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>, quarantine: Arc<Quarantine>) -> Self {
+        Self { segments, ids, quarantine, failure: OnceLock::new(), reading: Mutex::default() }
     }
 
-    /// What `read` finds in the segment of a run. Nothing, and a failure that stays, when it cannot be read.
-    fn with<T: Default>(&self, run: RunId, read: impl FnOnce(&Segment<D>) -> Result<T, StoreError>) -> T {
+    /// The segment of a run. `None` when nothing of it can be read: it is in quarantine, or the failure stays.
+    fn segment(&self, run: RunId) -> Option<Arc<Segment<D>>> {
         if self.failure.get().is_some() {
-            return T::default();
+            return None;
         }
-        let found = match self.segments.get(run.0) {
-            Ok(Some(segment)) => read(&segment).map_err(|error| error.to_string()),
-            Ok(None) => Err(format!("segment {} is gone, and messages in it still wait", run.0)),
-            Err(error) => Err(error.to_string()),
-        };
-        found.unwrap_or_else(|why| {
-            self.fail(why);
-            T::default()
-        })
+        match self.segments.get(run.0) {
+            Ok(Some(segment)) => Some(segment),
+            Ok(None) => {
+                self.fail(format!("segment {} is gone, and messages in it still wait", run.0));
+                None
+            }
+            Err(error) => {
+                if !self.quarantine.segment(run, &error) {
+                    self.fail(error.to_string());
+                }
+                None
+            }
+        }
+    }
+
+    /// Puts the block that could not be read into quarantine, and answers the ordinals in it. `None`: that cannot help, and the
+    /// failure stays.
+    fn put_aside(&self, segment: &Segment<D>, ordinal: u64, error: &StoreError) -> Option<Range<u32>> {
+        let block = self.quarantine.block(segment, ordinal, error);
+        if block.is_none() {
+            self.fail(error.to_string());
+        }
+        block
+    }
+
+    /// At most `max` messages from this one on, up to the first that is lost.
+    fn read_some(&self, run: RunId, from: u32, max: usize) -> Vec<Spilled> {
+        let mut to = from.saturating_add(u32::try_from(max).unwrap_or(u32::MAX));
+        for block in self.quarantine.of(run) {
+            if block.ordinals.end > from {
+                to = to.min(block.ordinals.start);
+            }
+        }
+        let Some(segment) = self.segment(run) else { return Vec::new() };
+        while from < to {
+            let read = segment.read(u64::from(from), (to - from) as usize);
+            let read = read.and_then(|read| self.note(&segment, u64::from(from)).map(|()| read));
+            match read {
+                Ok(read) => return read,
+                Err(error) => match self.put_aside(&segment, u64::from(from), &error) {
+                    Some(block) => to = to.min(block.start),
+                    None => break,
+                },
+            }
+        }
+        Vec::new()
     }
 
     /// Notes which block is being read.
@@ -74,15 +113,16 @@ impl<D: Disk> fmt::Debug for ShelfOnDisk<D> {
 
 impl<D: Disk> Backlog for ShelfOnDisk<D> {
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
-        self.with(run, |segment| {
-            let spilled = segment.read(u64::from(from), max)?;
-            self.note(segment, u64::from(from))?;
-            let messages = (from..).zip(spilled).map(|(ordinal, spilled)| {
-                let place = Where::Shelf { run, ordinal }.place();
-                Message { place, ..spilled.message }
-            });
-            Ok(messages.collect())
-        })
+        let spilled = self.read_some(run, from, max);
+        let messages = (from..).zip(spilled).map(|(ordinal, spilled)| {
+            let place = Where::Shelf { run, ordinal }.place();
+            Message { place, ..spilled.message }
+        });
+        messages.collect()
+    }
+
+    fn lost(&self, run: RunId, ordinal: u32) -> u32 {
+        self.quarantine.lost(run, ordinal)
     }
 
     fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
@@ -97,21 +137,41 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
     }
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
-        self.with(run, |segment| Ok(segment.before(seq)? as u32))
+        let Some(segment) = self.segment(run) else { return 0 };
+        match segment.before(seq) {
+            Ok(before) => before as u32,
+            // Only the block that would hold it is read: all before that one have lesser sequences.
+            Err(error) => self.put_aside(&segment, 0, &error).map_or(0, |block| block.start),
+        }
     }
 }
 
 impl<D: Disk> Shelf for ShelfOnDisk<D> {
-    fn content(&self, run: RunId, ordinal: u32) -> Arc<Content> {
-        let block = self.with(run, |segment| segment.block(u64::from(ordinal)));
-        let content = block.and_then(|block| Content::decode(block.content(u64::from(ordinal))));
-        Arc::new(content.unwrap_or_else(|| {
+    fn content(&self, run: RunId, ordinal: u32) -> Option<Arc<Content>> {
+        let segment = self.segment(run)?;
+        let block = match segment.block(u64::from(ordinal)) {
+            Ok(block) => block?,
+            Err(error) => {
+                self.put_aside(&segment, u64::from(ordinal), &error);
+                return None;
+            }
+        };
+        let content = Content::decode(block.content(u64::from(ordinal)));
+        if content.is_none() {
             self.fail(format!(
                 "message {ordinal} of segment {} makes no sense: it was written by a newer version",
                 run.0
             ));
-            Content::default()
-        }))
+        }
+        content.map(Arc::new)
+    }
+
+    fn give_up(&self, why: &str) {
+        self.fail(why.to_owned());
+    }
+
+    fn take_damaged(&self) -> Vec<DamagedBlock> {
+        self.quarantine.take_fresh()
     }
 
     fn failure(&self) -> Option<Arc<str>> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Engine, LeasedMessage, LocalEngine, ManualClock};
+use overtake_engine::{Engine, Full, LeasedMessage, LocalEngine, ManualClock};
 use overtake_lane::{
     ApplyTo, Definition, MetadataEntry, Outcome, Pattern, Policy, PolicyKind, Refusal, Settings,
     VhostSettings,
 };
-use overtake_store::MemoryDisk;
+use overtake_store::{Fault, MemoryDisk, OperationKind};
 
 use crate::support::{TINY, bodies, clock, message, open_disk, pull};
 
@@ -219,4 +219,32 @@ async fn a_full_disk_refuses_metadata_and_lets_it_be_removed() {
     engine.close();
     let engine = open_disk(&disk, &clock).expect("opens again");
     assert_eq!(engine.metadata().await.expect("shown").len(), 1);
+}
+
+#[tokio::test]
+async fn too_many_open_files_are_waited_for() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let options = overtake_engine::Options { memory_bytes: 64 << 10, ..crate::support::options(TINY) };
+    let engine = LocalEngine::open_on(disk.clone(), options, clock.clone()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let (is_short, told) = (Arc::new(AtomicBool::new(true)), engine.full());
+    let hook = Arc::clone(&is_short);
+    disk.set_hook(move |operation| {
+        let fails = operation.kind == OperationKind::Create && hook.load(Ordering::Relaxed);
+        if fails { Fault::TooManyFiles } else { Fault::None }
+    });
+    let mut taken = 0_u64;
+    while engine.publish(vec![message(&format!("{taken:0>200}"), 5)]).await.is_ok() {
+        taken += 1;
+    }
+    assert_eq!(engine.health().down, None);
+    assert_eq!(*told.borrow(), Some(Full::TooManyFiles), "after {taken} messages");
+    let leased = engine.lease(pull("q", 1)).await.expect("consumers go on");
+    engine.settle(receipts(&leased), Outcome::Ack).await.expect("settled");
+    is_short.store(false, Ordering::Relaxed);
+    for _ in 0..taken {
+        publish_in_time(&engine, &clock).await;
+    }
+    assert_eq!(engine.health().down, None);
 }

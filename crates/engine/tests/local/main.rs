@@ -3,6 +3,7 @@
 mod cleaning;
 mod closing;
 mod damage;
+mod damaged_segment;
 mod dropping;
 mod full;
 mod load;

@@ -96,6 +96,8 @@ pub(crate) struct Queue {
     strays: BTreeMap<RunId, Arc<str>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
+    /// Messages of runs that were lost, and nobody has heard of yet.
+    lost: BTreeMap<RunId, u64>,
     /// Bytes of the deaths and records of the messages in memory.
     pub(crate) history_bytes: u64,
     /// Evicted in this step, to be dead-lettered before it ends.
@@ -145,6 +147,7 @@ impl Queue {
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
+            lost: BTreeMap::new(),
             history_bytes: 0,
             payers: Vec::new(),
             rewriting: BTreeMap::new(),

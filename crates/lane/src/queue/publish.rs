@@ -296,7 +296,12 @@ impl Queue {
         while self.is_over(self.waiting, self.waiting_bytes) {
             let least = self.lanes.ready().last().filter(|least| *least >= rank);
             // A dead letter that is replayed may be the oldest of its lane.
-            let victim = least.filter(|least| self.load(*least, 2)).and_then(|least| {
+            let loaded = least.filter(|least| self.load(*least, 2));
+            if !self.is_over(self.waiting, self.waiting_bytes) {
+                // What could not be loaded is lost, and that made room.
+                return true;
+            }
+            let victim = loaded.and_then(|least| {
                 self.lanes.at_rank(least).iter(&self.entries).find(|slot| *slot != newcomer)
             });
             let victim = victim.unwrap_or(newcomer);

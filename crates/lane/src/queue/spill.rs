@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::Queue;
@@ -197,6 +197,9 @@ impl Queue {
         step.effects.extend(places.map(Effect::Released));
         let runs = self.runs.values().map(|run| Effect::Forgotten { run: run.id, messages: run.waiting() });
         step.effects.extend(runs);
+        step.effects.extend(
+            self.lost.iter().map(|(run, messages)| Effect::Forgotten { run: *run, messages: *messages }),
+        );
     }
 
     // ---- back into memory ----
@@ -252,7 +255,12 @@ impl Queue {
         while let Some(from) = taken.peek().copied() {
             let read = run.read(&*backlog, from, CHUNK);
             if read.is_empty() {
-                break;
+                let lost = backlog.lost(id, from);
+                if lost == 0 {
+                    break;
+                }
+                while taken.next_if(|ordinal| *ordinal - from < lost).is_some() {}
+                continue;
             }
             let read = (from..).zip(read);
             fetched.extend(read.filter(|(ordinal, _)| taken.next_if_eq(ordinal).is_some()));
@@ -329,18 +337,50 @@ impl Queue {
         }
     }
 
-    /// Brings back the next few messages of a run. False if they cannot be read.
+    /// Messages of a run are lost: they wait no longer. [`Queue::take_lost`] says how many they were.
+    pub(crate) fn lose(&mut self, id: RunId, ordinals: Range<u32>) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        let (messages, bytes) = run.lose(ordinals);
+        if messages == 0 {
+            return;
+        }
+        let (index, is_over) = (run.lane, run.waiting() == 0);
+        (self.waiting, self.waiting_bytes) = (self.waiting - messages, self.waiting_bytes - bytes);
+        self.spilled -= messages;
+        let lane = self.lanes.lane_mut(index);
+        (lane.ready, lane.spilled) = (lane.ready - messages, lane.spilled - messages);
+        (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
+        lane.stats.settled_many(Settled::Removed, messages);
+        self.lanes.count_ready(index);
+        if is_over {
+            self.strays.remove(&id);
+            self.remove_run(id);
+            self.emptied.push(id);
+        }
+        *self.lost.entry(id).or_default() += messages;
+    }
+
+    /// How many messages of a run were lost since this was asked last.
+    pub(crate) fn take_lost(&mut self, id: RunId) -> u64 {
+        self.lost.remove(&id).unwrap_or_default()
+    }
+
+    /// Brings back the next few messages of a run, past those that are lost. False if they cannot be read.
     fn load_next(&mut self, id: RunId) -> bool {
         let backlog = self.backlog.clone();
         let next = self.runs[&id].next();
         let read = self.runs[&id].read(&*backlog, next, CHUNK);
-        let is_read = !read.is_empty();
+        if read.is_empty() {
+            let lost = backlog.lost(id, next);
+            self.lose(id, next..next.saturating_add(lost));
+            return lost > 0;
+        }
         for (ordinal, message) in (next..).zip(read) {
             if self.runs.get(&id).is_some_and(|run| run.waits(ordinal)) {
                 self.fetch(id, ordinal, message);
             }
         }
-        is_read
+        true
     }
 
     // ---- time ----

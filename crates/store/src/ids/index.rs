@@ -157,8 +157,8 @@ impl<D: Disk> IdIndex<D> {
     /// they have it, and still wait, whoever asks must see.
     ///
     /// # Errors
-    /// [`StoreError::Io`]; [`StoreError::Corrupt`] where a segment is damaged. Damage of the index itself is no error: the segments are
-    /// asked instead.
+    /// [`StoreError::Io`]. Damage of the index itself is no error: the segments are asked instead; and of a damaged segment the
+    /// messages that can be read.
     pub fn find(&self, queue: QueueId, id: &str) -> Result<Vec<(u64, u64)>, StoreError> {
         let hash = IdHasher::new(self.segments.store_id(), queue).hash(id);
         loop {
@@ -169,7 +169,12 @@ impl<D: Disk> IdIndex<D> {
                 continue;
             }
             for number in loose {
-                if let Some(segment) = self.segments.get(number)? {
+                let segment = match self.segments.get(number) {
+                    // Whoever wants to read the message meets the damage.
+                    Err(StoreError::Corrupt { .. }) => continue,
+                    segment => segment?,
+                };
+                if let Some(segment) = segment {
                     found.extend(segment.find_hash(hash)?.into_iter().map(|ordinal| (number, ordinal)));
                 }
             }

@@ -78,6 +78,8 @@ pub enum Fault {
     None,
     /// The operation fails and has no effect.
     Error(io::ErrorKind),
+    /// As [`Fault::Error`]: the process has as many files open as it may.
+    TooManyFiles,
     /// A sync fails, and later ones lie; any other operation fails and has no effect.
     FailSync,
     /// The power fails, after a write or a change of name was issued, before a sync is done.

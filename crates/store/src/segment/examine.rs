@@ -47,8 +47,14 @@ pub(crate) fn examine<D: Disk>(
     let file = Name::Segment(number).to_string();
     let len = disk.open_to_read(&file).and_then(|file| file.len());
     let len = len.map_err(|source| StoreError::io("read", &file, source))?;
-    // Without header, index or footer nothing of the segment is found.
-    examined.damage.push(Damage { file, at, bytes: len, what });
+    examined.damage.push(Damage { file, at, bytes: len - at.min(len), what });
+    // Without index or footer the blocks can be read one after the other, up to one that is damaged.
+    if matches!(what, Sight::FooterBad | Sight::IndexBad)
+        && let Some(segment) = Segment::rebuild_of(disk, number, store_id)?
+    {
+        examined.messages = segment.info().count;
+        examined.bytes = segment.info().bytes;
+    }
     Ok(Some(examined))
 }
 
@@ -80,7 +86,7 @@ impl Examined {
         let all_read = self.messages == segment.info().count;
         for page in 0..segment.id_pages() {
             let (range, entries) = segment.id_page_place(page);
-            let is_right = match segment.id_page(page) {
+            let is_right = match segment.stored_id_page(page) {
                 Ok(found) => !all_read || ids.get(entries) == Some(&found[..]),
                 Err(StoreError::Corrupt { .. }) => false,
                 Err(error) => return Err(error),

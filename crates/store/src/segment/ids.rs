@@ -63,6 +63,12 @@ impl IdTable {
         firsts.is_sorted().then_some(Self { at, ids, hasher, firsts })
     }
 
+    /// The table of these entries, sorted, wherever they are.
+    pub(super) fn of_entries(entries: &[IdEntry], at: u64, hasher: IdHasher) -> Self {
+        let firsts = entries.chunks(PER_PAGE).map(|page| page[0].hash).collect();
+        Self { at, ids: entries.len() as u32, hasher, firsts }
+    }
+
     /// Pages that may have this hash: one, but for hashes that are there more than once.
     fn pages_of(&self, hash: u64) -> Range<usize> {
         let from = self.firsts.partition_point(|first| *first < hash).saturating_sub(1);
@@ -132,8 +138,56 @@ impl<D: Disk> Segment<D> {
         self.ids.firsts.len()
     }
 
-    /// A page of the table of ids, by hash.
+    /// A page of the table of ids, by hash. Of a damaged table, what the messages that can be read say.
     pub(crate) fn id_page(&self, page: usize) -> Result<Vec<IdEntry>, StoreError> {
+        if self.rebuilt_ids.get().is_none() {
+            match self.stored_id_page(page) {
+                Err(StoreError::Corrupt { .. }) => {}
+                read => return read,
+            }
+        }
+        let all = match self.rebuilt_ids.get() {
+            Some(all) => all,
+            None => {
+                let all = self.read_ids()?;
+                self.rebuilt_ids.get_or_init(|| all)
+            }
+        };
+        // The same page as in the table, so that looking for the first hashes finds it; the last one has whatever else there is.
+        let below = |hash: u64| all.partition_point(|entry| entry.hash < hash);
+        let from = if page == 0 { 0 } else { below(self.ids.firsts[page]) };
+        let to = self.ids.firsts.get(page + 1).map_or(all.len(), |next| below(*next));
+        Ok(all[from.min(to)..to].to_vec())
+    }
+
+    /// Whether the whole table of ids can be read. Of a segment that [was rebuilt](crate::SegmentInfo::is_rebuilt) it cannot.
+    #[must_use]
+    pub fn has_whole_ids(&self) -> bool {
+        !self.info().is_rebuilt && (0..self.id_pages()).all(|page| self.stored_id_page(page).is_ok())
+    }
+
+    /// The ids of all messages that can be read, sorted.
+    fn read_ids(&self) -> Result<Box<[IdEntry]>, StoreError> {
+        let mut found = Vec::new();
+        for block in self.blocks() {
+            let block = match self.block(block.ordinals.start) {
+                Ok(block) => block.expect("the index has this block"),
+                Err(StoreError::Corrupt { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            for ordinal in block.ordinals() {
+                let Ok(message) = block.message(ordinal) else { continue };
+                if let (Some(id), Ok(ordinal)) = (message.id(), u32::try_from(ordinal)) {
+                    found.push(IdEntry { hash: self.id_hasher().hash(id), ordinal });
+                }
+            }
+        }
+        found.sort_unstable();
+        Ok(found.into())
+    }
+
+    /// A page of the table of ids, as it stands in the file.
+    pub(super) fn stored_id_page(&self, page: usize) -> Result<Vec<IdEntry>, StoreError> {
         let (range, _) = self.ids.place(page);
         let bytes = self.file.read(range.clone())?;
         let entries = self.ids.decode_page(page, &bytes, self.info().count, self.salt);

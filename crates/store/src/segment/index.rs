@@ -95,6 +95,18 @@ impl Index {
         fits.then(|| Self { blocks: blocks.into(), count: ordinal, end: at })
     }
 
+    /// The index of blocks that were read one after the other.
+    pub(super) fn of_blocks(entries: &[Entry]) -> Self {
+        let (mut blocks, mut count, mut end) = (Vec::with_capacity(entries.len()), 0, HEADER_LEN);
+        for entry in entries {
+            let Entry { at, len, first, expires, .. } = *entry;
+            blocks.push(Slim { at, ordinal: count, first, expires });
+            count += u64::from(entry.count);
+            end = at + HEAD_LEN as u64 + u64::from(len);
+        }
+        Self { blocks: blocks.into(), count, end }
+    }
+
     /// Where the last block ends.
     pub(super) fn end(&self) -> u64 {
         self.end

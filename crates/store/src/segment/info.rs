@@ -23,4 +23,6 @@ pub struct SegmentInfo {
     pub first: Seq,
     /// The last sequence.
     pub last: Seq,
+    /// Its footer or its index is damaged, and this is what its blocks say; it may have had more of them.
+    pub is_rebuilt: bool,
 }

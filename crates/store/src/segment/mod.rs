@@ -85,6 +85,7 @@ mod ids;
 mod index;
 mod info;
 mod reader;
+mod rebuild;
 mod set;
 mod writer;
 

@@ -1,7 +1,7 @@
 //! Reading a segment.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use overtake_lane::Seq;
 
@@ -12,11 +12,13 @@ use super::header::SegmentHeader;
 use super::ids::{IdTable, page_count};
 use super::index::{BlockInfo, ENTRY_LEN, Index};
 use super::info::SegmentInfo;
+use super::rebuild::{Rebuilt, rebuild};
 use crate::decide::Sight;
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::file::Name;
 use crate::header::{Copies, HEADER_LEN};
+use crate::ids::IdEntry;
 use crate::sealed::{Owner, Sealed};
 
 /// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a
@@ -31,20 +33,47 @@ pub struct Segment<D: Disk> {
     copies: Copies,
     index: Index,
     pub(super) ids: IdTable,
+    /// What the table of ids should say, where it is damaged: read from the messages.
+    pub(super) rebuilt_ids: OnceLock<Box<[IdEntry]>>,
     cache: Mutex<Cache>,
 }
 
 impl<D: Disk> Segment<D> {
-    /// Opens a segment of the store `store_id`, and reads its header, index and footer.
+    /// Opens a segment of the store `store_id`, and reads its header, index and footer. Where index or footer are damaged it reads
+    /// all blocks instead, and knows those up to the first that is damaged, too: [`SegmentInfo::is_rebuilt`].
     ///
     /// # Errors
     /// [`StoreError::Io`], with `NotFound` when there is none of this number; [`StoreError::Corrupt`]; [`StoreError::Newer`];
     /// [`StoreError::OtherStore`].
     pub fn open(disk: &D, number: u64, store_id: u64) -> Result<Self, StoreError> {
-        Self::open_of(disk, number, Some(store_id))
+        match Self::open_of(disk, number, Some(store_id)) {
+            Err(error @ StoreError::Corrupt { what: Sight::FooterBad | Sight::IndexBad, .. }) => {
+                Self::rebuild_of(disk, number, Some(store_id))?.ok_or(error)
+            }
+            opened => opened,
+        }
     }
 
-    /// As [`Segment::open`]; without an id it may be of any store.
+    /// A segment whose index or footer is damaged; `None` when its first block is, too.
+    pub(super) fn rebuild_of(
+        disk: &D,
+        number: u64,
+        store_id: Option<u64>,
+    ) -> Result<Option<Self>, StoreError> {
+        let file = Sealed::open(disk, Name::Segment(number).to_string())?;
+        let owner = |header: &SegmentHeader| Owner { store: Some(header.store_id), number: header.number };
+        let wanted = Owner { store: store_id, number };
+        let (header, copies) = file.header(SegmentHeader::decode, owner, wanted)?;
+        let Some(Rebuilt { footer, blocks, ids }) = rebuild(&file, &header)? else { return Ok(None) };
+        let index = Index::of_blocks(&blocks);
+        let info = SegmentInfo { is_rebuilt: true, ..info(&header, &footer, file.len) };
+        let table = IdTable::of_entries(&ids, index.end(), header.id_hasher());
+        let (salt, rebuilt_ids) = (header.salt(), OnceLock::from(ids.into_boxed_slice()));
+        let cache = Mutex::default();
+        Ok(Some(Self { file, info, salt, copies, index, ids: table, rebuilt_ids, cache }))
+    }
+
+    /// As [`Segment::open`], but damage to index or footer is an error; without an id it may be of any store.
     pub(super) fn open_of(disk: &D, number: u64, store_id: Option<u64>) -> Result<Self, StoreError> {
         let file = Sealed::open(disk, Name::Segment(number).to_string())?;
         let owner = |header: &SegmentHeader| Owner { store: Some(header.store_id), number: header.number };
@@ -69,7 +98,16 @@ impl<D: Disk> Segment<D> {
         let (index, ids) =
             bytes.and_then(decode).ok_or_else(|| file.corrupt(footer.index_at, Sight::IndexBad))?;
         let info = info(&header, &footer, file.len);
-        Ok(Self { file, info, salt, copies, index, ids, cache: Mutex::default() })
+        Ok(Self {
+            file,
+            info,
+            salt,
+            copies,
+            index,
+            ids,
+            rebuilt_ids: OnceLock::new(),
+            cache: Mutex::default(),
+        })
     }
 
     /// What is known about it without reading its messages.
@@ -81,6 +119,12 @@ impl<D: Disk> Segment<D> {
     /// What is known about each block without reading it, in order.
     pub fn blocks(&self) -> impl Iterator<Item = BlockInfo> {
         (0..self.index.len()).map(|place| self.index.info(place))
+    }
+
+    /// What is known, without reading it, about the block that stands at this place of the file; `None` if none does.
+    #[must_use]
+    pub fn block_at(&self, file_offset: u64) -> Option<BlockInfo> {
+        self.blocks().find(|block| block.file_range.contains(&file_offset))
     }
 
     /// The block with this message; `None` behind the last one.
@@ -238,5 +282,6 @@ fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {
         expires: footer.expires,
         first: footer.first,
         last: footer.last,
+        is_rebuilt: false,
     }
 }

@@ -102,7 +102,13 @@ impl<D: Disk> Segments<D> {
             return Ok(Some(open));
         }
         // Not under the lock: others need not wait for the disk. Should two open the same one, either will do.
-        match Segment::open(&self.disk, number, self.store_id) {
+        let mut opened = Segment::open(&self.disk, number, self.store_id);
+        if matches!(opened, Err(StoreError::TooManyFiles { .. })) {
+            // Those that nobody reads just now give theirs back.
+            self.state().open.clear();
+            opened = Segment::open(&self.disk, number, self.store_id);
+        }
+        match opened {
             Ok(segment) => {
                 let segment = Arc::new(segment);
                 self.keep(segment.clone());
@@ -129,6 +135,22 @@ impl<D: Disk> Segments<D> {
         match self.disk.remove(&name) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::io("remove", &name, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a damaged segment that is no longer needed another name, `damaged-` before its own, under which it stays until
+    /// somebody removes it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn set_aside(&self, number: u64) -> Result<(), StoreError> {
+        self.close(number);
+        let name = Name::Segment(number).to_string();
+        match self.disk.rename(&name, &format!("damaged-{name}")) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io("rename", &name, source))
             }
             _ => Ok(()),
         }

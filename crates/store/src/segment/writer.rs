@@ -177,6 +177,7 @@ impl<D: Disk> SegmentWriter<D> {
             expires: self.expires,
             first: self.first,
             last,
+            is_rebuilt: false,
         })
     }
 

@@ -1,0 +1,205 @@
+//! One damaged place in a segment of several blocks: what starts, what is lost, what goes on.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use overtake_engine::core::OpenError;
+use overtake_engine::{Engine, LocalEngine, Options};
+use overtake_lane::{Outcome, Settings};
+use overtake_store::{MemoryDisk, OnDamage, Segment};
+
+use crate::support::{TINY, clock, message, options, pull};
+
+/// So much that a segment has several blocks.
+const MEMORY: u64 = 2 << 20;
+
+fn open(disk: &MemoryDisk, on_damage: OnDamage) -> Result<LocalEngine, OpenError> {
+    let options = Options { memory_bytes: MEMORY, on_damage, ..options(TINY) };
+    LocalEngine::open_on(disk.clone(), options, clock())
+}
+
+/// A store of two queues with so many messages in the first, most of them in segments.
+async fn store(count: u64) -> MemoryDisk {
+    let disk = MemoryDisk::new(1);
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    for queue in ["q", "other"] {
+        engine.declare_queue(queue, Settings::default()).await.expect("declared");
+    }
+    for batch in 0..count / 20 {
+        let bodies = batch * 20..(batch + 1) * 20;
+        let batch = bodies.map(|n| message(&format!("{n:0>500}"), 5));
+        engine.publish(batch.collect()).await.expect("published");
+    }
+    while engine.health().memory.segments < 4 {
+        engine.queues(None, 1).await.expect("it goes on");
+    }
+    let other = overtake_engine::conformance::words::message("other", "alone:5");
+    engine.publish(vec![other]).await.expect("published");
+    engine.close();
+    disk
+}
+
+fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
+    let copy = MemoryDisk::new(2);
+    for name in disk.names() {
+        copy.put(&name, disk.read(&name).expect("a file"));
+    }
+    copy
+}
+
+/// A place in each part of a segment.
+fn regions(disk: &MemoryDisk) -> (String, Vec<(&'static str, u64)>) {
+    let name = disk.names().into_iter().find(|name| name.starts_with("segment-")).expect("a segment");
+    let number = name.rsplit_once('-').expect("a number").1.parse().expect("a number");
+    let bytes = disk.read(&name).expect("a file");
+    let store_id = u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"));
+    let segment = Segment::open(disk, number, store_id).expect("it is whole");
+    let blocks: Vec<_> = segment.blocks().map(|block| block.file_range).collect();
+    assert!(blocks.len() > 2, "{} blocks", blocks.len());
+    let len = bytes.len() as u64;
+    let places = vec![
+        ("header", 20),
+        ("first block", blocks[0].start + 1_000),
+        ("head of a block", blocks[1].start + 2),
+        ("block", blocks[1].start + 1_000),
+        ("last block", blocks[blocks.len() - 1].start + 1_000),
+        ("index", blocks[blocks.len() - 1].end + 9),
+        ("footer", len - 30),
+    ];
+    (name, places)
+}
+
+/// Takes everything out of `q` and settles it; each once.
+async fn drain(engine: &LocalEngine) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    loop {
+        let leased = engine.lease(pull("q", 100)).await.expect("it goes on");
+        if leased.is_empty() {
+            return found;
+        }
+        for message in &leased {
+            let body = String::from_utf8_lossy(&message.content.body).into_owned();
+            assert_eq!(body.len(), 500, "what is leased is what was published");
+            assert!(found.insert(body), "a message comes once");
+        }
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        let settled = engine.settle(receipts, Outcome::Ack).await.expect("settled");
+        assert!(settled.iter().all(Result::is_ok));
+    }
+}
+
+/// Damages each part in turn and says what came of it.
+async fn table(count: u64) -> String {
+    let disk = store(count).await;
+    let (name, places) = regions(&disk);
+    let mut table = String::new();
+    for (region, at) in places {
+        for on_damage in [OnDamage::Refuse, OnDamage::Skip] {
+            let damaged = copy_of(&disk);
+            assert!(damaged.flip(&name, at, 0x10));
+            let _ = write!(table, "{region}, {on_damage:?}: ");
+            let engine = match open(&damaged, on_damage) {
+                Ok(engine) => engine,
+                Err(error) => {
+                    let _ = writeln!(table, "refused: {error}");
+                    continue;
+                }
+            };
+            let found = drain(&engine).await;
+            let other = engine.lease(pull("other", 1)).await.expect("the other queue goes on");
+            assert_eq!(other.len(), 1);
+            let damage = engine.health().damage;
+            assert_eq!(damage.lost_messages, count - found.len() as u64, "{damage:?}");
+            engine.close();
+            let again = open(&damaged, OnDamage::Refuse).expect("the next plain start works");
+            assert_eq!(drain(&again).await.len(), 0, "what was settled does not come back");
+            again.close();
+            let _ = writeln!(table, "{} lost, {} in quarantine", damage.lost_messages, damage.blocks);
+        }
+    }
+    table
+}
+
+#[tokio::test]
+async fn while_the_journal_has_the_messages_none_is_lost() {
+    let table = table(4_000).await;
+    assert!(table.lines().all(|line| line.contains(": 0 lost")), "{table}");
+}
+
+#[tokio::test]
+async fn a_damaged_block_costs_its_messages_and_nothing_else() {
+    let table = table(16_000).await;
+    for line in table.lines() {
+        let lost: u64 =
+            line.split(": ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect(line);
+        let expected = if line.contains("block") { 1..100 } else { 0..1 };
+        assert!(expected.contains(&lost), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged() {
+    let disk = store(16_000).await;
+    let all: BTreeSet<String> = (0..16_000).map(|n| format!("{n:0>500}")).collect();
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    let first = engine.lease(pull("q", 100)).await.expect("leased");
+    let receipts = first.iter().map(|message| message.receipt).collect();
+    engine.settle(receipts, Outcome::Ack).await.expect("settled");
+    engine.close();
+    let journals: Vec<String> =
+        disk.names().into_iter().filter(|name| name.starts_with("journal-")).collect();
+    let mut adopted = 0;
+    for name in journals.iter().step_by(8) {
+        let damaged = copy_of(&disk);
+        let bytes = damaged.read(name).expect("a file");
+        damaged.put(name, bytes[..bytes.len() / 3].to_vec());
+        let engine = match open(&damaged, OnDamage::Skip) {
+            Ok(engine) => engine,
+            Err(error) => panic!("{name} is cut: {error}"),
+        };
+        adopted += engine.recovered().lost.adopted.len();
+        engine.close();
+        assert!(overtake_store::check(&damaged).expect("a store").is_clean(), "{name}");
+        let engine = open(&damaged, OnDamage::Refuse).expect("a plain start works again");
+        let found = drain(&engine).await;
+        // What was published in the part of one file that is cut, and is nowhere else.
+        assert!(
+            found.is_subset(&all) && found.len() >= 16_000 - 100 - 130,
+            "{name}: {} are left",
+            found.len()
+        );
+        assert!(found.len() <= 16_000, "{name}");
+        engine.close();
+    }
+    assert!(adopted > 0, "no segment was taken over");
+}
+
+#[tokio::test]
+async fn a_segment_that_was_removed_by_hand_need_not_be_skipped_again() {
+    let disk = store(4_000).await;
+    let name = disk.names().into_iter().find(|name| name.starts_with("segment-")).expect("a segment");
+    overtake_store::Disk::remove(&disk, &name).expect("it is there");
+    assert!(matches!(open(&disk, OnDamage::Refuse), Err(OpenError::NoSegment { .. })));
+    open(&disk, OnDamage::Skip).expect("opens").close();
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works again");
+    assert_eq!(drain(&engine).await.len(), 4_000, "the journal had all of them");
+    engine.close();
+}
+
+#[tokio::test]
+async fn a_purge_holds_for_messages_that_are_taken_from_the_journal() {
+    let disk = store(4_000).await;
+    let (name, places) = regions(&disk);
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    engine.purge("q", None).await.expect("purged");
+    engine.close();
+    for (region, at) in places {
+        let damaged = copy_of(&disk);
+        if !damaged.flip(&name, at, 0x10) {
+            continue;
+        }
+        let engine = open(&damaged, OnDamage::Refuse).unwrap_or_else(|error| panic!("{region}: {error}"));
+        assert_eq!(drain(&engine).await.len(), 0, "{region}: what was purged does not come back");
+        engine.close();
+    }
+}
