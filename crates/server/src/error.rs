@@ -226,7 +226,7 @@ impl ServeError {
 
 fn damaged_hint(dir: &dyn fmt::Display) -> String {
     format!(
-        "see all of it with `overtake store check {dir}`; restore a backup, or start with --on-damage skip to go on without what is damaged"
+        "see all of it with `overtake store check {dir}`, and with `overtake store repair {dir}` what can be saved; restore a backup, or start with --on-damage skip to go on without what is damaged"
     )
 }
 
