@@ -178,6 +178,8 @@ pub(crate) struct Lanes {
     /// Their shares by rank, close together.
     weights: Vec<u32>,
     by_priority: bool,
+    /// Of the lanes by priority one is kept free for each of these while there is none of it.
+    kept: &'static [(&'static str, i32)],
 }
 
 impl Lanes {
@@ -203,6 +205,7 @@ impl Lanes {
             floors: Vec::new(),
             weights: Vec::new(),
             by_priority: settings.order == Order::Priority,
+            kept: settings.scheme.kept(),
         };
         all.rerank();
         all
@@ -267,24 +270,36 @@ impl Lanes {
     /// # Errors
     /// [`Refusal::TooManyLanes`].
     pub(crate) fn check(&self, priority: Priority) -> Result<(), Refusal> {
-        let fits = self.lanes.len() < LANES_MAX
-            || self.find(priority).is_ok()
-            || self.lanes.iter().any(Lane::is_vacant);
-        fits.then_some(()).ok_or(Refusal::TooManyLanes)
+        let is_easy = !self.by_priority || self.lanes.len() + self.kept.len() < LANES_MAX;
+        if is_easy || self.is_in_use(priority) {
+            return Ok(());
+        }
+        self.check_all(&BTreeSet::from([priority]))
     }
 
-    /// Whether messages of all these priorities find a lane each.
+    /// Whether messages of all these priorities find a lane each. A lane is kept for each priority with a name that is in none: they
+    /// always find one, also the most urgent, whatever numbers others have used up.
     ///
     /// # Errors
     /// [`Refusal::TooManyLanes`].
     pub(crate) fn check_all(&self, priorities: &BTreeSet<Priority>) -> Result<(), Refusal> {
+        if !self.by_priority {
+            return Ok(());
+        }
         let in_use = self.lanes.iter().filter(|lane| !lane.is_vacant()).count();
-        let is_new = |priority: &&Priority| match self.find(**priority) {
-            Ok(rank) => self.at_rank(rank).is_vacant(),
-            Err(_) => true,
+        let new = || priorities.iter().filter(|priority| !self.is_in_use(**priority));
+        let is_kept = |priority: &Priority| self.kept.iter().any(|(_, kept)| *kept == priority.0);
+        let is_free = |kept: &&(&str, i32)| {
+            let kept = Priority(kept.1);
+            !self.is_in_use(kept) && !priorities.contains(&kept)
         };
-        let fits = !self.by_priority || in_use + priorities.iter().filter(is_new).count() <= LANES_MAX;
-        fits.then_some(()).ok_or(Refusal::TooManyLanes)
+        let free = if new().all(is_kept) { 0 } else { self.kept.iter().filter(is_free).count() };
+        (in_use + new().count() + free <= LANES_MAX).then_some(()).ok_or(Refusal::TooManyLanes)
+    }
+
+    /// Whether there are messages of this priority, or of others in the same lane.
+    fn is_in_use(&self, priority: Priority) -> bool {
+        self.find(priority).is_ok_and(|rank| !self.at_rank(rank).is_vacant())
     }
 
     /// The rank of the lane that takes this priority; else the rank a new one would have.

@@ -136,6 +136,12 @@ impl Scheme {
             .ok_or(Refusal::PriorityUnknown)
     }
 
+    /// The priorities that find a lane in a queue with a lane for each, however many others are there: those with names, where there
+    /// are more numbers than lanes.
+    pub(crate) fn kept(self) -> &'static [(&'static str, i32)] {
+        if self == Self::Signed { &SIGNED } else { &[] }
+    }
+
     fn names(self) -> &'static [(&'static str, i32)] {
         match self {
             Self::Signed => &SIGNED,

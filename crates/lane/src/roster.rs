@@ -38,10 +38,22 @@ pub(crate) struct Roster {
     turn: u64,
     /// Windows that consumers here share, maybe with others elsewhere.
     shares: BTreeMap<WindowId, Share>,
+    /// Who shares which.
+    sharers: BTreeSet<(WindowId, ConsumerId)>,
+    /// Consumers that stay.
+    staying: u64,
+    /// Of those the ones that want to be the only one.
+    exclusive: u64,
+    /// Of those the ones that may be the single active one, the first choice first.
+    candidates: BTreeSet<Candidate>,
     /// Of the consumers that stay only one is served.
     is_single: bool,
     /// That one.
     active: Option<ConsumerId>,
+    /// Who was served at the last election. Of the consumers that stay, all others are benched.
+    served: Option<ConsumerId>,
+    /// Somebody may be benched.
+    has_benched: bool,
     /// It holds something still, and then gives its place to a more urgent one.
     is_leaving: bool,
     /// It is of another broker: nobody here is.
@@ -53,28 +65,73 @@ pub(crate) struct Roster {
 /// A place in the order of service: the consumer priority, larger first, then the turn, which nobody shares.
 type Place = (Reverse<i32>, u64);
 
+/// How one stands for election: the consumer priority, larger first, then the turn it came with.
+type Candidate = (Reverse<i32>, u64, ConsumerId);
+
 /// Places in order. Mostly the first one leaves and comes back last, which moves nothing and allocates nothing.
+///
+/// Whoever leaves from the middle leaves its place empty, and the empty places go together once they are as many as the others:
+/// thousands that leave at once cost no more each than one alone. Invariant: the first place is not empty.
 #[derive(Clone, Debug, Default)]
-struct Order(VecDeque<(Place, ConsumerId)>);
+struct Order {
+    places: VecDeque<(Place, Option<ConsumerId>)>,
+    empty: usize,
+}
 
 impl Order {
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Place, ConsumerId)> + '_ {
+        self.places.iter().filter_map(|(place, consumer)| Some((*place, (*consumer)?)))
+    }
+
     fn insert(&mut self, place: Place, consumer: ConsumerId) {
-        if self.0.back().is_none_or(|(last, _)| *last < place) {
-            return self.0.push_back((place, consumer));
+        if self.places.back().is_none_or(|(last, _)| *last < place) {
+            return self.places.push_back((place, Some(consumer)));
         }
-        let at = self.0.partition_point(|(other, _)| *other < place);
-        self.0.insert(at, (place, consumer));
+        match self.places.binary_search_by(|(other, _)| other.cmp(&place)) {
+            Ok(at) => {
+                // Nobody shares a place: it is the one that it left.
+                self.places[at].1 = Some(consumer);
+                self.empty -= 1;
+            }
+            Err(at) => {
+                count_work(at.min(self.places.len() - at));
+                self.places.insert(at, (place, Some(consumer)));
+            }
+        }
     }
 
     fn remove(&mut self, place: Place) {
-        if self.0.pop_front_if(|(first, _)| *first == place).is_some() {
+        if self.places.pop_front_if(|(first, _)| *first == place).is_some() {
+            while self.places.pop_front_if(|(_, consumer)| consumer.is_none()).is_some() {
+                self.empty -= 1;
+            }
             return;
         }
-        let at =
-            self.0.binary_search_by(|(other, _)| other.cmp(&place)).expect("who has room stands in order");
-        self.0.remove(at);
+        let at = self.places.binary_search_by(|(other, _)| other.cmp(&place));
+        self.places[at.expect("who has room stands in order")].1 = None;
+        self.empty += 1;
+        if self.empty * 2 > self.places.len() {
+            count_work(self.places.len());
+            self.places.retain(|(_, consumer)| consumer.is_some());
+            self.empty = 0;
+        }
     }
 }
+
+/// Counts what is done for several consumers at a time, for the tests that compare many with few.
+#[cfg(test)]
+fn count_work(steps: usize) {
+    work::DONE.with(|done| done.set(done.get() + steps as u64));
+}
+
+#[cfg(not(test))]
+#[expect(clippy::inline_always, reason = "nothing is counted")]
+#[inline(always)]
+fn count_work(_: usize) {}
 
 /// One who takes messages.
 #[derive(Clone, Debug)]
@@ -165,6 +222,10 @@ impl Taker {
         (Reverse(self.priority), self.turn)
     }
 
+    fn candidate(&self, id: ConsumerId) -> Candidate {
+        (Reverse(self.priority), self.joined, id)
+    }
+
     fn urgent_floor(&self) -> i32 {
         match &self.kind {
             Kind::Stays { urgent: Some(urgent), .. } => urgent.at.0,
@@ -190,17 +251,17 @@ impl Roster {
 
     /// Consumers that stay, and pulls that wait.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.consumers().count() as u64, self.waits.len() as u64)
+        (self.staying, self.waits.len() as u64)
     }
 
     /// Whether nobody consumes and nobody waits.
     pub(crate) fn is_unused(&self) -> bool {
-        self.waits.is_empty() && self.consumers().next().is_none()
+        self.waits.is_empty() && self.staying == 0
     }
 
     /// Whether somebody wants to be the only consumer that stays.
     pub(crate) fn has_exclusive(&self) -> bool {
-        self.consumers().any(|(_, taker)| taker.is_exclusive)
+        self.exclusive > 0
     }
 
     /// Everybody, whatever they take or hold.
@@ -232,6 +293,10 @@ impl Roster {
         };
         let shared = consume.shared.filter(|_| !consume.no_ack);
         let taker = self.newcomer(consume.priority, kind);
+        self.has_benched |= taker.is_benched;
+        self.staying += 1;
+        self.exclusive += u64::from(consume.exclusive);
+        self.candidates.insert(taker.candidate(consume.consumer));
         self.insert(consume.consumer, Taker { is_exclusive: consume.exclusive, shared, ..taker });
         self.elect();
     }
@@ -264,8 +329,11 @@ impl Roster {
     }
 
     fn insert(&mut self, consumer: ConsumerId, taker: Taker) {
-        if let Some(share) = taker.shared.and_then(|window| self.shares.get_mut(&window)) {
-            share.takers += 1;
+        if let Some(window) = taker.shared {
+            self.sharers.insert((window, consumer));
+            if let Some(share) = self.shares.get_mut(&window) {
+                share.takers += 1;
+            }
         }
         self.takers.insert(consumer, taker);
         self.relist(consumer);
@@ -278,7 +346,11 @@ impl Roster {
         if let Kind::Pulls(Pulling { until, .. }) = taker.kind {
             self.waits.remove(&(until, consumer));
         }
-        taker.kind = Kind::Holds { held };
+        let before = std::mem::replace(&mut taker.kind, Kind::Holds { held });
+        if before.stays() {
+            let (is_exclusive, candidate) = (taker.is_exclusive, taker.candidate(consumer));
+            self.count_out(is_exclusive, &candidate);
+        }
         self.relist(consumer);
         self.elect();
         held.len() > 0
@@ -288,6 +360,8 @@ impl Roster {
     pub(crate) fn stop(&mut self, consumer: ConsumerId) {
         if let Some(taker) = self.takers.get_mut(&consumer) {
             taker.is_stopped = true;
+            let candidate = taker.candidate(consumer);
+            self.candidates.remove(&candidate);
             self.relist(consumer);
             self.elect();
         }
@@ -302,13 +376,21 @@ impl Roster {
         if let Some(window) = taker.shared {
             let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
             share.takers -= 1;
-            share.here -= taker.kind.held().len();
-            self.relist_sharers(window);
+            self.sharers.remove(&(window, consumer));
+            self.change_share(window, |share| share.here -= taker.kind.held().len());
         }
         if taker.kind.stays() {
+            self.count_out(taker.is_exclusive, &taker.candidate(consumer));
             self.elect();
         }
         Some(taker)
+    }
+
+    /// A consumer stays no more.
+    fn count_out(&mut self, is_exclusive: bool, candidate: &Candidate) {
+        self.staying -= 1;
+        self.exclusive -= u64::from(is_exclusive);
+        self.candidates.remove(candidate);
     }
 
     /// The single active consumer that leaves gives its place away, if it holds nothing any more. To be asked when a request is
@@ -364,12 +446,12 @@ impl Roster {
     /// Of the lanes with ready messages those that somebody has room for, by rank.
     pub(crate) fn wanted(&self, lanes: &Lanes) -> Bitmap {
         let ready = lanes.ready();
-        if !self.open.0.is_empty() || ready.first().is_none() {
+        if !self.open.is_empty() || ready.first().is_none() {
             return ready;
         }
-        let floors = self.urgent.0.iter().map(|(_, consumer)| self.takers[consumer].urgent_floor());
+        let floors = self.urgent.iter().map(|(_, consumer)| self.takers[&consumer].urgent_floor());
         let urgent = floors.min().map(|floor| ready.below(lanes.rank_below(Priority(floor))));
-        let choosy = self.choosy.0.iter().map(|(_, consumer)| self.takers[consumer].choice(lanes));
+        let choosy = self.choosy.iter().map(|(_, consumer)| self.takers[&consumer].choice(lanes));
         choosy.fold(urgent.unwrap_or_default(), Bitmap::with)
     }
 
@@ -380,14 +462,14 @@ impl Roster {
 
     /// Who takes the next message of a lane, of those who `fit`.
     pub(crate) fn next_of(&self, lane: &Lane, fits: impl Fn(ConsumerId) -> bool) -> Option<ConsumerId> {
-        let choosy = self.choosy.0.iter().find(|(_, id)| fits(*id) && self.takers[id].takes(lane));
-        let open = match (self.open.0.iter().find(|(_, id)| fits(*id)), choosy) {
+        let choosy = self.choosy.iter().find(|(_, id)| fits(*id) && self.takers[id].takes(lane));
+        let open = match (self.open.iter().find(|(_, id)| fits(*id)), choosy) {
             (Some(open), Some(choosy)) => Some(open.min(choosy)),
             (open, choosy) => open.or(choosy),
         };
         let is_urgent = |id: &ConsumerId| self.takers[id].urgent_floor() <= lane.floor;
-        let urgent = || self.urgent.0.iter().find(|(_, id)| is_urgent(id) && fits(*id));
-        open.or_else(urgent).map(|(_, consumer)| *consumer)
+        let urgent = || self.urgent.iter().find(|(_, id)| is_urgent(id) && fits(*id));
+        open.or_else(urgent).map(|(_, consumer)| consumer)
     }
 
     /// Somebody got a message of so many bytes from this lane. Whether it is a pull.
@@ -446,9 +528,7 @@ impl Roster {
         }
         self.relist(consumer);
         if let Some(window) = shared.filter(|_| held != before) {
-            let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
-            share.here = share.here - before + held;
-            self.relist_sharers(window);
+            self.change_share(window, |share| share.here = share.here - before + held);
         }
         Some(answer)
     }
@@ -457,9 +537,18 @@ impl Roster {
 
     /// Says how large a window is, and how much of it is taken elsewhere.
     pub(crate) fn share(&mut self, window: WindowId, size: u32, elsewhere: u32) {
-        let share = self.shares.entry(window).or_default();
-        (share.size, share.elsewhere) = (size, elsewhere);
-        self.relist_sharers(window);
+        self.shares.entry(window).or_default();
+        self.change_share(window, |share| (share.size, share.elsewhere) = (size, elsewhere));
+    }
+
+    /// Changes a window, and puts those who share it where its room says; nobody moves while it has room before and after.
+    fn change_share(&mut self, window: WindowId, change: impl FnOnce(&mut Share)) {
+        let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
+        let had_room = share.has_room(0);
+        change(share);
+        if !had_room || !share.has_room(0) {
+            self.relist_sharers(window);
+        }
     }
 
     /// Windows that are shared here, as they are now. Those that nobody here shares any more are forgotten.
@@ -474,8 +563,9 @@ impl Roster {
     }
 
     fn relist_sharers(&mut self, window: WindowId) {
-        let of_it = self.takers.iter().filter(|(_, taker)| taker.shared == Some(window));
-        let ids: Vec<ConsumerId> = of_it.map(|(id, _)| *id).collect();
+        let of_it = self.sharers.range((window, ConsumerId(0))..=(window, ConsumerId(u64::MAX)));
+        let ids: Vec<ConsumerId> = of_it.map(|(_, id)| *id).collect();
+        count_work(ids.len());
         for consumer in ids {
             self.relist(consumer);
         }
@@ -486,7 +576,8 @@ impl Roster {
     /// Whether only one consumer that stays is served.
     pub(crate) fn set_single(&mut self, is_single: bool) {
         if std::mem::replace(&mut self.is_single, is_single) != is_single {
-            self.active = None;
+            (self.active, self.served) = (None, None);
+            self.bench_all(is_single);
             self.elect();
         }
     }
@@ -503,28 +594,44 @@ impl Roster {
     ///
     /// As RabbitMQ's quorum queues since 4.0; its classic queues know no such change.
     fn elect(&mut self) {
-        if !self.is_single && self.active.is_none() && self.consumers().all(|(_, taker)| !taker.is_benched) {
+        if !self.is_single && self.active.is_none() && !self.has_benched {
             return;
         }
-        let candidates = self.consumers().filter(|(_, taker)| !taker.is_stopped);
-        let best = candidates.min_by_key(|(_, taker)| (Reverse(taker.priority), taker.joined));
-        let best = best.map(|(id, taker)| (id, taker.priority));
-        let active = self.consumers().find(|(id, taker)| Some(*id) == self.active && !taker.is_stopped);
-        let active = active.map(|(_, taker)| taker);
+        let best = self.candidates.first().map(|(Reverse(priority), _, id)| (*id, *priority));
+        let active = self.active.and_then(|id| self.takers.get(&id));
+        let active = active.filter(|taker| taker.kind.stays() && !taker.is_stopped);
         let is_outranked = active.is_none_or(|active| best.is_some_and(|(_, most)| active.priority < most));
         self.is_leaving = is_outranked && active.is_some_and(|active| active.kind.held().len() > 0);
         if is_outranked && !self.is_leaving {
             self.active = best.map(|(id, _)| id);
         }
-        let served = self.active.filter(|_| !self.is_leaving && !self.is_elsewhere);
-        let ids: Vec<ConsumerId> = self.consumers().map(|(id, _)| id).collect();
-        for consumer in ids {
-            let taker = self.takers.get_mut(&consumer).expect("it was just found");
-            taker.is_benched = self.is_single && served != Some(consumer);
+        let served = self.active.filter(|_| self.is_single && !self.is_leaving && !self.is_elsewhere);
+        let before = std::mem::replace(&mut self.served, served);
+        if self.is_single {
+            for consumer in before.into_iter().chain(served) {
+                self.bench(consumer, served != Some(consumer));
+            }
+        } else {
+            self.bench_all(false);
+            (self.active, self.is_leaving) = (None, false);
+        }
+    }
+
+    /// Has a consumer that stays wait for the place of the single active one, or no longer.
+    fn bench(&mut self, consumer: ConsumerId, is_benched: bool) {
+        if let Some(taker) = self.takers.get_mut(&consumer).filter(|taker| taker.kind.stays()) {
+            taker.is_benched = is_benched;
+            self.has_benched |= is_benched;
             self.relist(consumer);
         }
-        if !self.is_single {
-            (self.active, self.is_leaving) = (None, false);
+    }
+
+    fn bench_all(&mut self, is_benched: bool) {
+        let ids: Vec<ConsumerId> = self.consumers().map(|(id, _)| id).collect();
+        count_work(self.takers.len());
+        self.has_benched = false;
+        for consumer in ids {
+            self.bench(consumer, is_benched);
         }
     }
 
@@ -550,5 +657,91 @@ impl Roster {
         let mut ended: Vec<_> = served.to_vec();
         ended.extend(late.filter(|consumer| !served.contains(consumer)));
         ended
+    }
+}
+
+#[cfg(test)]
+mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static DONE: Cell<u64> = const { Cell::new(0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::{Broker, Options};
+    use crate::command::{Command, Reply, Step};
+    use crate::ids::{Asker, SessionId};
+    use crate::settings::Settings;
+
+    /// Two sessions with so many consumers each of one queue, in turns; the first ends. What is done for several consumers at a time.
+    fn work_of_an_end(
+        consumers: u64,
+        settings: &Settings,
+        make: impl Fn(Consume, SessionId) -> Consume,
+    ) -> u64 {
+        let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
+        let declare = Command::declare("q".into(), Box::new(settings.clone()));
+        broker.apply(Time(1), declare, &mut step).expect("it is declared");
+        for number in 1..=consumers {
+            for session in [SessionId(1), SessionId(2)] {
+                let id = ConsumerId(2 * number + session.0);
+                let consume = make(Consume { window: Some(1), ..Consume::new(id, "q".into()) }, session);
+                let asker = Asker { session: Some(session), ..Asker::default() };
+                let reply = broker.apply_by(Time(1), asker, Command::Consume(consume), &mut step);
+                assert!(matches!(reply, Ok(Reply::Done | Reply::Declared { .. })), "{reply:?}");
+            }
+        }
+        work::DONE.set(0);
+        let end = Command::EndSession { session: SessionId(1) };
+        broker.apply(Time(2), end, &mut step).expect("it ends");
+        let left = broker.view(Time(2), crate::VhostId::DEFAULT, "q").expect("it is there").consumers;
+        assert_eq!(left, consumers, "the other session is there still");
+        work::DONE.get()
+    }
+
+    fn check_end_is_linear(settings: &Settings, make: impl Fn(Consume, SessionId) -> Consume + Copy) {
+        let of_one = work_of_an_end(500, settings, make);
+        let of_four = work_of_an_end(2_000, settings, make);
+        assert!(of_four <= 5 * of_one.max(500), "{of_one} steps for 500 consumers, {of_four} for 2,000");
+    }
+
+    #[test]
+    fn the_end_of_four_times_the_consumers_takes_four_times_the_work() {
+        check_end_is_linear(&Settings::default(), |consume, _| consume);
+    }
+
+    #[test]
+    fn so_does_the_end_of_consumers_of_which_one_is_active() {
+        let single = Settings { single_active_consumer: true, ..Settings::default() };
+        check_end_is_linear(&single, |consume, _| consume);
+    }
+
+    #[test]
+    fn so_does_the_end_of_consumers_that_share_a_window() {
+        let shares = |consume, session| Consume { shared: Some(WindowId { session, number: 1 }), ..consume };
+        check_end_is_linear(&Settings::default(), shares);
+    }
+
+    #[test]
+    fn whoever_leaves_the_middle_of_an_order_can_come_back_to_its_place() {
+        let mut order = Order::default();
+        let place = |turn: u64| (Reverse(0), turn);
+        let all = |order: &Order| order.iter().map(|(_, consumer)| consumer.0).collect::<Vec<_>>();
+        (1..=6).for_each(|turn| order.insert(place(turn), ConsumerId(turn)));
+        order.remove(place(3));
+        order.remove(place(2));
+        assert_eq!(all(&order), [1, 4, 5, 6]);
+        order.insert(place(3), ConsumerId(3));
+        assert_eq!(all(&order), [1, 3, 4, 5, 6]);
+        order.remove(place(1));
+        assert_eq!((all(&order), order.places.len()), (vec![3, 4, 5, 6], 4), "no empty place is first");
+        for turn in [6, 4, 5, 3] {
+            order.remove(place(turn));
+        }
+        assert!(order.is_empty() && order.empty == 0);
     }
 }

@@ -52,6 +52,7 @@ macro_rules! conformance_tests {
                 the_order_changes_while_messages_wait,
                 the_scheme_is_fixed_while_messages_are_there,
                 a_queue_has_so_many_lanes_and_no_more,
+                a_priority_with_a_name_always_finds_a_lane,
                 each_lane_tells_what_is_in_it,
                 a_lease_is_of_the_lanes_it_chooses,
                 a_lease_waits_for_the_lanes_it_chooses,

@@ -82,7 +82,7 @@ pub async fn a_message_that_is_one_too_many_is_named<F: Fixture>(fixture: F) {
 /// Lanes of messages before it count.
 pub async fn a_message_that_would_open_a_lane_too_many_is_named<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.scheme = Scheme::Signed)).await;
-    for priority in 0..LANES_MAX - 2 {
+    for priority in 0..LANES_MAX - 4 {
         story.publish(&format!("a:{priority}")).await;
     }
     let at = |refusal, at| Err(Refused { refusal, part: Some(Part::Publish(at)) });

@@ -12,7 +12,7 @@ use crate::lane::Lanes;
 use crate::message::{Settled, State};
 use crate::picker::Picker;
 use crate::policy::Ruled;
-use crate::priority::Scheme;
+use crate::priority::{Priority, Scheme};
 use crate::rate::Bucket;
 use crate::refusal::Refusal;
 use crate::run::{Run, RunId};
@@ -41,6 +41,8 @@ impl Queue {
 
     fn check_lane_count(&self) -> Result<(), Refusal> {
         let mut priorities = std::collections::BTreeSet::new();
+        // A lane is kept for each of these.
+        priorities.extend(self.settings.scheme.kept().iter().map(|(_, kept)| Priority(*kept)));
         for (_, message) in self.messages_from(Seq(0)) {
             priorities.insert(message.priority);
             if priorities.len() > crate::LANES_MAX {

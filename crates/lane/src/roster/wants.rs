@@ -82,9 +82,9 @@ impl Roster {
     /// window until that is full, and then with their credit.
     pub(crate) fn wants(&self, settings: &Settings) -> Few<Want> {
         let mut turns = Turns { roster: self, taken: BTreeMap::new(), wants: Few::new() };
-        let mut any: Vec<(Place, ConsumerId)> = self.open.0.iter().chain(&self.choosy.0).copied().collect();
+        let mut any: Vec<(Place, ConsumerId)> = self.open.iter().chain(self.choosy.iter()).collect();
         any.sort_unstable();
-        let urgent: Vec<(Place, ConsumerId)> = self.urgent.0.iter().copied().collect();
+        let urgent: Vec<(Place, ConsumerId)> = self.urgent.iter().collect();
         for line in [any, urgent] {
             for equals in line.chunk_by(|((one, _), _), ((other, _), _)| one == other) {
                 turns.tell(equals.iter().map(|(_, consumer)| self.applicant(*consumer, settings)).collect());

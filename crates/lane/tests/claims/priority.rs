@@ -143,11 +143,25 @@ fn what_is_stored_is_served_also_when_the_setting_that_named_its_lane_is_gone() 
 
 #[test]
 fn the_257th_priority_in_use_at_once_is_refused_and_a_lane_that_is_empty_makes_room() {
-    let many: Vec<String> = (0..256).map(|at| format!("p{at}:{at}")).collect();
+    // Two lanes are kept, for LOW and BULK.
+    let many: Vec<String> = (0..254).map(|at| format!("p{at}:{at}")).collect();
     check(
         r#""scheme":"signed""#,
         &format!("publish {} · publish x:1000 · remove p7 · publish y:1000 z:7 · lease 2", many.join(" ")),
-        expect!["no: too-many-lanes · no: too-many-lanes · y p255"],
+        expect!["no: too-many-lanes · no: too-many-lanes · y p253"],
+    );
+}
+
+#[test]
+fn whatever_numbers_are_in_use_each_priority_with_a_name_finds_a_lane() {
+    let many: Vec<String> = (0..251).map(|at| format!("p{at}:{}", at - 2_000)).collect();
+    check(
+        r#""scheme":"signed""#,
+        &format!(
+            "publish {} · publish x:99 · publish a:CRITICAL b:NORMAL c:BULK d:HIGH e:LOW · lease 6 · ack a · publish y:-3000 · publish z:100 · lease",
+            many.join(" ")
+        ),
+        expect!["no: too-many-lanes · a d b e c p250 · no: too-many-lanes · z"],
     );
 }
 

@@ -28,6 +28,8 @@ local READY, DELAYED, LEASED, DEAD = 0, 1, 2, 3
 -- Later than every moment that comes.
 local NEVER = -1
 local LANES_MAX = 256
+-- Priorities of the scheme `signed` that have a name: of the lanes by priority one is kept free for each while there is none of it.
+local KEPT = { -100, -50, 0, 50, 100 }
 -- Calls of one caller that are remembered; so many may be under way at once.
 local CALLS_MAX = 64
 -- Messages that time moves in one call; the rest is for the next.

@@ -19,7 +19,16 @@ local function has_lane(p, level, opened)
   for l in pairs(opened) do
     if not is_there(l) then lanes = lanes + 1 end
   end
-  return lanes < LANES_MAX
+  if p.settings.scheme ~= 'signed' then return lanes < LANES_MAX end
+  local is_kept, free = false, 0
+  for _, l in ipairs(KEPT) do
+    if l == level then
+      is_kept = true
+    elseif not opened[l] and tonumber(redis.call('HGET', n, l) or 0) + (p.counts[l] or 0) <= 0 then
+      free = free + 1
+    end
+  end
+  return lanes + (is_kept and 0 or free) < LANES_MAX
 end
 
 -- The waiting message whose place a newer one of this key takes.

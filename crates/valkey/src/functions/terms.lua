@@ -109,6 +109,9 @@ local function fixed(p, settings)
   if settings.order ~= 'priority' or p.settings.order == 'priority' then return nil end
   local all, priorities, different = redis.call('HKEYS', p.base .. ':m'), {}, 0
   fetch(p, all)
+  for _, priority in ipairs(settings.scheme == 'signed' and KEPT or {}) do
+    different, priorities[priority] = different + 1, true
+  end
   for _, key in ipairs(all) do
     local priority = message(p, key)[PRIORITY]
     if not priorities[priority] then different = different + 1 end

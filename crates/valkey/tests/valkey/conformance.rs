@@ -101,6 +101,7 @@ mod in_sixteen_places {
         ("admin::declaring_a_queue_again_makes_no_second_one", REDECLARED),
         ("ids::a_message_of_a_pending_id_is_not_stored_again", POSITION),
         ("ids::a_publish_tells_how_many_messages_are_ahead", POSITION),
+        ("lanes::a_priority_with_a_name_always_finds_a_lane", LANES),
         ("lanes::a_queue_has_so_many_lanes_and_no_more", LANES),
         ("lanes::the_scheme_is_fixed_while_messages_are_there", REDECLARED),
         ("limits::a_limit_that_is_lowered_drops_nothing_by_itself", REDECLARED),
