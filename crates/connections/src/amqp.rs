@@ -23,7 +23,7 @@ use bytes::BytesMut;
 use overtake_amqp::connection::{self as amqp, Farewell};
 use overtake_amqp_session::{Conversation, Options};
 use overtake_engine::session::BATCH_MAX;
-use overtake_engine::{Ask, Asks, Clock, Events, Full, Session, SystemClock};
+use overtake_engine::{Ask, Asks, Events, Full, Session, SystemClock};
 use overtake_lane::Time;
 use overtake_management::{Connections, Question};
 use tokio::net::{TcpListener, TcpStream};
@@ -187,8 +187,10 @@ fn take_spare(input: &mut BytesMut) {
     }
 }
 
+/// What has passed, whatever the wall clock shows: a connection knows no dates, and one that is set is no sign of life and none that
+/// is missing.
 fn now() -> Time {
-    SystemClock.now()
+    SystemClock.steady().running()
 }
 
 async fn cancelled(token: Option<&CancellationToken>) {
@@ -345,7 +347,7 @@ impl Wire {
             && self.requests.is_empty()
             && self.input.len() < UNREAD_MAX
             && unwritten < UNWRITTEN_MAX;
-        let until = deadline.and_then(|when| SystemClock.until(when));
+        let until = deadline.map(|when| Duration::from_millis(when.since(now())));
         if deadline.is_some_and(|when| when <= now()) && self.ticked_at < now() {
             return Happened::Time;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use overtake_access::{Gate, Identity, LoginRefused};
 use overtake_amqp::connection::{Connection, NoVhost};
 use overtake_amqp_session::{Conversation, Rights, Wish};
-use overtake_engine::{Clock, Engine, Failure, Session, SystemClock};
+use overtake_engine::{Clock, Engine, Failure, Session, WallClock};
 use tokio::sync::watch;
 
 use crate::client::Client;
@@ -92,7 +92,7 @@ impl Door {
     /// Who is gone does not stay.
     pub(crate) fn look(&self, connection: &mut Connection) {
         let Some(seat) = &self.seat else { return };
-        if !seat.who().is_there(SystemClock.now()) {
+        if !seat.who().is_there(WallClock.now()) {
             connection.force_close(&format!("user '{}' is deleted", seat.who().user()));
         } else if let Err(denied) = seat.who().must_enter(seat.vhost()) {
             connection.force_close(&denied.to_string());

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use overtake_amqp_session::Conversation;
-use overtake_engine::{Clock, SystemClock};
+use overtake_engine::{Clock, WallClock};
 use overtake_management::{Caller, Connections, Looks, Question, Seat};
 use tokio::net::TcpStream;
 
@@ -24,7 +24,7 @@ impl Seen {
         peer: SocketAddr,
         is_secure: bool,
     ) -> std::io::Result<Self> {
-        let (local, connected_at) = (stream.local_addr()?, SystemClock.now());
+        let (local, connected_at) = (stream.local_addr()?, WallClock.now());
         let caller = Caller { peer, local, is_secure, connected_at };
         let name = caller.name().into();
         Ok(Self { seat: connections.enter(caller), name, received: 0, sent: 0 })

@@ -90,7 +90,9 @@ pub use api::{
     QueuePage, Refused, Select, Target,
 };
 pub use browsing::fitting;
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{
+    Clock, ClockStep, ClockSteps, MachineTime, ManualClock, SteadyClock, SystemClock, TimeSource, WallClock,
+};
 pub use consumer::{Coming, Consumer};
 pub use every_queue::{QUEUES_AT_ONCE, every_queue, every_queue_everywhere};
 pub use headers::{header_of, headers_of};

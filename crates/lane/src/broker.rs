@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::clock::Noted;
 use crate::command::{Command, Effect, Few, Outcome, Reply, Step};
 use crate::consuming::Seat;
 use crate::deaths::DeathReason;
@@ -54,6 +55,8 @@ pub struct Broker {
     pub(crate) backlog: Arc<dyn Backlog>,
     pub(crate) letters: Arc<dyn Letters>,
     pub(crate) now: Time,
+    /// What was noted of the clock last.
+    pub(crate) clock: Noted,
     /// Queues come and go and no number is used twice, so the numbers have gaps.
     pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
     pub(crate) next_queue: u32,
@@ -91,6 +94,7 @@ impl Broker {
             backlog,
             letters: Arc::new(NoLetters),
             now: Time(0),
+            clock: Noted::default(),
             queues: BTreeMap::new(),
             next_queue: options.numbers.first,
             vhosts: Vhosts::numbered(options.numbers),
@@ -497,6 +501,12 @@ impl Broker {
     /// As [`Broker::id_of`].
     pub fn settings(&self, vhost: VhostId, name: &str) -> Result<&Settings, Refusal> {
         Ok(&self.queue_ref(self.id_of(vhost, name)?).settings)
+    }
+
+    /// Whether it is bounded how many messages of a queue are leased at once. False: it is not, or there is no such queue.
+    #[must_use]
+    pub fn caps_leases(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_some_and(|queue| queue.settings.caps_leases())
     }
 
     /// Whether a consumer, or a pull that waits, has this number.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::broker::Broker;
+use crate::clock::{CLOCK_KEY, Noted};
 use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
@@ -147,6 +148,9 @@ impl Broker {
     fn fold_metadata(&mut self, key: Arc<str>, value: Arc<[u8]>) -> Result<(), Unfounded> {
         let entry = MetadataEntry { key: Arc::clone(&key), value: Some(Arc::clone(&value)) };
         self.check_metadata(&[entry]).map_err(|_| Unfounded)?;
+        if &*key == CLOCK_KEY {
+            self.clock = Noted::decode(&value).unwrap_or_default();
+        }
         self.metadata.store(key, value);
         Ok(())
     }
@@ -248,7 +252,8 @@ impl Broker {
         Ok((queue, slot))
     }
 
-    /// After the last fact: deletes the queues that do not outlive their broker, catches up with the time that has passed, and
+    /// After the last fact: deletes the queues that do not outlive their broker, has leases and delays end as if the clock had been
+    /// right when they began, catches up with the time that has passed, and
     /// counts anew for how long queues are unused.
     pub fn wake(&mut self, now: Time, step: &mut Step) {
         step.facts.extend(self.vhosts.name_the_nameless());
@@ -260,6 +265,7 @@ impl Broker {
             self.end_queue(id, step);
         }
         self.drop_transient_exchanges(step);
+        self.set_right(now, step);
         let ids: Vec<QueueId> = self.vhosts.queues().collect();
         for id in ids {
             let queue = self.queue_mut(id);

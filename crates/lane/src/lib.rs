@@ -7,6 +7,7 @@ mod alarms;
 mod bitmap;
 mod broker;
 mod browse;
+mod clock;
 mod command;
 mod consuming;
 mod dead_letters;
@@ -53,6 +54,7 @@ mod view;
 mod windows;
 
 pub use broker::{Broker, Options};
+pub use clock::{CLOCK_KEY, CLOCK_STEP_MS};
 pub use command::{
     Address, Command, Consume, Copy, Delivery, Effect, Existing, Few, Get, Gone, Outcome, Part, Publish,
     Published, Reply, RouteCopy, Step, Urgency, UrgentCredit, Which,

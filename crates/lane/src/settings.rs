@@ -305,6 +305,12 @@ impl Settings {
         self.history.is_some() || *self.dead_letter_for(reason) != DeadLetterTo::Drop
     }
 
+    /// Whether it is bounded how many messages are leased at once: of the queue, of a lane or of a key.
+    #[must_use]
+    pub fn caps_leases(&self) -> bool {
+        self.max_active > 0 || self.group_limit > 0 || self.lanes.values().any(|lane| lane.max_active > 0)
+    }
+
     /// Whether it is noted when work on a message begins.
     pub(crate) fn notes_work(&self) -> bool {
         self.history.is_some() || self.run_timeout_ms > 0

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use overtake_access::{Change, Permission};
-use overtake_engine::{Clock, DeleteOnly, Engine, Select};
+use overtake_engine::{Clock, DeleteOnly, Engine, ManualClock, Select};
 use overtake_lane::{Given, LastValue, Outcome, Settings, Status, Time, VhostSettings};
 use overtake_schedules::{BODY_LEN_MAX, NotScheduled, Schedule, Schedules};
+use overtake_store::MemoryDisk;
 use world::{HOUR, MINUTE, START, World, schedule};
 
 #[tokio::test]
@@ -43,6 +44,37 @@ async fn what_came_due_while_nobody_was_there_runs_once_and_the_rest_is_left_out
     assert_eq!(world.sees("q").await, "tick@10:00 x ready · tick@14:00 x delayed");
     let world = world.down_for(MINUTE).await;
     assert_eq!(world.sees("q").await, "tick@10:00 x ready · tick@14:00 x delayed");
+}
+
+/// A world whose wall clock can be set, as the engine's time cannot.
+async fn with_wall_clock() -> (World, Arc<ManualClock>) {
+    let (disk, clock) = (MemoryDisk::new(7), Arc::new(ManualClock::new(START)));
+    let wall = Arc::new(ManualClock::new(START));
+    let world = World::open_by(disk, clock, Arc::clone(&wall)).await;
+    world.engine.declare_queue("q", Settings::default()).await.expect("declared");
+    world.tick().await;
+    (world, wall)
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_is_set_back_by_days_brings_the_occurrences_of_then() {
+    let (world, wall) = with_wall_clock().await;
+    // The engine's time goes on.
+    wall.set(Time(START.0 - 48 * HOUR));
+    world.schedules.look().await;
+    assert_eq!(world.sees("q").await, "tick@2026-11-20t10:00 x delayed");
+    wall.advance(40 * MINUTE);
+    world.pass(40 * MINUTE).await;
+    assert_eq!(world.sees("q").await, "tick@2026-11-20t10:00 x ready · tick@2026-11-20t11:00 x delayed");
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_is_set_forwards_brings_what_was_ahead_once_and_then_goes_on() {
+    let (world, wall) = with_wall_clock().await;
+    wall.set(START.after(48 * HOUR));
+    // The engine's time follows.
+    world.pass(48 * HOUR).await;
+    assert_eq!(world.sees("q").await, "tick@10:00 x ready · tick@2026-11-24t10:00 x delayed");
 }
 
 #[tokio::test]

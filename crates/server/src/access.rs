@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use overtake_access::{Account, Change, DEFAULT_VHOST, Desks, Gate, NoGate, NotChanged, Permission, Tag};
-use overtake_engine::{Clock, Engine, SystemClock};
+use overtake_engine::{Clock, Engine, WallClock};
 use overtake_management::definitions;
 
 use crate::ServeError;
@@ -16,7 +16,7 @@ use crate::serve::Addresses;
 
 /// Opens the gate over an engine, and makes the first administrator if the configuration names one.
 pub(crate) async fn open(config: &Config, engine: Arc<dyn Engine>) -> Result<Gate, ServeError> {
-    let opened = Gate::open(engine, || SystemClock.now()).await;
+    let opened = Gate::open(engine, || WallClock.now()).await;
     let gate = opened.map_err(|why| match why {
         NoGate::Engine(failure) => ServeError::Stopped { why: failure.to_string() },
         NoGate::Unreadable(unreadable) => ServeError::Users { why: unreadable.to_string() },

@@ -50,6 +50,7 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
         traces,
         ..Options::default()
     };
+    SystemClock.steady().on_step(Box::new(|step| tracing::warn!("{step}")));
     let (dir, shards) = (dir.value.clone(), config.store.shards.value.0 as usize);
     let opened = blocking(move || {
         let opened = ShardedEngine::open_with(&dir, shards, options, Arc::new(SystemClock));

@@ -9,7 +9,7 @@ use overtake_access::{Desks, Gate};
 use overtake_amqp::connection as amqp;
 use overtake_categories::Categories;
 use overtake_connections::{Amqp, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term};
-use overtake_engine::{Engine, SystemClock};
+use overtake_engine::{Engine, SystemClock, WallClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
 use overtake_management::Connections;
@@ -117,7 +117,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     // They may bring the administrator.
     access::load_definitions(config, &desks).await?;
     access::check_reach(&addresses, &gate)?;
-    let schedules = Schedules::open(Arc::clone(&engine), Arc::clone(&gate), Arc::new(SystemClock));
+    let schedules = Schedules::open(Arc::clone(&engine), Arc::clone(&gate), Arc::new(WallClock));
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let (endpoints, sources) = connectors::open(config, &engine, &gate, &telemetry).await?;
     let connections = Connections::default();

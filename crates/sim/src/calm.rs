@@ -149,7 +149,7 @@ impl World {
         let life = self.life.as_ref().expect("it was revived");
         if let Some(deadline) = life.core.next_deadline() {
             let wait_ms = deadline.since(self.true_clock()).min(100 * 3_600_000);
-            self.offset_ms += wait_ms as i64;
+            self.skipped_us += wait_ms * 1_000;
             self.excused_until = self.excused_until.max(self.now_us);
             self.alarm_at = None;
             self.step(Act::Tick)?;

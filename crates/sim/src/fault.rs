@@ -68,6 +68,10 @@ impl World {
         let far = self.chance.clock.one_of(&[5, 300, 5_000, 3_600_000]);
         let jump = self.chance.clock.below(2 * far) as i64 - far as i64;
         self.offset_ms += jump;
+        if self.chance.steps.once_in(4) {
+            let days = self.chance.steps.within(1, 2) as i64 * 24 * 3_600_000;
+            self.offset_ms += if self.chance.steps.once_in(2) { days } else { -days };
+        }
         self.excused_until = self.excused_until.max(self.now_us);
         self.alarm_at = None;
         self.turn_soon(100);

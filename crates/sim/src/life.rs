@@ -105,6 +105,7 @@ impl World {
         if !self.checks.refold.check(&found)? {
             self.tally.cut_steps += 1;
         }
+        self.set_clock();
         let now = self.clock();
         match Core::open(self.disk.clone(), &self.options, now) {
             Ok(Opened { core, committer, spiller, recovered }) => {
@@ -415,6 +416,12 @@ impl World {
             self.alarm_at = Some(at);
             self.at(after_us, Event::Alarm);
         }
+    }
+
+    /// What was to end before this is late by now, µs.
+    pub(crate) fn patient_until(&self) -> u64 {
+        let is_excused = self.now_us < self.excused_until.saturating_add(GRACE_US);
+        if is_excused { 0 } else { self.running_us().saturating_sub(GRACE_US) }
     }
 
     /// The engine is not asleep past a deadline.

@@ -24,6 +24,8 @@ pub enum Sabotage {
     RaisesCaps,
     /// The engine's clock is behind.
     ClockBehind,
+    /// The engine's clock is the wall clock, whoever sets it.
+    BelievesWallClock,
     /// A copy is missing in an answer.
     LosesCopy,
     /// A settlement is not counted.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
-use overtake_engine::{Event, LeasedMessage, NewMessage, Refused};
+use overtake_engine::{Clock, Event, LeasedMessage, NewMessage, Refused};
 use overtake_lane::{
     Asker, Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal, Seq,
     VhostId,
@@ -12,6 +12,7 @@ use overtake_store::FileReady;
 
 use crate::audit::Audit;
 use crate::book::asked_by;
+use crate::check::patience::Moment;
 use crate::check::{
     self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, routes, vhosts,
 };
@@ -77,6 +78,9 @@ impl World {
     pub(crate) fn step(&mut self, act: Act) -> Checked {
         let Some(mut life) = self.life.take() else { return Ok(()) };
         let now = self.clock();
+        if self.config.sabotage != Some(Sabotage::BelievesWallClock) {
+            life.core.set_clock_ahead(self.steady.ahead_ms());
+        }
         let (mut ticket, mut request) = (0, None);
         let is_at_end = life.core.is_at_end();
         let passes_time = matches!(act, Act::Tick | Act::Ask(..));
@@ -163,7 +167,14 @@ impl World {
     }
 
     /// What stands in the broker may stand there, and nobody waits for it.
-    fn judge_standing(&self, life: &Life) -> Checked {
+    fn judge_standing(&mut self, life: &Life) -> Checked {
+        let now = Moment {
+            clock: self.clock().max(life.core.broker().now()),
+            now_us: self.running_us(),
+            excused_from_us: self.patient_until(),
+            life: life.number,
+        };
+        self.checks.patience.look(now, &self.audit)?;
         expiry::check_standing(&self.book, life.seen, &self.audit)?;
         self.check_served(life, &self.audit)
     }

@@ -12,10 +12,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{Options, Refused, Watermarks};
+use overtake_engine::{Clock, Options, Refused, SteadyClock, TimeSource, Watermarks};
 use overtake_lane::{SessionId, Time, VhostId};
 use overtake_store::{MemoryDisk, OnDamage};
 
@@ -114,6 +115,30 @@ pub(crate) enum Who {
     Session(SessionId, Option<u64>),
 }
 
+/// The clocks of a world's machine.
+#[derive(Debug, Default)]
+pub(crate) struct WorldTime {
+    running_us: AtomicU64,
+    wall_ms: AtomicU64,
+}
+
+impl WorldTime {
+    fn set(&self, running_us: u64, wall_ms: u64) {
+        self.running_us.store(running_us, Ordering::Relaxed);
+        self.wall_ms.store(wall_ms, Ordering::Relaxed);
+    }
+}
+
+impl TimeSource for WorldTime {
+    fn running(&self) -> Duration {
+        Duration::from_micros(self.running_us.load(Ordering::Relaxed))
+    }
+
+    fn wall(&self) -> Duration {
+        Duration::from_millis(self.wall_ms.load(Ordering::Relaxed))
+    }
+}
+
 /// One world.
 pub(crate) struct World {
     pub(crate) plan: Plan,
@@ -121,8 +146,12 @@ pub(crate) struct World {
     pub(crate) options: Options,
     pub(crate) chance: Chance,
     pub(crate) now_us: u64,
-    /// What the engine's clock shows beside the world's, ms.
+    /// What the wall clock shows beside the world's time, ms.
     pub(crate) offset_ms: i64,
+    /// What passed at once, while nothing happened, µs.
+    pub(crate) skipped_us: u64,
+    /// The time of this life of the engine.
+    pub(crate) steady: SteadyClock<WorldTime>,
     pub(crate) paused_until: u64,
     /// The engine cannot be on time before this.
     pub(crate) excused_until: u64,
@@ -167,6 +196,8 @@ pub(crate) struct Chance {
     pub(crate) disk: Rng,
     pub(crate) faults: Rng,
     pub(crate) clock: Rng,
+    /// How far the wall clock is set where it is set far.
+    pub(crate) steps: Rng,
     pub(crate) spill: Rng,
     pub(crate) wiring: Rng,
     pub(crate) deaths: Rng,
@@ -241,6 +272,7 @@ impl World {
                 disk: Rng::new(seed, "disk"),
                 faults: Rng::new(seed, "faults"),
                 clock: Rng::new(seed, "clock"),
+                steps: Rng::new(seed, "clock steps"),
                 spill: Rng::new(seed, "spill"),
                 wiring: Rng::new(seed, "wiring"),
                 deaths: Rng::new(seed, "deaths"),
@@ -257,6 +289,8 @@ impl World {
             },
             now_us: 0,
             offset_ms: 0,
+            skipped_us: 0,
+            steady: SteadyClock::new(WorldTime::default()),
             paused_until: 0,
             excused_until: 0,
             events: BinaryHeap::new(),
@@ -384,13 +418,33 @@ impl World {
 
     /// What the engine's clock shows.
     pub(crate) fn clock(&self) -> Time {
-        let behind = if self.config.sabotage == Some(Sabotage::ClockBehind) { 400 } else { 0 };
-        Time(self.true_clock().0 - behind)
+        match self.config.sabotage {
+            Some(Sabotage::ClockBehind) => Time(self.true_clock().0 - 400),
+            Some(Sabotage::BelievesWallClock) => Time(self.wall_ms()),
+            _ => self.true_clock(),
+        }
     }
 
     /// What the engine's clock should show.
     pub(crate) fn true_clock(&self) -> Time {
-        Time((EPOCH_MS + self.now_us / 1_000).saturating_add_signed(self.offset_ms))
+        self.steady.source().set(self.running_us(), self.wall_ms());
+        self.steady.now()
+    }
+
+    /// What has passed, µs.
+    pub(crate) fn running_us(&self) -> u64 {
+        self.now_us + self.skipped_us
+    }
+
+    fn wall_ms(&self) -> u64 {
+        (EPOCH_MS + self.running_us() / 1_000).saturating_add_signed(self.offset_ms)
+    }
+
+    /// Another life begins, whose time is what the wall clock shows.
+    pub(crate) fn set_clock(&mut self) {
+        let time = WorldTime::default();
+        time.set(self.running_us(), self.wall_ms());
+        self.steady = SteadyClock::new(time);
     }
 
     /// A client asks something.

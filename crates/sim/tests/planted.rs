@@ -64,6 +64,11 @@ fn expiry_sees_a_clock_that_is_behind() {
 }
 
 #[test]
+fn awake_sees_a_broker_that_waits_for_a_wall_clock_that_was_set_back() {
+    check(Sabotage::BelievesWallClock, Promise::Awake);
+}
+
+#[test]
 fn conserved_sees_a_settlement_that_is_not_counted() {
     check(Sabotage::Miscounts, Promise::Conserved);
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use overtake_engine::{Clock, ClockSteps, SystemClock};
+
 use crate::family::Family;
 use crate::family::Kind::{Counter, Gauge, UpDownCounter};
 use crate::family::{Value, labels};
@@ -80,6 +82,16 @@ impl Source for Process {
             let resident = "Bytes of memory that the process has in use.";
             let cpu = "Seconds of processor time that the process took.";
             let start = "When the process was started, seconds since 1970.";
+            let ahead =
+                "Seconds by which the broker's time is ahead of the wall clock, because that was set back.";
+            let stepped = "How often the wall clock was set by more than a second.";
+            let ClockSteps { forwards, back } = SystemClock.steady().steps();
+            let steps = [("forwards", forwards), ("back", back)].into_iter().fold(
+                Family::new("overtake.clock.steps", Counter, "{step}", stepped),
+                |family, (direction, count)| {
+                    family.with(labels([("direction", direction)]), Value::Whole(count))
+                },
+            );
             vec![
                 known(Family::new("process.resident_memory", UpDownCounter, "By", resident), memory()),
                 real(Family::new("process.cpu", Counter, "s", cpu), cpu_seconds()),
@@ -92,6 +104,9 @@ impl Source for Process {
                     open_files_max(),
                 ),
                 real(Family::new("process.start_time", Gauge, "s", start), start_seconds()),
+                steps,
+                Family::new("overtake.clock.ahead", Gauge, "s", ahead)
+                    .with(labels([]), Value::Real(SystemClock.ahead_ms() as f64 / 1_000.0)),
             ]
         })
     }

@@ -36,12 +36,10 @@ pub(super) fn run(dir: &Path, to: Option<&Path>, apply: bool, out: Out) -> Ended
     if let Goal::Copy(to) = goal {
         check_target(to)?;
     }
-    let mut shard = 0;
     let shards = of_shards(dir, |_| Ok(()))?;
     let mut found = Vec::new();
-    for (from, ()) in shards {
+    for (shard, (from, ())) in shards.into_iter().enumerate() {
         let target = if let Goal::Copy(to) = goal { Some(shard_dir(to, shard)) } else { None };
-        shard += 1;
         let recovered = repair(&from, goal, target.as_deref())?;
         found.push((from, recovered));
     }
@@ -114,7 +112,8 @@ fn file_len(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let journals = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("journal-"));
     let lens = journals.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len());
-    let is_valid = |len: &u64| (SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(len) && len % 4_096 == 0;
+    let is_valid =
+        |len: &u64| (SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(len) && len.is_multiple_of(4_096);
     lens.filter(is_valid).max().unwrap_or(Options::default().segment_bytes)
 }
 

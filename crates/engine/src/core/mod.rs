@@ -115,6 +115,8 @@ pub struct Core<T> {
     tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,
+    /// By how much the time that is handed in is ahead of the wall clock.
+    clock_ahead_ms: u64,
     /// The message of the get that is being done.
     got: Option<(ConsumerId, Option<LeasedMessage>)>,
     outs: Vec<Out<T>>,
@@ -140,6 +142,20 @@ impl<T> Core<T> {
         }
         self.asking = asker;
         self.obey(now, request, ticket);
+        self.note_clock();
+    }
+
+    /// Says by how much the time that is handed in is ahead of the wall clock, ms, until it is said again: after a restart what is
+    /// leased and delayed now ends so much earlier, as it would have.
+    pub fn set_clock_ahead(&mut self, ms: u64) {
+        self.clock_ahead_ms = ms;
+    }
+
+    /// Keeps what is to be remembered of the clock, unless there is hardly room for what must be kept.
+    fn note_clock(&mut self) {
+        if !self.is_at_end() && self.broker.note_clock(self.clock_ahead_ms, &mut self.step) {
+            self.keep(true);
+        }
     }
 
     fn obey(&mut self, now: Time, request: Request, ticket: T) {
@@ -465,7 +481,10 @@ impl<T> Core<T> {
                 self.know(consumer, holder);
             }
             // Whose work is noted has begun only once that is on disk: after a crash nobody begins it a second time beside the first.
-            let durable = messages.iter().any(|leased| leased.message.work.is_some());
+            // Nor is more out after a crash than a cap says: what is told counts after it, too.
+            let durable = messages
+                .iter()
+                .any(|leased| leased.message.work.is_some() || self.broker.caps_leases(leased.receipt.queue));
             self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable });
         }
     }

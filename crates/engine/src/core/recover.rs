@@ -227,6 +227,7 @@ impl<T> Core<T> {
             routes,
             tracer: None,
             asking: Asker::default(),
+            clock_ahead_ms: 0,
             got: None,
             outs: Vec::new(),
             step,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Cursor, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time, Topology,
+    Binding, CLOCK_KEY, Cursor, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time,
+    Topology,
 };
 
 use super::{Answer, Core, Request};
@@ -55,7 +56,8 @@ impl<T> Core<T> {
     }
 
     fn metadata(&self) -> Metadata {
-        let all = self.broker.metadata();
+        // What is noted of the clock is nobody's.
+        let all = self.broker.metadata().filter(|(key, _)| &***key != CLOCK_KEY);
         all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
     }
 

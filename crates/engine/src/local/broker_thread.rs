@@ -137,11 +137,18 @@ impl BrokerThread {
         if self.is_down() { self.in_flight > 0 } else { is_behind }
     }
 
+    /// The time, of which the core is told how it stands to the wall clock's.
+    fn now(&mut self) -> Time {
+        let now = self.clock.now();
+        self.core.set_clock_ahead(self.clock.ahead_ms());
+        now
+    }
+
     fn handle(&mut self, ask: Ask) {
         if self.closing || self.is_down() {
             return self.refuse(ask);
         }
-        let now = self.clock.now();
+        let now = self.now();
         match ask {
             Ask::Request { request, ticket, _places } => self.core.handle(now, request, ticket),
             Ask::Begin { session, events } => self.sessions.begin(session, events),
@@ -355,7 +362,7 @@ impl BrokerThread {
 
     /// Lets time pass, goes on with what was parked, and hands on what has gathered.
     fn go_on(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         if self.core.next_deadline().is_some_and(|when| when <= now) {
             self.core.tick(now);
             self.carry_out();

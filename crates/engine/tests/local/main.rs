@@ -1,6 +1,7 @@
 //! What is true of the local engine only: its directory, its disk, its threads.
 
 mod cleaning;
+mod clock;
 mod closing;
 mod damage;
 mod damaged_segment;

@@ -396,6 +396,36 @@ impl Queue {
         dying
     }
 
+    /// Leases of pulls and delays end so much earlier, as if they had begun so much earlier.
+    pub(crate) fn set_back(&mut self, ms: u64, step: &mut Step) {
+        let earlier = |time: Time| time.some().map_or(Time::NEVER, |time| Time(time.0.saturating_sub(ms)));
+        let both = self.pulled.iter(&self.entries).chain(self.delayed.iter(&self.entries));
+        for slot in both.collect::<Vec<Slot>>() {
+            let Message { state, count, seq, .. } = self.entries[slot].message;
+            match state {
+                State::Leased { lease, deadline } => {
+                    self.change_state(slot, |entry| {
+                        let message = &mut entry.message;
+                        message.state = State::Leased { lease, deadline: earlier(deadline) };
+                        let work = message.work().copied();
+                        message.set_work(work.map(|work| Work {
+                            started: earlier(work.started),
+                            ends: earlier(work.ends),
+                            ..work
+                        }));
+                    });
+                    self.say_leased(slot, step);
+                }
+                State::Delayed { due } => {
+                    let due = Some(earlier(due));
+                    self.wait(slot, due);
+                    step.facts.push(Fact::PutBack { queue: self.id, seq, count, due });
+                }
+                State::Ready | State::Dead => unreachable!("it is neither leased nor delayed"),
+            }
+        }
+    }
+
     /// Whether somebody wants back what is leased.
     pub(crate) fn is_asked_back(&self, slot: Slot) -> bool {
         self.entries[slot].message.work().is_some_and(|work| work.is_cancelled)

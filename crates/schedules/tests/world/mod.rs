@@ -33,12 +33,17 @@ impl World {
     }
 
     pub(crate) async fn open(disk: MemoryDisk, clock: Arc<ManualClock>) -> Self {
+        Self::open_by(disk, clock.clone(), clock).await
+    }
+
+    /// With schedules that go by a wall clock which is another than the engine's.
+    pub(crate) async fn open_by(disk: MemoryDisk, clock: Arc<ManualClock>, wall: Arc<ManualClock>) -> Self {
         let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
         let engine = LocalEngine::open_on(disk.clone(), options, clock.clone() as Arc<dyn Clock>);
         let engine = Arc::new(engine.expect("the store opens"));
         let all: Arc<dyn Engine> = engine.clone();
         let gate = Arc::new(Gate::open(Arc::clone(&all), || START).await.expect("it opens"));
-        let schedules = Schedules::open(all, Arc::clone(&gate), clock.clone()).await.expect("it opens");
+        let schedules = Schedules::open(all, Arc::clone(&gate), wall).await.expect("it opens");
         Self { disk, clock, engine, gate, schedules }
     }
 

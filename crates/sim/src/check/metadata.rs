@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Broker, Command, MetadataEntry};
+use overtake_lane::{Broker, CLOCK_KEY, Command, MetadataEntry};
 
 use crate::check::routes::is_of_routes;
 use crate::failure::{Checked, Promise, hold};
@@ -77,9 +77,10 @@ fn apply(values: &mut Values, entries: &[MetadataEntry]) {
     }
 }
 
-/// What clients set. What lasts of routes is among the metadata, too, and the checker of routes sees to it.
+/// What clients set. What lasts of routes is among the metadata, too, and the checker of routes sees to it; and what the broker notes
+/// of its clock.
 fn there(broker: &Broker) -> Values {
-    let of_clients = broker.metadata().filter(|(key, _)| !is_of_routes(key));
+    let of_clients = broker.metadata().filter(|(key, _)| !is_of_routes(key) && &***key != CLOCK_KEY);
     of_clients.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod kept;
 pub(crate) mod metadata;
 pub(crate) mod one_holder;
 pub(crate) mod order;
+pub(crate) mod patience;
 pub(crate) mod pick;
 pub(crate) mod policies;
 pub(crate) mod rate;
@@ -72,4 +73,5 @@ pub(crate) struct Checks {
     pub(crate) pick: pick::Pick,
     pub(crate) rates: rate::Rates,
     pub(crate) refold: refold::Snapshots,
+    pub(crate) patience: patience::Patience,
 }
