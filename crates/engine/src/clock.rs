@@ -99,11 +99,14 @@ pub struct ClockSteps {
     pub back: u64,
 }
 
+/// Whoever is told of a step.
+type Listener = Box<dyn Fn(&ClockStep) + Send>;
+
 /// The time of a run, by a monotonic clock that follows the wall clock forwards and never back.
 pub struct SteadyClock<S> {
     source: S,
     state: Mutex<Steady>,
-    told: Mutex<Vec<Box<dyn Fn(&ClockStep) + Send>>>,
+    told: Mutex<Vec<Listener>>,
 }
 
 #[derive(Clone, Copy, Debug)]
