@@ -24,7 +24,6 @@ from overtake import (
 
 from .rows import row
 
-
 # It is bound and does not listen: connections are refused, and nobody else is given its port.
 NOBODY = socket.socket()
 NOBODY.bind(("127.0.0.1", 0))

@@ -15,7 +15,7 @@ const FOLDER: &str = "tests/clients/with_amqplib";
 pub(super) fn tests(stage: &mut Stage) -> Result<Done> {
     let folder = download(&stage.dir)?;
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=spec", "--test-timeout=120000", "amqplib.test.js"]);
+    node.args(["--test", "--test-reporter=spec", "amqplib.test.js"]);
     stage.run(node.current_dir(&folder))
 }
 

@@ -15,6 +15,7 @@ mod exec;
 mod exits;
 mod full_disk;
 mod help;
+mod hostile;
 mod lifecycle;
 mod management;
 mod move_queue;

@@ -64,7 +64,12 @@ impl Namespace {
     /// Any program in it. It becomes what it runs, so a signal reaches that.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.holder().to_string()]).args(self.enter).arg("--").arg(program);
+        // The root of the namespace is the machine's, which ours is not in a chroot.
+        command
+            .args(["--root", "--target", &self.holder().to_string()])
+            .args(self.enter)
+            .arg("--")
+            .arg(program);
         command
     }
 

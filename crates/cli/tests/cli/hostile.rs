@@ -1,0 +1,174 @@
+//! What strangers, careless clients and bad disks do to a broker, over its real listeners and files: everybody else goes on.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::http::{GUEST, ask};
+use crate::support::{Broker, run};
+
+/// Messages of the store that is damaged, and the length of each body.
+const MESSAGES: usize = 6_000;
+const BODY_LEN: usize = 1_000;
+/// So little that most of them wait in segments.
+const MEMORY: &str = "1MiB";
+/// Logins with a wrong password that are under way at a time.
+const STRANGERS: usize = 100;
+/// `nobody` with the password `wrong`.
+const WRONG: &str = "Authorization: Basic bm9ib2R5Ondyb25n\r\n";
+
+/// The answer to these bytes, up to the end of the connection.
+fn answer(broker: &Broker, request: &str) -> String {
+    let mut stream = TcpStream::connect(broker.url.trim_start_matches("http://")).expect("it accepts");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = Vec::new();
+    // A connection that is cut off with bytes unread ends by an error, after the answer.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn a_web_page_under_another_name_reads_and_changes_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let broker = Broker::start(&dir.path().join("data"));
+    let paths =
+        ["/", "/v1/queues", "/api/overview", "/api/definitions", "/metrics", "/metrics/detailed", "/livez"];
+    for path in paths {
+        let end = format!("{GUEST}Connection: close\r\n\r\n");
+        let foreign = answer(&broker, &format!("GET {path} HTTP/1.1\r\nHost: rebound.example\r\n{end}"));
+        assert!(foreign.starts_with("HTTP/1.1 421 "), "{path}: {foreign}");
+        let two =
+            answer(&broker, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: a.example\r\n{end}"));
+        assert!(two.starts_with("HTTP/1.1 400 "), "{path}: {two}");
+        let own = answer(&broker, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{end}"));
+        assert!(own.starts_with("HTTP/1.1 200 "), "{path}: {own}");
+        assert!(own.contains("x-content-type-options: nosniff"), "{path}: {own}");
+    }
+    broker.stop();
+}
+
+#[test]
+fn a_large_body_of_a_stranger_is_refused_before_it_is_sent() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let broker = Broker::start(&dir.path().join("data"));
+    let made_up = "Authorization: Bearer made-up\r\n";
+    for (path, login, statuses) in [
+        ("/v1/session", "", &["413"][..]),
+        ("/v1/session", made_up, &["401", "413"]),
+        ("/v1/queues/q/messages", "", &["401", "413"]),
+        ("/v1/queues/q/messages", made_up, &["401"]),
+        ("/api/definitions", made_up, &["401"]),
+    ] {
+        // It would be waited for if it were wanted.
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\n{login}Content-Type: application/json\r\nContent-Length: 67108864\r\nConnection: close\r\n\r\n"
+        );
+        let said = answer(&broker, &head);
+        let status = said.split(' ').nth(1).unwrap_or_default();
+        assert!(statuses.contains(&status), "{path} {login}: {said}");
+    }
+    broker.stop();
+}
+
+#[test]
+fn wrong_passwords_do_not_hold_up_right_ones() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let broker = Broker::start(&dir.path().join("data"));
+    let whoami = "GET /v1/whoami HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    let own = format!("{whoami}{GUEST}\r\n");
+    assert!(answer(&broker, &own).starts_with("HTTP/1.1 200 "));
+    let refused = Arc::new(AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..STRANGERS {
+            let (broker, refused) = (&broker, Arc::clone(&refused));
+            scope.spawn(move || {
+                let said = answer(broker, &format!("{whoami}{WRONG}\r\n"));
+                assert!(!said.starts_with("HTTP/1.1 200 "), "{said}");
+                refused.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        // Once some have had their turn, the others wait for theirs.
+        while refused.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let said = answer(&broker, &own);
+        assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+        assert!(refused.load(Ordering::SeqCst) < STRANGERS, "it waited for all of them");
+    });
+    broker.stop();
+}
+
+/// A broker whose queue `q` waits in segments, stopped; the messages are known by their ids.
+fn in_segments(data: &Path) {
+    let broker = Broker::start_with(data, &["--queue", "q", "--queue", "other", "--memory-bytes", MEMORY]);
+    for first in (0..MESSAGES).step_by(100) {
+        let message =
+            |at: usize| json!({ "id": at.to_string(), "priority": at % 10, "body": "x".repeat(BODY_LEN) });
+        let batch: Vec<Value> = (first..first + 100).map(message).collect();
+        ask(&broker.url, "POST", "/v1/queues/q/messages", &json!({ "messages": batch })).expect(201);
+    }
+    ask(&broker.url, "POST", "/v1/queues/other/messages", &json!({ "body": "other" })).expect(201);
+    broker.stop();
+}
+
+/// Flips a bit in the middle of the largest segment.
+fn flip_a_bit(data: &Path) {
+    let files = fs::read_dir(data).expect("a store").map(|entry| entry.expect("a file").path());
+    let is_segment = |path: &std::path::PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("segment-"))
+    };
+    let len = |path: &std::path::PathBuf| fs::metadata(path).expect("a file").len();
+    let segment = files.filter(is_segment).max_by_key(len).expect("messages wait in segments");
+    let mut content = fs::read(&segment).expect("readable");
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    fs::write(&segment, content).expect("writable");
+}
+
+/// Takes everything out of the queue; how many messages that were.
+fn drain(broker: &Broker) -> usize {
+    let mut count = 0;
+    loop {
+        let leased = ask(&broker.url, "POST", "/v1/queues/q/leases", &json!({ "max": 200 })).expect(200);
+        let messages = leased["messages"].as_array().expect("a list");
+        if messages.is_empty() {
+            return count;
+        }
+        count += messages.len();
+        let receipts: Vec<_> = messages.iter().map(|message| &message["receipt"]).collect();
+        let settle = json!({ "receipts": receipts, "how": "ack" });
+        ask(&broker.url, "POST", "/v1/queues/q/settle", &settle).expect(200);
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_segment_costs_a_block_and_a_repaired_copy_needs_no_flag() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    in_segments(&data);
+    flip_a_bit(&data);
+    let (from, to) = (data.to_str().expect("text"), copy.to_str().expect("text"));
+    let check = run(&["store", "check", from], b"");
+    assert_eq!(check.code, 1, "{check:?}");
+    let dry = run(&["store", "repair", from], b"");
+    assert_eq!(dry.code, 1, "{dry:?}");
+    assert!(dry.stdout.contains("segment"), "{dry:?}");
+    run(&["store", "repair", from, "--to", to], b"").ok();
+    let whole = run(&["store", "check", to], b"");
+    assert_eq!(whole.code, 0, "{whole:?}");
+    assert_eq!(run(&["store", "check", from], b"").code, 1, "the original stays as it was");
+    for data in [&data, &copy] {
+        let broker = Broker::start_with(data, &["--memory-bytes", MEMORY]);
+        let other = ask(&broker.url, "POST", "/v1/queues/other/leases", &json!({ "max": 1 })).expect(200);
+        assert_eq!(other["messages"][0]["body"], "other");
+        let count = drain(&broker);
+        assert!((MESSAGES - 100..=MESSAGES).contains(&count), "{count} of {MESSAGES}");
+        broker.stop();
+        Broker::start(data).stop();
+    }
+}
