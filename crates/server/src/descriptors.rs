@@ -9,7 +9,7 @@ use overtake_connections::{Descriptors, RESERVE};
 use overtake_telemetry::{Collected, Family, Kind, Source};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::Config;
+use crate::config::{Config, Origin};
 
 /// Descriptors that are kept for the store and for connections to other systems, at least, where there are as many.
 const KEPT_MIN: u64 = 128;
@@ -22,7 +22,11 @@ pub(crate) fn prepare(config: &Config) -> Descriptors {
     let listeners = 1 + u64::from(config.http.tls_listen.value.0.is_some());
     let shared = share_out(limit, listeners);
     let wanted = wanted(config);
-    if wanted > shared {
+    // The defaults are more than many machines give, and few brokers need.
+    let is_asked_for = [&config.http.max_connections.origin, &config.amqp.max_connections.origin]
+        .into_iter()
+        .any(|origin| *origin != Origin::Default);
+    if is_asked_for && wanted > shared {
         tracing::warn!(
             "the configured limits allow {wanted} connections, but of the {limit} files that this process may have open at once, {shared} \
              are for connections: further connections will be refused; allow more open files (`ulimit -n`, `LimitNOFILE=` in a systemd unit, \

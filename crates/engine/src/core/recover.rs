@@ -320,7 +320,8 @@ impl Folding {
             }
             self.runs.note_ended(&fact);
             for ended in self.runs.ended_by(&fact) {
-                self.fold(ended);
+                // The log doesn't have it: it is about messages that may be gone with their queue.
+                let _ = self.fold(ended);
             }
             let is_whole = self.runs.take(&mut fact, chunk, segments)?;
             let told = match &fact {
@@ -330,7 +331,7 @@ impl Folding {
                 _ => None,
             };
             if is_whole {
-                self.fold(fact);
+                self.left_over += u64::from(self.fold(fact));
             }
             if let Some((queue, run)) = told {
                 self.runs.note_salvaged(&self.broker, queue, &run);
@@ -339,7 +340,8 @@ impl Folding {
         Ok(())
     }
 
-    fn fold(&mut self, fact: Fact) {
+    /// Applies a fact. Returns whether it is left over: it is about something that is not there.
+    fn fold(&mut self, fact: Fact) -> bool {
         let place = if let Fact::Stored { message, .. } = &fact { Some(message.place) } else { None };
         // That a run is over may be said more than once, and when it is gone with its queue.
         let counts = !matches!(fact, Fact::RunSettled { .. });
@@ -366,7 +368,7 @@ impl Folding {
         if let Some(place) = place.filter(|_| unfounded) {
             release(&self.contents, place);
         }
-        self.left_over += u64::from(unfounded && counts);
+        unfounded && counts
     }
 }
 

@@ -264,7 +264,8 @@ impl Runs {
             .into_iter()
             .map(|block| (block.ordinals.start..block.ordinals.end.min(record.count), block.seqs))
             .collect();
-        if blocks.is_empty() && self.missing.contains_key(&run) {
+        // In a store that is whole, a segment is missing because a later record says that it is over.
+        if blocks.is_empty() && self.may_skip() && self.missing.contains_key(&run) {
             blocks.push((0..record.count, (record.first, record.last)));
         }
         if blocks.is_empty() || self.salvaged.contains_key(&run) {
