@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Most whose failures are remembered.
+/// Most names (or names and addresses) whose failures are remembered.
 const REMEMBERED_MAX: usize = 10_000;
-/// So many of those that were longest not at it give way at once when there is no room.
+/// Entries forgotten at once when there is no room: the least recently used, but none whose attempt is under way.
 const FORGOTTEN_AT_ONCE: usize = REMEMBERED_MAX / 10;
 /// After so long without one, failures are forgotten.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
 
-/// What failures cost.
+/// How long failed logins delay the next attempt.
 pub(crate) struct Slowing {
-    /// So many cost nothing.
+    /// Failures in a row that cause no delay.
     pub(crate) free: u32,
-    /// What the next one waits; each further one twice as long.
+    /// Delay after the first failure beyond those; each further failure doubles it.
     pub(crate) first: Duration,
-    /// What none waits longer than.
+    /// The longest delay.
     pub(crate) longest: Duration,
 }
 
-/// The failures of each. One attempt comes after the other: many at once are no faster.
+/// Failures by key. Attempts with the same key run one after the other, so trying many at once is no faster.
 pub(crate) struct Attempts<K>(Mutex<Remembered<K>>);
 
 struct Remembered<K> {
@@ -94,7 +94,7 @@ impl<K> Default for Attempts<K> {
 }
 
 impl<K: Clone + Eq + Hash> Attempts<K> {
-    /// Those of this one.
+    /// The failures of this key, to be locked while an attempt is under way.
     pub(crate) fn of(&self, who: &K) -> Turn {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.turns.len() >= REMEMBERED_MAX && !all.turns.contains_key(who) {

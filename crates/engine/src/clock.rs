@@ -67,9 +67,9 @@ impl TimeSource for MachineTime {
 /// The wall clock was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// What it should have shown.
+    /// The time that the wall clock should have shown.
     pub from: Time,
-    /// What it shows.
+    /// The time that the wall clock shows.
     pub to: Time,
     /// By how much the time of the run is ahead of it now, ms.
     pub ahead_ms: u64,
@@ -99,7 +99,7 @@ pub struct ClockSteps {
     pub back: u64,
 }
 
-/// Whoever is told of a step.
+/// A function that is called with each step.
 type Listener = Box<dyn Fn(&ClockStep) + Send>;
 
 /// The time of a run, by a monotonic clock that follows the wall clock forwards and never back.

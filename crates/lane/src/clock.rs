@@ -25,7 +25,7 @@ const NOTE_MS: u64 = 60_000;
 /// A clock that is off by no more is right, ms.
 pub const CLOCK_STEP_MS: u64 = 1_000;
 
-/// What was noted.
+/// The time noted last, and how far ahead of the wall clock it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noted {
     at: Time,
