@@ -33,13 +33,14 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 
 fn with_nextest() -> Command {
     let filter = format!("package(overtake) & binary(cluster) & test({PROOF})");
-    let mut command = cargo(["nextest", "run", "--workspace", "--all-features", "--ignore-default-filter"]);
+    let mut command =
+        cargo(["nextest", "run", "--ignore-default-filter"].into_iter().chain(suite::packages()));
     command.args(["--success-output", "immediate", "--filterset", &filter]);
     command
 }
 
 fn with_cargo() -> Command {
-    let mut command = cargo(["test", "--workspace", "--all-features", "--test", "cluster", PROOF, "--"]);
-    command.args(["--test-threads", "1", "--nocapture"]);
+    let mut command = cargo(["test"].into_iter().chain(suite::packages()));
+    command.args(["--test", "cluster", PROOF, "--", "--test-threads", "1", "--nocapture"]);
     command
 }

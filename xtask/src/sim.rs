@@ -1,13 +1,13 @@
-//! `cargo xtask sim`: the simulator, in release; the same as a step of the test run.
+//! `cargo xtask sim`: the simulator, optimised and with all checks; the same as a step of the test run.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
 use crate::report::Done;
-use crate::seed;
-use crate::shell::{cargo, run_hearing, unknown_option};
+use crate::shell::{run_hearing, unknown_option};
 use crate::test::Run;
+use crate::{seed, suite};
 
 const SEEDS: &str = "2000";
 const SEEDS_LONG: &str = "50000";
@@ -33,7 +33,7 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 
 fn simulate<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<()> {
     let mut last = None;
-    let mut command = cargo(["run", "--release", "--package", "overtake-sim", "--bin", "overtake-sim", "--"]);
+    let mut command = Command::new(suite::build_simulator()?);
     let end = run_hearing(command.args(args), |line| last = seed::named_in(line).or(last));
     end.with_context(|| match last {
         Some(seed) => format!("seed {seed} failed; replay it: cargo xtask sim --seed {seed}"),

@@ -1,4 +1,7 @@
-//! The test suite: by cargo-nextest where it is installed, else by `cargo test`; doctests always by `cargo test`.
+//! The tests of the workspace: by cargo-nextest where it is installed, else by `cargo test`; doctests always by `cargo test`.
+//!
+//! Two steps share them. The tests of the model, the store and the simulator compute, and take a tenth of the time when they are optimised:
+//! `models` builds them with the profile `checked`. All other tests mostly wait, and building is what costs: `suite` builds them with `dev`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,19 +36,35 @@ pub(crate) const NEEDS: Needs = Needs {
     ],
 };
 
-/// Every test of every crate, but the proof on a cluster, which is a step of its own. A test that wants a server that is not
-/// installed says that it is skipped; in CI it fails.
+/// The packages of the step `models`.
+const MODELS: [&str; 3] = ["overtake-lane", "overtake-sim", "overtake-store"];
+
+/// The profile of the step `models`: optimised, with debug assertions and overflow checks.
+const CHECKED: &str = "checked";
+
+/// Every test of every crate, except those of `models` and the proof on a cluster, which is a step of its own. A test that needs a server that is
+/// not installed says that it is skipped; in CI it fails.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
-    let everything = ["--workspace", "--all-features"];
-    let has_nextest = works("cargo", &["nextest", "--version"]);
     let profile = if shell::is_ci() { "ci" } else { "default" };
-    let mut command = if has_nextest {
-        cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(everything))
+    test(run, profile, packages().into_iter())
+}
+
+/// The tests of the model, the store and the simulator.
+pub(crate) fn models(run: &mut Run) -> Result<Done> {
+    test(run, "models", models_packages().into_iter().chain(["--profile", CHECKED]))
+}
+
+/// Runs all tests of the packages that `cargo test` is told by `args`, with a profile of nextest.
+fn test<'a>(run: &mut Run, profile: &str, args: impl Iterator<Item = &'a str>) -> Result<Done> {
+    let mut command = if works("cargo", &["nextest", "--version"]) {
+        // To nextest, `--profile` is its own.
+        let args = args.map(|arg| if arg == "--profile" { "--cargo-profile" } else { arg });
+        cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(args))
     } else {
         cargo(
             ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]
                 .into_iter()
-                .chain(everything)
+                .chain(args)
                 .chain(["--", "--test-threads", AT_ONCE, "--skip", cluster::PROOF]),
         )
     };
@@ -61,17 +80,39 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 
 /// Every example in the documentation.
 pub(crate) fn doctests(run: &mut Run) -> Result<Done> {
-    count(&mut cargo(["test", "--doc", "--no-fail-fast", "--workspace", "--all-features"]), run)?;
+    count(&mut cargo(["test", "--doc", "--no-fail-fast"].into_iter().chain(packages())), run)?;
     Ok(Done::Ok)
+}
+
+/// The packages of the suite, as arguments of cargo. Whatever is to find built what the suite has built must name the same: the packages decide
+/// which features their dependencies are built with.
+pub(crate) fn packages() -> Vec<&'static str> {
+    ["--workspace", "--all-features"]
+        .into_iter()
+        .chain(MODELS.iter().flat_map(|name| ["--exclude", name]))
+        .collect()
+}
+
+/// The packages of the step `models`, as arguments of cargo.
+fn models_packages() -> Vec<&'static str> {
+    ["--all-features"].into_iter().chain(MODELS.iter().flat_map(|name| ["--package", name])).collect()
 }
 
 /// Builds programs of the workspace as the suite has built them, so that after it there is nothing to do; returns their directory. Name a
 /// test or an example beside them: tests bring features with them, and without those cargo would build everything once more. Name
 /// each program too: cargo writes down the files that a program is made of only for those that are named.
 pub(crate) fn build(programs: &[&str]) -> Result<PathBuf> {
-    let all = ["build", "--quiet", "--workspace", "--all-features"];
-    shell::run(&mut cargo(all.into_iter().chain(programs.iter().copied())))?;
+    shell::run(&mut cargo(
+        ["build", "--quiet"].into_iter().chain(packages()).chain(programs.iter().copied()),
+    ))?;
     Ok(std::path::absolute(target_dir().join("debug"))?)
+}
+
+/// Builds the simulator as `models` has built it, and returns its path.
+pub(crate) fn build_simulator() -> Result<PathBuf> {
+    let what = ["--profile", CHECKED, "--bin", "overtake-sim", "--test", "planted"];
+    shell::run(&mut cargo(["build"].into_iter().chain(models_packages()).chain(what)))?;
+    Ok(std::path::absolute(target_dir().join(CHECKED).join("overtake-sim"))?)
 }
 
 /// Runs tests, and counts them.

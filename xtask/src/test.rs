@@ -66,7 +66,7 @@ enum Schedule {
 enum Tree {
     /// What tests are built as.
     Debug = 6,
-    Release = 1,
+    Checked = 1,
     Dist = 3,
     Fuzz = 2,
     /// What comes from package registries.
@@ -95,7 +95,13 @@ const STEPS: &[Step] = &[
         body: clippy,
         ..STEP
     },
-    Step { name: "suite", what: "the whole test suite", needs: suite::NEEDS, body: suite::step, ..STEP },
+    Step {
+        name: "suite",
+        what: "the tests of all other crates",
+        needs: suite::NEEDS,
+        body: suite::step,
+        ..STEP
+    },
     Step {
         name: "doctests",
         what: "the examples in the documentation",
@@ -112,11 +118,19 @@ const STEPS: &[Step] = &[
         ..STEP
     },
     Step {
+        name: "models",
+        what: "the tests of the model, the store and the simulator",
+        schedule: Schedule::Beside,
+        body: suite::models,
+        writes: &[Tree::Checked],
+        ..STEP
+    },
+    Step {
         name: "sim",
         what: "the simulator, from a seed that is the commit's",
         schedule: Schedule::Beside,
         body: sim::step,
-        writes: &[Tree::Release],
+        writes: &[Tree::Checked],
         ..STEP
     },
     Step {
