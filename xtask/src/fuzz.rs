@@ -25,22 +25,26 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
     -Zsanitizer=address --cfg fuzzing";
 
+/// How long each target runs, unless the command says otherwise.
 const SECONDS: u64 = 5;
+/// The same in a run with `--long`.
 const SECONDS_LONG: u64 = 300;
 const RUNS_PER_SECOND: u64 = 20_000;
 
 /// libFuzzer is built from source.
 pub(crate) const NEEDS: Needs = Needs { must: &[&needs::CXX], ..Needs::NONE };
 
-/// How long and from where one target runs.
+/// How one target runs.
 struct Bounds {
     seconds: u64,
     seed: u64,
+    /// Adds inputs that reach new code to the corpus in the repository.
+    keep: bool,
 }
 
-/// `cargo xtask fuzz [TARGET…] [--seconds N]`
+/// `cargo xtask fuzz [TARGET…] [--seconds N] [--keep]`
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
-    let mut bounds = Bounds { seconds: SECONDS, seed: seed::of_commit() };
+    let mut bounds = Bounds { seconds: SECONDS, seed: seed::of_commit(), keep: false };
     let mut named = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -49,8 +53,9 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
                 let seconds = args.next().and_then(|word| word.parse().ok());
                 bounds.seconds = seconds.context("--seconds wants a whole number: --seconds 60")?;
             }
+            "--keep" => bounds.keep = true,
             option if option.starts_with('-') => {
-                bail!("there is no option `{option}`; cargo xtask fuzz [TARGET…] [--seconds N]")
+                bail!("there is no option `{option}`; cargo xtask fuzz [TARGET…] [--seconds N] [--keep]")
             }
             name => named.push(name.to_owned()),
         }
@@ -74,7 +79,7 @@ pub(crate) fn download() -> Result<()> {
 /// Each target for a moment.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
     let seconds = if run.long { SECONDS_LONG } else { SECONDS };
-    fuzz(&targets()?, &Bounds { seconds, seed: run.base_seed })
+    fuzz(&targets()?, &Bounds { seconds, seed: run.base_seed, keep: false })
 }
 
 fn fuzz(targets: &[String], bounds: &Bounds) -> Result<Done> {
@@ -128,7 +133,7 @@ fn host() -> Result<String> {
     Ok(host.context("rustc -vV names its host")?.to_owned())
 }
 
-/// New inputs go to a scratch corpus, so that a run changes nothing in the repository; the kept corpus is only read.
+/// New inputs go to a scratch corpus, so that a run changes nothing in the repository unless it is to keep them.
 fn fuzz_one(target: &str, binary: &Path, bounds: &Bounds) -> Result<()> {
     if !binary.exists() {
         bail!("fuzz/Cargo.toml has no [[bin]] entry for fuzz_targets/{target}.rs");
@@ -151,9 +156,15 @@ fn fuzz_one(target: &str, binary: &Path, bounds: &Bounds) -> Result<()> {
     command.arg(&scratch);
     let kept = Path::new("fuzz/corpus").join(target);
     if kept.is_dir() {
-        command.arg(kept);
+        command.arg(&kept);
     }
     run(&mut command).with_context(|| {
         format!("{target} failed; run the input again: {} {artifacts}FILE", binary.display())
-    })
+    })?;
+    if bounds.keep {
+        std::fs::create_dir_all(&kept)?;
+        // Of inputs that reach the same code, libFuzzer takes the shortest, and none where the corpus has one already.
+        run(Command::new(binary).args(["-merge=1", "-verbosity=0"]).arg(&kept).arg(&scratch))?;
+    }
+    Ok(())
 }

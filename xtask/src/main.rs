@@ -36,7 +36,7 @@ The repository's own commands.
   cargo xtask tidy                                     the guards: direction, dependencies, bans, links, …
   cargo xtask sim --seeds N [--start S]                run N seeds of the simulator from S on
   cargo xtask sim --seed X                             replay one seed
-  cargo xtask fuzz [TARGET…] [--seconds N]             run the fuzz targets
+  cargo xtask fuzz [TARGET…] [--seconds N] [--keep]    run the fuzz targets; add new inputs to the corpus
   cargo xtask clients [--url URL] [--skip-missing] [NAME…]
                                                        other people's AMQP clients against our broker, or another
   cargo xtask bench [NAME…] [--long]                   the benchmarks, as a table; amqp: beside other brokers; python: our library

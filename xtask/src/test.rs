@@ -134,16 +134,6 @@ const STEPS: &[Step] = &[
         ..STEP
     },
     Step {
-        name: "fuzz",
-        what: "each fuzz target for a moment",
-        schedule: Schedule::Beside,
-        needs: fuzz::NEEDS,
-        download: fuzz::download,
-        body: fuzz::step,
-        writes: &[Tree::Fuzz],
-        ..STEP
-    },
-    Step {
         name: "clients",
         what: "other people's AMQP clients against a real broker",
         needs: clients::NEEDS,
@@ -162,6 +152,16 @@ const STEPS: &[Step] = &[
         ..STEP
     },
     Step { name: "doc", what: "the documentation builds, no warnings", needs: EVERYTHING, body: doc, ..STEP },
+    Step {
+        name: "fuzz",
+        what: "each fuzz target for a moment",
+        when: When::Long,
+        schedule: Schedule::Beside,
+        needs: fuzz::NEEDS,
+        download: fuzz::download,
+        body: fuzz::step,
+        writes: &[Tree::Fuzz],
+    },
     Step {
         name: "package",
         what: "the Debian package, by lintian",

@@ -82,17 +82,8 @@ fn helpful<T>(result: Result<T, Problem>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     #[test]
-    fn no_input_of_the_corpus_panics() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/http_body");
-        let inputs = std::fs::read_dir(corpus).expect("the corpus is there");
-        let mut read = 0;
-        for input in inputs {
-            super::request(&std::fs::read(input.expect("an entry").path()).expect("a file"));
-            read += 1;
-        }
-        assert!(read > 0, "the corpus is empty");
+    fn no_request_panics() {
+        overtake_corpus::check("http_body", super::request);
     }
 }

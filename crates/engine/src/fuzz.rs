@@ -213,17 +213,9 @@ fn store() -> Vec<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     #[test]
-    fn no_store_of_the_corpus_panics() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/recovery");
-        let mut read = 0;
-        for input in std::fs::read_dir(corpus).expect("the corpus is there") {
-            super::recovery(&std::fs::read(input.expect("an entry").path()).expect("a file"));
-            read += 1;
-        }
-        assert!(read > 0, "the corpus is empty");
+    fn no_store_panics() {
+        overtake_corpus::check("recovery", super::recovery);
     }
 
     #[test]

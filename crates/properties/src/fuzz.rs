@@ -93,16 +93,8 @@ fn read_properties(properties: PropertiesRef<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     #[test]
-    fn no_input_of_the_corpus_panics() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/properties");
-        let mut read = 0;
-        for input in std::fs::read_dir(corpus).expect("the corpus is there") {
-            super::properties(&std::fs::read(input.expect("an entry").path()).expect("a file"));
-            read += 1;
-        }
-        assert!(read > 0, "the corpus is empty");
+    fn no_input_panics() {
+        overtake_corpus::check("properties", super::properties);
     }
 }

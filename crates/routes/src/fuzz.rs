@@ -94,16 +94,8 @@ fn in_a_table(text: &str, truth: Truth, message: &Message<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     #[test]
-    fn no_input_of_the_corpus_panics() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/routes");
-        let mut read = 0;
-        for input in std::fs::read_dir(corpus).expect("the corpus is there") {
-            super::routes(&std::fs::read(input.expect("an entry").path()).expect("a file"));
-            read += 1;
-        }
-        assert!(read > 0, "the corpus is empty");
+    fn no_input_panics() {
+        overtake_corpus::check("routes", super::routes);
     }
 }

@@ -21,6 +21,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-routes", &[]),
     ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
     ("overtake-forward", &["overtake-lane"]),
+    ("overtake-corpus", &[]),
     ("overtake-free-port", &[]),
     ("overtake-peer", &[]),
     ("overtake-streams", &["overtake-lane", "overtake-peer"]),
