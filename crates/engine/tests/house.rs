@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
 use overtake_engine::{Content, Full, LeaseRequest, NewMessage, Options, Target, Watermarks};
-use overtake_lane::{Command, ConsumerId, MetadataEntry, Outcome, Refusal, Settings, Time};
+use overtake_lane::{Asker, Command, ConsumerId, MetadataEntry, Outcome, Refusal, Settings, Time};
 use overtake_store::{Committer, MemoryDisk, Space, StoreError};
 
 const FILE: u64 = 64 << 10;
@@ -73,6 +73,42 @@ impl Engine {
             self.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack })).expect("settled");
         }
     }
+}
+
+/// The prepared files have no room for it, and the next file may have.
+#[test]
+fn a_large_batch_waits_for_a_file_until_the_disk_says_no() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open(&disk);
+    engine.ask(Request::Do(Command::declare("q0".into(), Box::default()))).expect("declared");
+    let message = NewMessage { to: Target::Queue("q0".into()), ..NewMessage::default() };
+    let batch = || Request::Publish { messages: vec![message.clone(); 50], settlements: Vec::new() };
+    let small = Request::Publish { messages: vec![message.clone()], settlements: Vec::new() };
+    let by = Asker::default();
+    let publish = |core: &mut Core<()>| {
+        core.handle(NOW, batch(), ());
+        let Some(Out::Answer { result, .. }) = core.take_outs().pop() else { panic!("an answer") };
+        result.map_err(|refused| refused.refusal)
+    };
+    while !engine.core.must_wait(by, &batch()) {
+        publish(&mut engine.core).expect("what need not wait has room");
+    }
+    assert!(engine.core.wants_file() && engine.core.is_starved());
+    assert!(!engine.core.must_wait(by, &small), "what fits need not wait");
+    assert!(engine.core.must_wait(by, &batch()));
+
+    engine.core.disk_full();
+    assert!(!engine.core.is_starved() && !engine.core.must_wait(by, &batch()));
+    assert_eq!(publish(&mut engine.core).err(), Some(Refusal::StoreFull));
+
+    while engine.core.is_at_end() || engine.core.must_wait(by, &batch()) {
+        while let Some(batch) = engine.core.take_batch() {
+            engine.committer.commit(&batch).expect("the disk is well");
+        }
+        let file = engine.committer.prepare_file().expect("the disk has room");
+        engine.core.file_ready(file);
+    }
+    publish(&mut engine.core).expect("there is room now");
 }
 
 /// Few messages, so that little is set aside for what becomes of them, and more queues than a rough guess has room for.

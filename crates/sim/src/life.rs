@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use overtake_engine::core::{Answer, Core, Done, Job, OpenError, Opened, Out, Spiller};
 use overtake_engine::{Full, Refused};
-use overtake_lane::Time;
+use overtake_lane::{Asker, Time};
 use overtake_store::{Batch, Committer, Lsn, MemoryDisk, OnDamage, StoreError};
 
 use crate::audit::Audit;
@@ -224,10 +224,10 @@ impl World {
         self.notice_full();
         self.step(Act::Tick)?;
         for _ in 0..self.chance.schedule.within(1, 16) {
-            if self.inbox.is_empty() || self.is_starved() {
+            if self.is_starved() || self.must_wait() {
                 break;
             }
-            let (ticket, asked) = self.inbox.pop_front().expect("it is not empty");
+            let Some((ticket, asked)) = self.inbox.pop_front() else { break };
             self.step(Act::Ask(ticket, asked.request))?;
         }
         self.step(Act::House)?;
@@ -257,6 +257,19 @@ impl World {
     fn is_starved(&mut self) -> bool {
         self.want_file();
         self.life.as_ref().is_some_and(|life| life.core.is_starved() && life.is_preparing)
+    }
+
+    /// Whether the next request waits for a file by itself, because of what it takes.
+    fn must_wait(&mut self) -> bool {
+        let (Some(life), Some((_, asked))) = (&mut self.life, self.inbox.front()) else { return false };
+        if self.config.sabotage == Some(Sabotage::NeverWaits)
+            || !life.core.must_wait(Asker::default(), &asked.request)
+        {
+            return false;
+        }
+        self.tally.waits += 1;
+        // A file that cannot be made for now is no reason to wait.
+        self.is_starved()
     }
 
     fn want_file(&mut self) {

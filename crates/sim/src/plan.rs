@@ -103,6 +103,8 @@ pub(crate) struct Plan {
     pub(crate) endpoints: u64,
     /// Others take from those queues, too, and administrators meddle with them.
     pub(crate) is_meddled: bool,
+    /// Some publishes are as large as the journal allows; 0 in most worlds: one in so many.
+    pub(crate) large_batches: u64,
     /// Those who are connected also pull, from some lanes, and hold what they get.
     pub(crate) has_choosers: bool,
 }
@@ -158,10 +160,13 @@ impl Plan {
             has_sessions: Rng::new(seed, "connected").once_in(3),
             endpoints: if forwards.once_in(3) { forwards.within(1, 2) } else { 0 },
             is_meddled: forwards.once_in(3),
+            large_batches: Rng::new(seed, "large batches of a world").one_of(&[0, 0, 0, 0, 0, 4]),
             has_choosers: Rng::new(seed, "choosers").once_in(2),
             default_ttl_ms: rng.one_of(&[0, 0, 0, 5_000]),
         };
-        if memory.once_in(6) { plan.deep(memory) } else { plan }
+        let plan = if memory.once_in(6) { plan.deep(memory) } else { plan };
+        // In the smallest files no batch takes more than what is always prepared.
+        if plan.large_batches > 0 { Self { segment_bytes: 256 << 10, ..plan } } else { plan }
     }
 
     /// Much is published and little taken.

@@ -34,6 +34,8 @@ pub enum Sabotage {
     LosesFact,
     /// Nobody keeps house.
     HoardsJournal,
+    /// A request that takes more than the prepared files have is not kept back until the next one is there.
+    NeverWaits,
     /// The alarm is set too late.
     Oversleeps,
     /// A publish over AMQP is confirmed and never asked for.

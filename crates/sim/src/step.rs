@@ -207,6 +207,7 @@ impl World {
         if let (Some(request), Some(result)) = (step.request, step.result) {
             one_holder::check_settled(&self.book, step, request, result)?;
             check_taken(request, result)?;
+            check_room(life, request, result)?;
             self.checks.metadata.answered(life.core.broker(), done.ticket, request, result)?;
             self.checks.vhosts.answered(life.core.broker(), done.ticket, request, result)?;
             self.checks.policies.answered(life.core.broker(), done.ticket, step)?;
@@ -580,6 +581,17 @@ fn leaving(request: &Request) -> Option<ConsumerId> {
         Request::Do(Command::Cancel { consumer } | Command::Leave { consumer }) => Some(*consumer),
         _ => None,
     }
+}
+
+/// Nobody is told that the store is full while the disk has room. That it had none the engine may believe until it asks again.
+fn check_room(life: &Life, request: &Request, result: &Result<Answer, Refused>) -> Checked {
+    let is_bounded = life.committer.space().is_ok_and(|space| space.is_some());
+    let is_full = is_bounded || life.core.is_at_end() || life.core.full().is_some();
+    hold(
+        is_full || !matches!(result, Err(Refused { refusal: Refusal::StoreFull, .. })),
+        Promise::Alive,
+        || format!("the disk has room, and there is said to be none for a {}", crate::tell::kind(request)),
+    )
 }
 
 /// A full store still takes acknowledgements.

@@ -40,6 +40,8 @@ pub struct Tally {
     pub low: u64,
     /// Times that leases were held when the calm began.
     pub held: u64,
+    /// Requests that waited for a journal file because of what they take, each time they were looked at.
+    pub waits: u64,
     /// Steps after which records waited for room.
     pub behind: u64,
     /// Segments written.
@@ -106,6 +108,7 @@ impl Tally {
             (&mut self.starts, other.starts),
             (&mut self.full, other.full),
             (&mut self.low, other.low),
+            (&mut self.waits, other.waits),
             (&mut self.behind, other.behind),
             (&mut self.held, other.held),
             (&mut self.commits, other.commits),
@@ -166,8 +169,8 @@ impl fmt::Display for Tally {
         writeln!(f, "  faults: {}", list(faults))?;
         writeln!(
             f,
-            "  no room for a file {}, low {}, records waited for room {}, leases held in the calm {}",
-            self.full, self.low, self.behind, self.held
+            "  no room for a file {}, low {}, requests waited for a file {}, records waited for room {}, leases held in the calm {}",
+            self.full, self.low, self.waits, self.behind, self.held
         )?;
         writeln!(
             f,

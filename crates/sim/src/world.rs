@@ -210,6 +210,7 @@ pub(crate) struct Chance {
     pub(crate) work: Rng,
     pub(crate) keys: Rng,
     pub(crate) lanes: Rng,
+    pub(crate) batches: Rng,
     pub(crate) endpoints: Rng,
 }
 
@@ -285,6 +286,7 @@ impl World {
                 work: Rng::new(seed, "work"),
                 keys: Rng::new(seed, "keys"),
                 lanes: Rng::new(seed, "lanes"),
+                batches: Rng::new(seed, "large batches"),
                 endpoints: forwards,
             },
             now_us: 0,

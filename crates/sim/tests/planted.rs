@@ -89,6 +89,11 @@ fn bounded_sees_that_nobody_keeps_house() {
 }
 
 #[test]
+fn alive_sees_a_batch_refused_while_the_disk_has_room() {
+    check(Sabotage::NeverWaits, Promise::Alive);
+}
+
+#[test]
 fn awake_sees_an_alarm_that_rings_late() {
     check(Sabotage::Oversleeps, Promise::Awake);
 }

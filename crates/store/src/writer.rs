@@ -158,7 +158,13 @@ impl Writer {
         // A file that is followed by another may be left with almost the longest record's room unused.
         let waste = Self::cost(payload_len_max);
         let fresh = self.segment_bytes - HEADER_LEN - FOOT_LEN;
-        here.saturating_sub(waste) + (self.ready - 1) * fresh.saturating_sub(waste) + fresh
+        here.saturating_sub(waste) + (self.ready - 1) * self.room_of_file(payload_len_max) + fresh
+    }
+
+    /// The least by which another prepared file makes [`Writer::room`] larger, bytes.
+    #[must_use]
+    pub fn room_of_file(&self, payload_len_max: usize) -> u64 {
+        (self.segment_bytes - HEADER_LEN - FOOT_LEN).saturating_sub(Self::cost(payload_len_max))
     }
 
     /// Records in the batch being gathered.

@@ -7,6 +7,7 @@
 use overtake_store::Space;
 
 use super::Core;
+use super::room::Cost;
 use crate::watermarks::{DiskHealth, Full};
 
 impl<T> Core<T> {
@@ -60,7 +61,7 @@ impl<T> Core<T> {
             _ if self.house.is_gone => Some(Full::Gone),
             Some(disk) if disk.is_low => Some(Full::Low(disk)),
             _ if self.check_memory().is_err() => Some(Full::NoRoom),
-            _ if !self.is_at_end() || (!self.is_behind() && self.has_room_for(self.slack(), 1)) => None,
+            _ if !self.is_at_end() || self.has_room_for(Cost { bytes: self.slack(), messages: 1 }) => None,
             Some(disk) if disk.is_short_of(file) => Some(Full::AtLow { disk, file }),
             _ if self.house.lacks_descriptors => Some(Full::TooManyFiles),
             _ => Some(Full::NoRoom),

@@ -9,21 +9,17 @@
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{
-    Command, DEFINITION_BYTES_MAX, Existing, Fact, MetadataEntry, MetadataSize, NAME_LEN_MAX,
-    PATTERN_LEN_MAX, PoliciesSize, Refusal, Which,
-};
+use overtake_lane::{Fact, MetadataSize, PoliciesSize};
 use overtake_store::record::{self, SETTLE_LEN_MAX};
 use overtake_store::{FileReady, Lsn, Writer};
 
+use super::Core;
 use super::clean::{Cleaning, RUNS_AT_ONCE};
-use super::{Core, only_frees};
+use super::room::{Awaited, Cost};
 use crate::watermarks::DiskHealth;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
-const CHANGE_LEN_MAX: usize = 64;
-/// Another priority, bytes of one record that says it of many messages.
-const PRIORITY_LEN_MAX: u64 = 40;
+pub(super) const CHANGE_LEN_MAX: usize = 64;
 /// Bytes beside its content that a message takes in the journal, about.
 pub(super) const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about; metadata counts for as many as its bytes come to.
@@ -31,9 +27,7 @@ const QUEUE_COST: u64 = 1_024;
 /// Bytes of one record that say of a queue, or of a virtual host, that it is deleted, at most.
 const DELETION_LEN_MAX: u64 = 6;
 /// What stands in a record of metadata beside its key and value, or of a policy beside what it says, bytes, at most.
-const METADATA_LEN_MAX: usize = 16;
-/// Bytes of a record of a policy, at most, about.
-const POLICY_LEN_MAX: u64 = (DEFINITION_BYTES_MAX + PATTERN_LEN_MAX + NAME_LEN_MAX) as u64;
+pub(super) const METADATA_LEN_MAX: usize = 16;
 
 /// What is known of room and cleaning.
 #[derive(Debug)]
@@ -48,6 +42,8 @@ pub(super) struct House {
     pub(super) full: bool,
     /// The process may open no more files: that is why.
     pub(super) lacks_descriptors: bool,
+    /// The room that the next request waits for.
+    pub(super) awaited: Option<Awaited>,
     /// Leases are held.
     held: bool,
     pub(super) cleaning: Cleaning,
@@ -63,6 +59,7 @@ impl House {
             is_gone: false,
             full: false,
             lacks_descriptors: false,
+            awaited: None,
             held: false,
             cleaning: Cleaning::new(tail),
             carried: 0,
@@ -88,89 +85,15 @@ impl<T> Core<T> {
     }
 
     /// Bytes that writing all metadata and policies again takes.
-    fn metadata_cost(&self) -> u64 {
+    pub(super) fn metadata_cost(&self) -> u64 {
         let (size, policies) = (self.broker.metadata_size(), self.broker.policies_size());
         removal_cost(size) + size.value_bytes + policies_removal_cost(policies) + policies.bytes
     }
 
     /// The same while nothing can be given back before that is done, else 0: then it was done, and what it cost comes back.
-    fn metadata_due(&self) -> u64 {
+    pub(super) fn metadata_due(&self) -> u64 {
         let oldest = self.chunk_of(self.writer.oldest_lsn());
         if self.house.topology_chunk <= oldest + 1 { self.metadata_cost() } else { 0 }
-    }
-
-    pub(super) fn room(&self) -> u64 {
-        self.writer.room(self.writer.record_len_max() / 2)
-    }
-
-    /// Whether a record of this cost that makes so many messages more may be appended: on a low disk none that makes any.
-    pub(super) fn check_room_for(&self, cost: u64, messages: u64) -> Result<(), Refusal> {
-        let is_refused = (messages > 0 && self.is_low()) || !self.has_room_for(cost, messages);
-        if is_refused { Err(Refusal::StoreFull) } else { Ok(()) }
-    }
-
-    /// Whether a record of this cost that makes so many messages more fits beside what must always go.
-    pub(super) fn has_room_for(&self, cost: u64, messages: u64) -> bool {
-        let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
-        // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
-        let for_cleaning = if messages > 0 {
-            self.options.segment_bytes + self.metadata_cost()
-        } else {
-            self.metadata_due()
-        };
-        let needed = self.reserve() + cost + messages * each + self.slack() + for_cleaning;
-        !self.is_behind() && self.room() >= needed
-    }
-
-    pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {
-        if only_frees(command) || self.changes_nothing(command) {
-            return Ok(());
-        }
-        let change = Writer::cost(CHANGE_LEN_MAX * 4);
-        let cost = match command {
-            Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => {
-                receipts.len() as u64 * change
-            }
-            Command::Finish { .. } => change,
-            Command::CancelMessages { which, .. } => self.count(which) * change,
-            Command::Reprioritise { which, .. } => change + self.count(which) * PRIORITY_LEN_MAX,
-            Command::Replay { which, .. } => self.count(which) * change,
-            Command::SetMetadata { entries } => entries.iter().map(setting_cost).sum(),
-            Command::SetPolicy { .. } => 64 * change + 2 * POLICY_LEN_MAX,
-            _ => 64 * change,
-        };
-        self.check_room_for(cost, 0)
-    }
-
-    /// How many messages these are, at most.
-    fn count(&self, which: &Which) -> u64 {
-        match which {
-            Which::Id(_) => 1,
-            Which::Seqs(seqs) => seqs.len() as u64,
-            Which::All => self.messages(),
-        }
-    }
-
-    /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store. Nor does
-    /// metadata, or a policy, that is set as it is.
-    fn changes_nothing(&self, command: &Command) -> bool {
-        match command {
-            Command::DeclareQueue { name, settings, existing, .. } => {
-                let there = self.broker.own_settings(self.asking.vhost, name);
-                there.is_ok_and(|is| *existing == Existing::Same || *is == **settings)
-            }
-            Command::DeclareVhost { name, settings } => {
-                self.broker.vhost(name).is_ok_and(|there| there.settings == **settings)
-            }
-            Command::SetPolicy { kind, name, policy } => {
-                let there = self.broker.policies(self.asking.vhost, *kind);
-                there.is_ok_and(|mut all| all.any(|(other, there)| other == name && there == &**policy))
-            }
-            Command::SetMetadata { entries } => {
-                entries.iter().all(|entry| self.broker.metadata_of(&entry.key) == entry.value.as_ref())
-            }
-            _ => false,
-        }
     }
 
     /// Bytes between refusing publishes and holding leases.
@@ -196,8 +119,9 @@ impl<T> Core<T> {
     /// Whether the next request should wait for the committer to prepare a file, or for a segment to be written.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        let has_room = || self.has_room_for(self.options.segment_bytes / 2, 64);
-        self.is_overfull() || (!self.house.full && (self.is_behind() || (self.wants_file() && !has_room())))
+        let most = Cost { bytes: self.options.segment_bytes / 2, messages: 64 };
+        let lacks_room = || self.is_awaiting() || (self.wants_file() && !self.has_room_for(most));
+        self.is_overfull() || (!self.house.full && (self.is_behind() || lacks_room()))
     }
 
     /// Whether the committer should prepare a file.
@@ -206,12 +130,15 @@ impl<T> Core<T> {
         self.needs_file()
             || (!self.is_short()
                 && (self.writer.needs_files() > 0
+                    || self.is_awaiting()
                     || self.room() < self.reserve() + 2 * self.options.segment_bytes + self.metadata_cost()))
     }
 
     /// Whether a file is wanted for what goes on, however little the disk has left: before anything but publishes is refused.
     fn needs_file(&self) -> bool {
-        self.is_behind() || self.room() < self.reserve() + 2 * self.slack() + self.metadata_due()
+        self.is_behind()
+            || self.awaits_change()
+            || self.room() < self.reserve() + 2 * self.slack() + self.metadata_due()
     }
 
     /// Whether leases are held because there is little room beside what must always go.
@@ -332,12 +259,4 @@ fn removal_cost(size: MetadataSize) -> u64 {
 /// Bytes that removing all policies takes, one by one.
 fn policies_removal_cost(size: PoliciesSize) -> u64 {
     size.policies * Writer::cost(METADATA_LEN_MAX) + size.name_bytes
-}
-
-/// Bytes that setting a value takes: its record, and the room it then leaves to be removed and to be written again.
-fn setting_cost(MetadataEntry { key, value }: &MetadataEntry) -> u64 {
-    let record =
-        Writer::cost(METADATA_LEN_MAX + key.len()) + value.as_ref().map_or(0, |value| value.len() as u64);
-    let removal = Writer::cost(METADATA_LEN_MAX + key.len());
-    if value.is_some() { 2 * record + removal } else { record }
 }

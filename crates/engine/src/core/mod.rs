@@ -19,6 +19,7 @@ mod recover;
 mod renew;
 mod request;
 mod rewrite;
+mod room;
 mod routes;
 mod runs;
 mod see;

@@ -9,6 +9,7 @@ use overtake_lane::{
 use overtake_store::record::{self, Content as Recorded};
 use overtake_store::{Lsn, StoreError, Writer};
 
+use super::room::Cost;
 use super::{Answer, Core, may_follow};
 use crate::api::{Content, NewMessage, PublishedCopy, Refused, Target};
 use crate::place::Where;
@@ -78,7 +79,19 @@ impl<T> Core<T> {
         }
     }
 
+    /// Whether these may be published together, and with so many settlements, as far as size and room go.
     fn check_size(&self, messages: &[NewMessage], settlements: usize) -> Result<(), Refused> {
+        let Some(cost) = self.cost_of_publish(messages, settlements)? else { return Ok(()) };
+        self.check_memory()?;
+        Ok(self.check_room_for(cost)?)
+    }
+
+    /// How much of the journal a publish takes; `None` when it only settles.
+    pub(super) fn cost_of_publish(
+        &self,
+        messages: &[NewMessage],
+        settlements: usize,
+    ) -> Result<Option<Cost>, Refused> {
         let texts = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let size = |message: &NewMessage| {
             let Content { route, .. } = &message.content;
@@ -102,11 +115,8 @@ impl<T> Core<T> {
             let alone = messages.iter().position(|message| size(message) > most);
             return Err(Refused { refusal: Refusal::MessageTooLarge, part: alone.map(Part::Publish) });
         }
-        if messages.is_empty() {
-            return Ok(());
-        }
-        self.check_memory()?;
-        Ok(self.check_room_for(Writer::cost(len), messages.len() as u64)?)
+        let cost = Cost { bytes: Writer::cost(len), messages: messages.len() as u64 };
+        Ok((!messages.is_empty()).then_some(cost))
     }
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.

@@ -96,7 +96,7 @@ impl<T> Core<T> {
     }
 
     /// How many messages the filter takes in all.
-    fn total(&self, queue: &str, browse: &Browse) -> Result<u64, Refusal> {
+    pub(super) fn total(&self, queue: &str, browse: &Browse) -> Result<u64, Refusal> {
         let query = self.query(queue, browse)?;
         let filter = &browse.filter;
         let mut says = |place| self.says(place, filter);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use overtake_lane::{Command, Outcome, Receipt, Time};
+use overtake_lane::{Asker, Command, Outcome, Receipt, Time};
 use tokio::sync::watch;
 
 use super::disk_thread::{Flush, News};
@@ -144,12 +144,17 @@ impl BrokerThread {
         now
     }
 
+    /// Does what is asked. What has to wait for a file is parked, in front of all that is.
     fn handle(&mut self, ask: Ask) {
         if self.closing || self.is_down() {
             return self.refuse(ask);
         }
         let now = self.now();
+        self.let_pass(now);
         match ask {
+            Ask::Request { ref request, .. } if self.core.must_wait(Asker::default(), request) => {
+                return self.parked.push_front(ask);
+            }
             Ask::Request { request, ticket, _places } => self.core.handle(now, request, ticket),
             Ask::Begin { session, events } => self.sessions.begin(session, events),
             Ask::Batch { session, asks, places } => self.work_off(now, session, asks, places),
@@ -167,7 +172,11 @@ impl BrokerThread {
         mut asks: std::vec::IntoIter<session::Ask>,
         places: Taken,
     ) {
-        while let Some(session::Ask { token, request }) = asks.next() {
+        while let Some(next) = asks.as_slice().first() {
+            if self.core.is_starved() || self.core.must_wait(session.asker(), &next.request) {
+                return self.parked.push_front(Ask::Batch { session, asks, places });
+            }
+            let Some(session::Ask { token, request }) = asks.next() else { unreachable!("it was looked at") };
             let ticket =
                 token.map_or(Ticket::Nobody, |token| Ticket::Session { session: session.number, token });
             if let Request::Do(Command::Cancel { consumer }) = &request {
@@ -185,9 +194,6 @@ impl BrokerThread {
                 // It keeps what it holds, so it hears of all that it was given before.
                 self.carry_out();
                 self.sessions.forget(consumer);
-            }
-            if asks.len() > 0 && self.core.is_starved() {
-                return self.parked.push_front(Ask::Batch { session, asks, places });
             }
         }
     }
@@ -360,13 +366,18 @@ impl BrokerThread {
         }
     }
 
-    /// Lets time pass, goes on with what was parked, and hands on what has gathered.
-    fn go_on(&mut self) {
-        let now = self.now();
+    /// Lets time pass up to now.
+    fn let_pass(&mut self, now: Time) {
         if self.core.next_deadline().is_some_and(|when| when <= now) {
             self.core.tick(now);
             self.carry_out();
         }
+    }
+
+    /// Lets time pass, goes on with what was parked, and hands on what has gathered.
+    fn go_on(&mut self) {
+        let now = self.now();
+        self.let_pass(now);
         while !self.core.is_starved()
             && let Some(ask) = self.parked.pop_front()
         {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Engine, Full, LeasedMessage, LocalEngine, ManualClock};
+use overtake_engine::{Engine, Failure, Filter, Full, LeasedMessage, LocalEngine, ManualClock, Select};
 use overtake_lane::{
-    ApplyTo, Definition, MetadataEntry, Outcome, Pattern, Policy, PolicyKind, Refusal, Settings,
+    ApplyTo, Definition, Given, MetadataEntry, Outcome, Pattern, Policy, PolicyKind, Refusal, Settings,
     VhostSettings,
 };
 use overtake_store::{Fault, MemoryDisk, OperationKind};
@@ -247,4 +247,58 @@ async fn too_many_open_files_are_waited_for() {
         publish_in_time(&engine, &clock).await;
     }
     assert_eq!(engine.health().down, None);
+}
+
+/// Journal files are prepared one by one, so a large batch comes when the next is not ready: it waits for that.
+#[tokio::test]
+async fn while_the_disk_has_room_no_batch_is_refused() {
+    for file in [TINY, 2 * TINY, 4 * TINY, 16 * TINY] {
+        let engine = LocalEngine::open_on(MemoryDisk::new(1), crate::support::options(file), clock());
+        let engine = engine.expect("opens");
+        engine.declare_queue("q", Settings::default()).await.expect("declared");
+        let (mut taken, mut too_large) = (0, 0);
+        let most = file / 1_024;
+        for round in 0..3 {
+            for body in [0, 10, 300, 2_000, 15_000] {
+                for count in [1, 7, most / 5, most / 2, most - 9, most - 5, most * 2] {
+                    let messages = vec![message(&"x".repeat(body), round); count as usize];
+                    match engine.publish(messages).await {
+                        Ok(_) => taken += count,
+                        Err(Failure::Refused(refused)) => {
+                            let is_too_large =
+                                matches!(refused.refusal, Refusal::MessageTooLarge | Refusal::TooManyCopies);
+                            assert!(is_too_large, "{count} of {body} bytes, files of {file}: {refused:?}");
+                            too_large += 1;
+                        }
+                        Err(failure) => panic!("{failure:?}"),
+                    }
+                }
+            }
+        }
+        assert!(too_large > 0 && taken > 5 * most, "batches were as large as they may be");
+        let select = Select::Matching(Filter::default());
+        let moved = engine.reprioritise("q", select, Given::Number(9)).await;
+        assert_eq!(moved, Ok(taken), "a change of all of them waits for as many files as it takes");
+        assert_eq!(engine.purge("q", None).await, Ok(taken));
+    }
+}
+
+/// A change that would take more than the disk has is refused at once, and takes no files for nothing.
+#[tokio::test]
+async fn what_can_never_fit_is_refused_and_takes_no_room() {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let engine = open_disk(&disk, &clock).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    for _ in 0..400 {
+        engine.publish(vec![message("", 1); 50]).await.expect("published");
+    }
+    // Each of them may take so much that all together need twice as much as there is.
+    disk.set_capacity(Some(disk.used() + 6 * TINY));
+    clock.advance(10_000);
+    engine.queue("q").await.expect("seen");
+    engine.publish(vec![message("", 1)]).await.expect("the disk was looked at");
+    let used = disk.used();
+    let moved = engine.reprioritise("q", Select::Matching(Filter::default()), Given::Number(9)).await;
+    assert_eq!(moved, Err(Refusal::StoreFull.into()));
+    assert!(disk.used() <= used + 2 * TINY, "{} bytes after {used}", disk.used());
 }

@@ -159,6 +159,25 @@ async fn on_a_full_disk_publishes_are_refused_one_by_one_and_acknowledgements_ta
     panic!("there is room again, and publishes are still refused");
 }
 
+/// Small ones and large ones in one batch, each as large as it may be when the next journal file is only being prepared.
+#[tokio::test]
+async fn while_the_disk_has_room_no_publish_of_a_session_is_refused() {
+    let engine = LocalEngine::open_on(MemoryDisk::new(1), options(4 * TINY), clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let mut session = engine.session();
+    let one = |token: u64| {
+        let messages = vec![message(&"x".repeat(300), 5); if token.is_multiple_of(3) { 240 } else { 1 }];
+        Ask { token: Some(token), request: Request::Publish { messages, settlements: Vec::new() } }
+    };
+    for batch in 0..10 {
+        let tokens = batch * 10..(batch + 1) * 10;
+        session.asks.ask(tokens.clone().map(one).collect()).await;
+        for result in answers(&mut session, tokens).await {
+            assert!(result.is_ok(), "{result:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_a_session_asked_before_the_end_is_done_or_answered_that_it_may_not_be() {
     let disk = MemoryDisk::new(1);

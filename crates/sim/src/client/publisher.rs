@@ -37,6 +37,9 @@ impl World {
         if let Some(queue) = self.some_forwarded(2) {
             return self.forwarded_messages(&queue);
         }
+        if self.plan.large_batches > 0 && self.chance.batches.once_in(self.plan.large_batches) {
+            return self.large_batch();
+        }
         let exchanges = self.names.exchanges.clone();
         if !exchanges.is_empty() && self.rng().once_in(5) {
             let name = self.rng().one_of(&exchanges);
@@ -52,6 +55,22 @@ impl World {
                 self.new_message(Target::Queue(queue))
             })
             .collect()
+    }
+
+    /// Messages of one size that together take up to as much as a publish may, and now and then a little more.
+    fn large_batch(&mut self) -> Vec<NewMessage> {
+        let most = self.plan.segment_bytes / 2 + 1_000;
+        let bytes = self.chance.batches.below(most);
+        let each = self.chance.batches.one_of(&[0, 40, 300, 2_000, 20_000]);
+        let count = (bytes / (each + 170)).clamp(1, self.plan.segment_bytes / 1_024);
+        let one = |_| {
+            let queue = self.some_queue();
+            let mut message = self.new_message(Target::Queue(queue));
+            message.content.body.truncate(each as usize);
+            self.remember(&message);
+            message
+        };
+        (0..count).map(one).collect()
     }
 
     /// Several at once for an endpoint, some of them soon over: so that its batches are long and something happens behind their first.
