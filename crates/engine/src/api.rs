@@ -540,6 +540,26 @@ impl BrowsedMessage {
     }
 }
 
+/// Bytes of memory of one kind, and the bound on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BytesInUse {
+    /// Bytes in use, about.
+    pub bytes: u64,
+    /// The most there may be, about; 0: no limit.
+    pub limit: u64,
+    /// How often something had to wait for room.
+    pub waits: u64,
+}
+
+impl BytesInUse {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let Self { bytes, limit, waits } = other;
+        Self { bytes: self.bytes + bytes, limit: self.limit + limit, waits: self.waits + waits }
+    }
+}
+
 /// Where messages are: in memory, or in segments only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryHealth {
@@ -551,6 +571,12 @@ pub struct MemoryHealth {
     pub segments: u64,
     /// Bytes of them on disk.
     pub segment_bytes: u64,
+    /// Bytes of memory that waiting messages may take.
+    pub limit: u64,
+    /// Messages of requests that wait in line.
+    pub inbox: BytesInUse,
+    /// Messages that were pushed to connections which have not taken them yet.
+    pub pushed: BytesInUse,
 }
 
 /// Damage that was found in segments since the store was opened: what it cost, and where it was seen last.

@@ -84,10 +84,10 @@ mod watermarks;
 mod work;
 
 pub use api::{
-    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, Connection, ConsumeRequest, Content,
-    DamageHealth, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest,
-    LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
-    QueuePage, Refused, Select, Target,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, BytesInUse, Connection, ConsumeRequest,
+    Content, DamageHealth, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health,
+    LeaseRequest, LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending,
+    PublishedCopy, QueuePage, Refused, Select, Target,
 };
 pub use browsing::fitting;
 pub use clock::{

@@ -1,10 +1,14 @@
 //! How to open an engine.
 
-use overtake_lane::Numbers;
+use overtake_lane::{Numbers, PushLimits};
 use overtake_store::OnDamage;
 
 use crate::traces::Traces;
 use crate::watermarks::Watermarks;
+
+/// Bytes that may be pushed to one connection and not taken: at least four times what it takes without saying so.
+const FEED_BYTES_MIN: u64 = 512 << 10;
+const FEED_BYTES_MAX: u64 = 1 << 20;
 
 /// How to open an engine on the embedded store.
 #[derive(Clone, Debug)]
@@ -24,6 +28,11 @@ pub struct Options {
     /// Bytes of memory that messages may take, about: when they take more, those that will wait longest are written to segments
     /// and leave memory. Messages that are leased, delayed, dead or of a last-value queue never do.
     pub memory_bytes: u64,
+    /// Bytes of messages that requests in line may bring; whoever asks more waits.
+    pub inbox_bytes: u64,
+    /// Bytes of messages that may be pushed to connections that have not taken them yet, about; 0: no limit. Each has a quarter of them, 1 MiB at
+    /// most: then its consumers are leased nothing more.
+    pub pushed_bytes: u64,
     /// A number others cannot guess.
     pub seed: u64,
     /// How messages are traced; `None`: not at all.
@@ -42,6 +51,8 @@ impl Default for Options {
             default_ttl_ms: 0,
             inbox: 4_096,
             memory_bytes: 128 << 20,
+            inbox_bytes: 16 << 20,
+            pushed_bytes: 64 << 20,
             seed: 0,
             traces: None,
             numbers: Numbers::default(),
@@ -59,6 +70,13 @@ impl Options {
         }
     }
 
+    fn pushes(&self) -> PushLimits {
+        let all = self.pushed_bytes;
+        // A reader is always left more than it may have taken without saying so.
+        let feed = if all == 0 { 0 } else { (all / 4).clamp(FEED_BYTES_MIN, FEED_BYTES_MAX) };
+        PushLimits { feed, all }
+    }
+
     pub(crate) fn broker(&self, life: u32, record_len_max: usize) -> overtake_lane::Options {
         let fits = (record_len_max / 4) as u64;
         // A quarter of the file, to the byte: that is what `max_message_bytes` may be configured as. Half of a record is left for
@@ -73,6 +91,7 @@ impl Options {
             copies_max: record_len_max / 1_024,
             metadata_step_max: fits,
             numbers: self.numbers,
+            pushes: self.pushes(),
         }
     }
 }

@@ -201,6 +201,8 @@ impl Takes for Command {
             | Self::Cancel { .. }
             | Self::Leave { .. }
             | Self::Took { .. }
+            | Self::Taken { .. }
+            | Self::EndFeed { .. }
             | Self::SetWindow { .. }
             | Self::Settle { .. }
             | Self::Finish { .. }

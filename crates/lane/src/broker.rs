@@ -18,6 +18,7 @@ use crate::letters::{Letters, NoLetters};
 use crate::message::{Message, PutBack, Settled};
 use crate::metadata::Metadata;
 use crate::priority::Given;
+use crate::pushes::{PushLimits, Pushes};
 use crate::queue::Queue;
 use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
@@ -46,6 +47,8 @@ pub struct Options {
     pub metadata_step_max: u64,
     /// Those that its queues and virtual hosts get, but for `/`.
     pub numbers: Numbers,
+    /// The most bytes that may be pushed to connections and not taken by them.
+    pub pushes: PushLimits,
 }
 
 /// Virtual hosts, queues and consumers.
@@ -67,6 +70,7 @@ pub struct Broker {
     pub(crate) seats: BTreeMap<ConsumerId, Seat>,
     pub(crate) sessions: Sessions,
     pub(crate) windows: Windows,
+    pub(crate) pushes: Pushes,
     /// Who asked for the command at hand, and where.
     pub(crate) asking: Asker,
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
@@ -103,6 +107,7 @@ impl Broker {
             seats: BTreeMap::new(),
             sessions: Sessions::default(),
             windows: Windows::default(),
+            pushes: Pushes::new(options.pushes),
             asking: Asker::default(),
             schedule: BTreeSet::new(),
             leases: LeaseId::first_of(options.life),
@@ -178,6 +183,8 @@ impl Broker {
             Command::Cancel { consumer } => self.cancel(consumer, step),
             Command::Leave { consumer } => self.leave(consumer, step),
             Command::Took { consumer, messages } => self.took(consumer, messages, step),
+            Command::Taken { feed, bytes } => self.taken(feed, bytes, step),
+            Command::EndFeed { feed } => self.end_feed(feed, step),
             Command::SetWindow { window, size } => self.set_window(window, size, step),
             Command::Get(get) => self.get(&get, step),
             Command::Pull(pull) => self.pull(&pull, step),
@@ -335,7 +342,7 @@ impl Broker {
         let before = step.effects.len();
         let mut gone = queue.roster.take_done();
         queue.roster.give_place();
-        if queue.dispatch(self.now, self.held, &mut self.leases, step) {
+        if queue.dispatch(self.now, self.held, &mut self.leases, &mut self.pushes, step) {
             for effect in &step.effects[before..] {
                 if let Effect::Served { consumer } = effect
                     && queue.roster.get(*consumer).is_none()

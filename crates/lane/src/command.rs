@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::fact::Fact;
 use crate::identity::Identity;
 use crate::ids::{
-    Asker, ConsumerId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, VhostId, WindowId,
+    Asker, ConsumerId, FeedId, LeaseId, Place, QueueId, Receipt, Seq, SessionId, Time, VhostId, WindowId,
 };
 use crate::message::{Message, PutBack, Status};
 use crate::metadata::MetadataEntry;
@@ -148,6 +148,19 @@ pub enum Command {
         consumer: ConsumerId,
         /// How many.
         messages: u32,
+    },
+    /// A connection has taken so many bytes of what was pushed to its consumers, each message counted as
+    /// [`pushed_bytes`](crate::pushed_bytes): there is room for as many more.
+    Taken {
+        /// The feed of the connection.
+        feed: FeedId,
+        /// How many.
+        bytes: u64,
+    },
+    /// A connection is gone, with all that was pushed and not taken. Its consumers are ended before.
+    EndFeed {
+        /// The feed of the connection.
+        feed: FeedId,
     },
     /// Says how many messages the consumers that share a window hold together. Lowering it takes nothing back.
     SetWindow {
@@ -361,6 +374,8 @@ pub struct Consume {
     pub urgent: Option<UrgentCredit>,
     /// Consumers of a higher one are served first while they have window.
     pub priority: i32,
+    /// The feed of its connection, which bounds the bytes that are pushed to it; `None`: nothing does.
+    pub feed: Option<FeedId>,
     /// Wants to be the only consumer that stays.
     pub exclusive: bool,
     /// Messages are settled as they are given. Then its own window is what was given and not yet read ([`Command::Took`]),
@@ -379,6 +394,7 @@ impl Consume {
             shared: None,
             urgent: None,
             priority: 0,
+            feed: None,
             exclusive: false,
             no_ack: false,
         }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::broker::Broker;
 use crate::command::{Consume, Get, Reply, Step};
-use crate::ids::{ConsumerId, LeaseId, QueueId, Seq, SessionId, Time, VhostId, WindowId};
+use crate::ids::{ConsumerId, FeedId, LeaseId, QueueId, Seq, SessionId, Time, VhostId, WindowId};
 use crate::message::State;
 use crate::pulling::Pull;
+use crate::pushes::PushedView;
 use crate::refusal::Refusal;
 use crate::settings::WINDOW_MAX;
 
@@ -173,6 +174,50 @@ impl Broker {
         self.queue_mut(queue).took(consumer, messages);
         self.dispatch_all(std::iter::once(queue), step);
         Ok(Reply::Done)
+    }
+
+    /// A connection has taken some of what was pushed to it: those of its consumers that waited for that have their turn.
+    pub(crate) fn taken(&mut self, feed: FeedId, bytes: u64, step: &mut Step) -> Result<Reply, Refusal> {
+        self.pushes.taken(feed, bytes);
+        self.resume(feed, step);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn end_feed(&mut self, feed: FeedId, step: &mut Step) -> Result<Reply, Refusal> {
+        self.pushes.end(feed);
+        self.resume(feed, step);
+        Ok(Reply::Done)
+    }
+
+    /// Leases to consumers that were held back, as long as their connections have room.
+    fn resume(&mut self, feed: FeedId, step: &mut Step) {
+        loop {
+            let resumed = self.pushes.resume_some(feed);
+            if resumed.is_empty() {
+                return;
+            }
+            let mut queues = BTreeSet::new();
+            for (id, consumer) in resumed {
+                if let Some(queue) = self.queues.get_mut(&id) {
+                    queue.roster.hold_back(consumer, false);
+                    queues.insert(id);
+                }
+            }
+            self.dispatch_all(queues.into_iter(), step);
+        }
+    }
+
+    /// Bytes that are pushed to connections and not taken by them.
+    #[must_use]
+    pub fn pushed(&self) -> PushedView {
+        self.pushes.view()
+    }
+
+    /// The feed of a consumer that is there.
+    #[must_use]
+    pub fn feed_of(&self, consumer: ConsumerId) -> Option<FeedId> {
+        let queue = self.seats.get(&consumer)?.queue;
+        self.queues.get(&queue)?.roster.feed(consumer)
     }
 
     pub(crate) fn set_window(

@@ -38,6 +38,7 @@ mod priority_lanes;
 mod producers;
 mod publishing;
 mod pulling;
+mod pushes;
 mod queue;
 mod rate;
 mod record;
@@ -65,8 +66,8 @@ pub use fact::Fact;
 pub use fold::{Scan, Unfounded};
 pub use identity::Identity;
 pub use ids::{
-    Asker, ConsumerId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Numbers, Place, QueueId, Receipt, Seq,
-    SessionId, Time, VhostId, WindowId,
+    Asker, ConsumerId, FeedId, LEASE_COUNTER_BITS, LeaseId, MalformedReceipt, Numbers, Place, QueueId,
+    Receipt, Seq, SessionId, Time, VhostId, WindowId,
 };
 pub use letters::{FURTHER_KEYS_LEN_MAX, Letter, Letters, NoLetters, Route};
 pub use merge::{Merger, PlaceNumber};
@@ -86,6 +87,7 @@ pub use priority::{Given, Original, Priority, Scheme};
 pub use priority_lanes::{BACKFILL_LANE, DEAD_LETTERS, PRIMARY_LANE, PriorityLanes, StreamLane};
 pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYTES_MAX};
 pub use pulling::{LaneChoice, LeaseTerm, Pull};
+pub use pushes::{PushLimits, PushedView, pushed_bytes};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};
 pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
 pub use refusal::Refusal;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::bitmap::Bitmap;
 use crate::command::{Consume, Effect, UrgentCredit};
 use crate::entries::List;
-use crate::ids::{ConsumerId, Time, WindowId};
+use crate::ids::{ConsumerId, FeedId, Time, WindowId};
 use crate::lane::{Lane, Lanes};
 use crate::priority::Priority;
 use crate::pulling::{Pull, Pulling};
@@ -146,6 +146,10 @@ pub(crate) struct Taker {
     is_benched: bool,
     /// It held something for too long, and takes nothing more.
     is_stopped: bool,
+    /// What bounds the bytes that are pushed to it.
+    feed: Option<FeedId>,
+    /// It waits until its connection has taken some of them.
+    is_held_back: bool,
     /// Where it stands in order, and in which.
     stands: (Room, Place),
     pub(crate) kind: Kind,
@@ -197,7 +201,7 @@ enum Room {
 impl Taker {
     fn room(&self, shares: &BTreeMap<WindowId, Share>) -> Room {
         match &self.kind {
-            _ if self.is_benched || self.is_stopped => Room::None,
+            _ if self.is_benched || self.is_stopped || self.is_held_back => Room::None,
             Kind::Stays { window, urgent, held } => {
                 let has_room = |extra: u32| {
                     held.len() < window.saturating_add(extra)
@@ -296,7 +300,8 @@ impl Roster {
         self.staying += 1;
         self.exclusive += u64::from(consume.exclusive);
         self.candidates.insert(taker.candidate(consume.consumer));
-        self.insert(consume.consumer, Taker { is_exclusive: consume.exclusive, shared, ..taker });
+        let feed = consume.feed;
+        self.insert(consume.consumer, Taker { is_exclusive: consume.exclusive, shared, feed, ..taker });
         self.elect();
     }
 
@@ -322,6 +327,8 @@ impl Roster {
             shared: None,
             is_benched: self.is_single && kind.stays(),
             is_stopped: false,
+            feed: None,
+            is_held_back: false,
             stands: (Room::None, (Reverse(priority), self.turn)),
             kind,
         }
@@ -363,6 +370,19 @@ impl Roster {
             self.candidates.remove(&candidate);
             self.relist(consumer);
             self.elect();
+        }
+    }
+
+    /// What bounds the bytes that are pushed to somebody.
+    pub(crate) fn feed(&self, consumer: ConsumerId) -> Option<FeedId> {
+        self.takers.get(&consumer)?.feed
+    }
+
+    /// Has somebody wait until its connection has taken some of the bytes that were pushed to it, or no longer. It keeps its turn.
+    pub(crate) fn hold_back(&mut self, consumer: ConsumerId, is_held_back: bool) {
+        if let Some(taker) = self.takers.get_mut(&consumer) {
+            taker.is_held_back = is_held_back;
+            self.relist(consumer);
         }
     }
 

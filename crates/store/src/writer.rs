@@ -32,6 +32,9 @@ pub(crate) struct Start {
     pub(crate) files_ahead: u64,
 }
 
+/// Bytes of memory that a committed batch keeps for the next one, at most.
+const REUSED_BYTES_MAX: usize = 2 << 20;
+
 /// Encodes records and decides where they go.
 #[derive(Debug)]
 pub struct Writer {
@@ -122,6 +125,8 @@ impl Writer {
         const KEEP: usize = 4;
         if self.used.len() < KEEP {
             batch.clear();
+            // A burst of large messages is no reason to hold as much memory afterwards.
+            batch.bytes.shrink_to(REUSED_BYTES_MAX);
             self.used.push(batch);
         }
     }
@@ -171,6 +176,12 @@ impl Writer {
     #[must_use]
     pub fn pending_records(&self) -> u64 {
         self.batch.records
+    }
+
+    /// Bytes of the batch being gathered.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.batch.len()
     }
 
     /// The longest payload a record may have, bytes.

@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, Get, Outcome, Pull, QueueId,
-    Receipt, Refusal, Reply, RunId, Seq, SessionId, Status, Step, Time, Which, WindowId,
+    Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, FeedId, Get, Outcome, Pull, QueueId,
+    Receipt, Refusal, Reply, RunId, Seq, SessionId, Status, Step, Time, Which, WindowId, pushed_bytes,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
@@ -116,6 +116,10 @@ pub struct Core<T> {
     tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,
+    /// By which connection messages go to the consumer that begins next.
+    feed: Option<FeedId>,
+    /// Messages that were counted as pushed, and could not be.
+    unpushed: Vec<(FeedId, u64)>,
     /// By how much the time that is handed in is ahead of the wall clock.
     clock_ahead_ms: u64,
     /// The message of the get that is being done.
@@ -144,6 +148,11 @@ impl<T> Core<T> {
         self.asking = asker;
         self.obey(now, request, ticket);
         self.note_clock();
+    }
+
+    /// Says by which connection messages go to the consumer that begins next: it bounds the bytes that are pushed to it.
+    pub fn push_by(&mut self, feed: FeedId) {
+        self.feed = Some(feed);
     }
 
     /// Says by how much the time that is handed in is ahead of the wall clock, ms, until it is said again: after a restart what is
@@ -256,11 +265,12 @@ impl<T> Core<T> {
         }
     }
 
-    fn consumer(&self, consumer: ConsumerId, consume: ConsumeRequest) -> (Consume, Option<Arc<Holder>>) {
+    fn consumer(&mut self, consumer: ConsumerId, consume: ConsumeRequest) -> (Consume, Option<Arc<Holder>>) {
         let ConsumeRequest { queue, window, urgent, priority, shared, exclusive, no_ack, holder } = consume;
         let number = shared.zip(self.asking.session);
         let shared = number.map(|(number, session)| WindowId { session, number });
-        (Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack }, holder)
+        let feed = self.feed.take();
+        (Consume { consumer, queue, window, shared, urgent, priority, feed, exclusive, no_ack }, holder)
     }
 
     fn get(&mut self, now: Time, get: Get, holder: Option<Arc<Holder>>) -> Result<Answer, Refused> {
@@ -371,6 +381,12 @@ impl<T> Core<T> {
         self.writer.reuse(batch);
     }
 
+    /// Bytes that wait to be taken with the next batch.
+    #[must_use]
+    pub fn unsynced_bytes(&self) -> usize {
+        self.writer.pending_bytes()
+    }
+
     /// Records that wait to be taken with the next batch.
     #[must_use]
     pub fn unsynced_records(&self) -> u64 {
@@ -454,6 +470,10 @@ impl<T> Core<T> {
     fn deliver(&mut self, delivery: &Delivery) {
         let Delivery { consumer, receipt, place, deadline, .. } = *delivery;
         let Some(content) = self.find_content(place) else {
+            let gone = delivery.settled.as_deref().map(|gone| &gone.message);
+            let bytes = gone.or_else(|| self.broker.leased(&receipt)).map_or(0, |message| message.bytes);
+            let feed = self.broker.feed_of(consumer);
+            self.unpushed.extend(feed.map(|feed| (feed, pushed_bytes(bytes.into()))));
             if delivery.settled.is_none() {
                 self.lost.push((receipt.queue, receipt.seq));
             }
@@ -538,6 +558,8 @@ fn only_frees(command: &Command) -> bool {
         | Command::Cancel { .. }
         | Command::Leave { .. }
         | Command::Took { .. }
+        | Command::Taken { .. }
+        | Command::EndFeed { .. }
         | Command::SetWindow { .. }
         | Command::Get(_)
         | Command::Consume(_) => true,

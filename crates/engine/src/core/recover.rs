@@ -227,6 +227,8 @@ impl<T> Core<T> {
             routes,
             tracer: None,
             asking: Asker::default(),
+            feed: None,
+            unpushed: Vec::new(),
             clock_ahead_ms: 0,
             got: None,
             outs: Vec::new(),

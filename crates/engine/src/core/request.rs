@@ -14,6 +14,9 @@ use crate::api::{
 use crate::holder::Holder;
 use crate::routes::{RouteSet, RoutesView};
 
+/// Bytes that a message in line takes beside its content, about.
+const NEW_MESSAGE_BYTES: usize = 256;
+
 /// One thing asked of the engine.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -199,6 +202,20 @@ pub enum Answer {
     Page(Page),
     /// A message.
     Message(Box<BrowsedMessage>),
+}
+
+impl Request {
+    /// Bytes of the messages that it publishes, about.
+    #[must_use]
+    pub fn published_bytes(&self) -> u64 {
+        let bytes = |message: &NewMessage| (message.content.size() + NEW_MESSAGE_BYTES) as u64;
+        match self {
+            Self::By { request, .. } => request.published_bytes(),
+            Self::Publish { messages, .. } => messages.iter().map(bytes).sum(),
+            Self::PublishOne(message) => bytes(message),
+            _ => 0,
+        }
+    }
 }
 
 impl Answer {

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, Step};
+use overtake_lane::{
+    Broker, Command, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, Step,
+};
 use overtake_store::SegmentInfo;
 
 use super::Core;
 use super::clean::Fetched;
-use crate::api::{Content, DamageHealth, MemoryHealth};
+use crate::api::{BytesInUse, Content, DamageHealth, MemoryHealth};
 use crate::place::Where;
 use crate::shelf::{Done, File, Job, Spill};
 
@@ -181,11 +183,16 @@ impl<T> Core<T> {
     /// Where messages are.
     #[must_use]
     pub fn memory(&self) -> MemoryHealth {
+        let pushed = self.broker.pushed();
         MemoryHealth {
             bytes: self.memory_bytes(),
             spilled: self.broker.spilled_count(),
             segments: self.holds.len() as u64,
             segment_bytes: self.holds.bytes().0,
+            limit: self.options.memory_bytes,
+            // Those who drive it know who waits in line.
+            inbox: BytesInUse::default(),
+            pushed: BytesInUse { bytes: pushed.bytes, limit: pushed.limit, waits: pushed.waits },
         }
     }
 
@@ -253,13 +260,17 @@ impl<T> Core<T> {
 
     /// Messages whose content could not be read are gone.
     pub(super) fn drop_lost(&mut self) {
-        if self.lost.is_empty() {
+        if self.lost.is_empty() && self.unpushed.is_empty() {
             return;
         }
         let mut step = std::mem::take(&mut self.step);
         for (queue, seq) in std::mem::take(&mut self.lost) {
             self.broker.lose_message(queue, seq, &mut step);
             self.damage.lost_messages += 1;
+        }
+        for (feed, bytes) in std::mem::take(&mut self.unpushed) {
+            let taken = self.broker.apply(self.broker.now(), Command::Taken { feed, bytes }, &mut step);
+            assert!(taken.is_ok(), "what is taken is never refused");
         }
         self.step = step;
         self.keep(false);

@@ -20,6 +20,8 @@ use crate::session::{self, Taken};
 
 /// Most requests applied before the batch is handed on.
 const TURN_MAX: usize = 1_024;
+/// With so many bytes in a batch nothing more is done before it is handed on: so the disk bounds what is published.
+const BATCH_BYTES_MAX: usize = 8 << 20;
 /// Flushes handed over and not yet done: one that syncs and one that waits behind it.
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
@@ -105,6 +107,9 @@ impl BrokerThread {
 
     /// The next ask; `None` when it is time for something else.
     fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
+        if !self.is_down() && !self.parked.is_empty() && !self.is_starved() {
+            return None;
+        }
         // Nothing is looked at before the disk thread has done what it has.
         let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
         let wake = self.core.next_deadline().into_iter().chain(self.retry).chain(look).min();
@@ -133,8 +138,13 @@ impl BrokerThread {
     /// Whether requests wait for a file, or for those that do. Once nothing can be done any more they wait for those before them, of
     /// which the disk thread says so.
     fn must_park(&self) -> bool {
-        let is_behind = self.core.is_starved() || !self.parked.is_empty();
+        let is_behind = self.is_starved() || !self.parked.is_empty();
         if self.is_down() { self.in_flight > 0 } else { is_behind }
+    }
+
+    /// Whether requests wait for a file, or for the batch to be handed on.
+    fn is_starved(&self) -> bool {
+        self.core.is_starved() || self.core.unsynced_bytes() >= BATCH_BYTES_MAX
     }
 
     /// The time, of which the core is told how it stands to the wall clock's.
@@ -159,6 +169,10 @@ impl BrokerThread {
             Ask::Begin { session, events } => self.sessions.begin(session, events),
             Ask::Batch { session, asks, places } => self.work_off(now, session, asks, places),
             Ask::End { session, unheard } => self.end(now, session, unheard),
+            Ask::Taken { session, bytes } => {
+                let taken = Command::Taken { feed: session.feed(), bytes };
+                self.core.handle(now, Request::Do(taken), Ticket::Nobody);
+            }
             Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
         }
         self.carry_out();
@@ -173,19 +187,24 @@ impl BrokerThread {
         places: Taken,
     ) {
         while let Some(next) = asks.as_slice().first() {
-            if self.core.is_starved() || self.core.must_wait(session.asker(), &next.request) {
+            if self.is_starved() || self.core.must_wait(session.asker(), &next.request) {
                 return self.parked.push_front(Ask::Batch { session, asks, places });
             }
             let Some(session::Ask { token, request }) = asks.next() else { unreachable!("it was looked at") };
             let ticket =
                 token.map_or(Ticket::Nobody, |token| Ticket::Session { session: session.number, token });
             if let Request::Do(Command::Cancel { consumer }) = &request {
+                // What it was given before is heard, and counts as pushed until then.
+                self.carry_out();
                 self.sessions.forget(*consumer);
             }
             let leaves =
                 if let Request::Do(Command::Leave { consumer }) = &request { Some(*consumer) } else { None };
             let begins =
                 if let Request::Consume { consumer, .. } = &request { Some(*consumer) } else { None };
+            if begins.is_some() {
+                self.core.push_by(session.feed());
+            }
             self.core.handle_by(now, session.asker(), request, ticket);
             if let Some(consumer) = begins.filter(|consumer| self.core.broker().has_consumer(*consumer)) {
                 self.sessions.owns(session.number, consumer);
@@ -205,7 +224,8 @@ impl BrokerThread {
         if session.is_whole() {
             let end = Request::Do(Command::EndSession { session: session.by });
             self.core.handle(now, end, Ticket::Nobody);
-            return self.release(unheard);
+            self.release(unheard);
+            return self.end_feed(now, session);
         }
         for consumer in consumers {
             self.core.handle(now, Request::Do(Command::Cancel { consumer }), Ticket::Nobody);
@@ -215,6 +235,13 @@ impl BrokerThread {
             self.core.handle(now, Request::GiveUp { consumer }, Ticket::Nobody);
         }
         self.release(unheard);
+        self.end_feed(now, session);
+    }
+
+    /// What was pushed to a session that is over is nobody's.
+    fn end_feed(&mut self, now: Time, session: Who) {
+        let end = Request::Do(Command::EndFeed { feed: session.feed() });
+        self.core.handle(now, end, Ticket::Nobody);
     }
 
     /// Puts back what was leased and never heard.
@@ -244,7 +271,7 @@ impl BrokerThread {
                 }
             }
             // A session that never begins hears nothing, and nobody is left to give back to.
-            Ask::Begin { .. } | Ask::End { .. } => {}
+            Ask::Begin { .. } | Ask::End { .. } | Ask::Taken { .. } => {}
             Ask::News(_) | Ask::Look | Ask::Thawed | Ask::Close => unreachable!("taken before"),
         }
     }
@@ -378,7 +405,7 @@ impl BrokerThread {
     fn go_on(&mut self) {
         let now = self.now();
         self.let_pass(now);
-        while !self.core.is_starved()
+        while !self.is_starved()
             && let Some(ask) = self.parked.pop_front()
         {
             self.handle(ask);

@@ -41,6 +41,10 @@ impl Line for Wire {
         self.door.tell(Ask::Batch { session: self.session, asks: asks.into_iter(), places });
     }
 
+    fn taken(&self, bytes: u64) {
+        self.door.tell(Ask::Taken { session: self.session, bytes });
+    }
+
     fn end(&self, unheard: Vec<Receipt>) {
         self.door.tell(Ask::End { session: self.session, unheard });
     }

@@ -29,7 +29,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use overtake_lane::{Asker, Command, ConsumerId, Receipt, SessionId, VhostId};
+use overtake_lane::{Asker, Command, ConsumerId, FeedId, Receipt, SessionId, VhostId};
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -136,6 +136,11 @@ impl Who {
         self.number == self.by
     }
 
+    /// What bounds the bytes that are pushed to it.
+    fn feed(self) -> FeedId {
+        FeedId(self.number.0)
+    }
+
     fn asker(self) -> Asker {
         Asker { session: Some(self.by), vhost: self.vhost }
     }
@@ -161,6 +166,11 @@ enum Ask {
     End {
         session: Who,
         unheard: Vec<Receipt>,
+    },
+    /// A session has taken so many bytes of what was pushed to it.
+    Taken {
+        session: Who,
+        bytes: u64,
     },
     News(disk_thread::News),
     Look,
@@ -239,7 +249,7 @@ impl LocalEngine {
             let hands = broker_thread::Hands { flushes, jobs, freeze };
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
-        let door = Door { inbox, places: Places::new(options.inbox), shared, down };
+        let door = Door { inbox, places: Places::new(options.inbox, options.inbox_bytes), shared, down };
         let ends = Ends::Broker(Mutex::new(vec![broker, disk, spill]));
         Ok(Self { door, recovered, snapshots, vhost: VhostId::DEFAULT, ends })
     }
@@ -336,7 +346,7 @@ impl Door {
 
     /// Puts a request into the inbox as soon as there is a place.
     async fn send(&self, request: Request, caller: Caller) -> Result<(), Failure> {
-        let places = self.places.take(1).await;
+        let places = self.places.take(1, request.published_bytes()).await;
         let ask = Ask::Request { request, ticket: Ticket::Caller(caller), _places: Some(places) };
         self.inbox.send(ask).map_err(|_| self.unavailable())
     }
@@ -367,7 +377,10 @@ impl Door {
             down: self.down.borrow().clone(),
             full: full.map(|why| Arc::from(why.to_string())),
             disk: *self.shared.disk.borrow(),
-            memory: *self.shared.memory.lock().expect("nobody panics while holding it"),
+            memory: MemoryHealth {
+                inbox: self.places.bytes(),
+                ..*self.shared.memory.lock().expect("nobody panics while holding it")
+            },
             damage: self.shared.damage.borrow().clone(),
             journal_bytes: self.shared.journal_bytes.load(Ordering::Relaxed),
             work: DiskWork {

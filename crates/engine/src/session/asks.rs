@@ -44,19 +44,32 @@ impl Asks {
     /// # Panics
     /// If there are more.
     pub async fn room(&self, requests: usize) -> Room<'_> {
+        self.room_with(requests, 0).await
+    }
+
+    /// As [`Asks::room`], for these requests, with the bytes of the messages that they publish.
+    ///
+    /// # Panics
+    /// If there are too many.
+    pub async fn room_for(&self, asks: &[Ask]) -> Room<'_> {
+        self.room_with(asks.len(), asks.iter().map(|ask| ask.request.published_bytes()).sum()).await
+    }
+
+    async fn room_with(&self, requests: usize, bytes: u64) -> Room<'_> {
         assert!(requests <= BATCH_MAX, "a batch has at most {BATCH_MAX} requests");
         let unheard = self.unheard.acquire_many(requests as u32).await;
         let unheard = unheard.expect("it is never closed");
-        Room { line: &*self.line, unheard, places: self.line.places().take(requests).await }
+        Room { line: &*self.line, unheard, places: self.line.places().take(requests, bytes).await }
     }
 
     /// Asks as soon as there is room, [`BATCH_MAX`] requests at a time. Given up it has asked for some and not for others: who
     /// may give up waits for [`Asks::room`] first.
     pub async fn ask(&self, asks: Vec<Ask>) {
-        let mut asks = asks.into_iter();
-        while asks.len() > 0 {
-            let room = self.room(asks.len().min(BATCH_MAX)).await;
-            room.ask(asks.by_ref().take(BATCH_MAX).collect());
+        let mut asks = asks;
+        while !asks.is_empty() {
+            let rest = asks.split_off(asks.len().min(BATCH_MAX));
+            self.room_for(&asks).await.ask(asks);
+            asks = rest;
         }
     }
 }

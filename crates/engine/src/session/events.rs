@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{ConsumerId, Receipt};
+use overtake_lane::{ConsumerId, Receipt, pushed_bytes};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{Delivered, Line};
@@ -46,7 +46,12 @@ pub struct Events {
     line: Arc<dyn Line>,
     events: mpsc::UnboundedReceiver<Vec<Event>>,
     unheard: Arc<Semaphore>,
+    /// Bytes that were delivered with the last batch, and before it, and not told to the engine.
+    delivered: u64,
 }
+
+/// Bytes that are told together: to tell each message would cost more than to deliver it.
+const TOLD_AT_ONCE: u64 = 64 << 10;
 
 impl Events {
     pub(super) fn new(
@@ -54,13 +59,18 @@ impl Events {
         events: mpsc::UnboundedReceiver<Vec<Event>>,
         unheard: Arc<Semaphore>,
     ) -> Self {
-        Self { line, events, unheard }
+        Self { line, events, unheard, delivered: 0 }
     }
 
     /// As many as have gathered, one at least, as soon as there are; `None` when the engine is gone. Given up at any moment it
     /// loses nothing.
     pub async fn next(&mut self) -> Option<Vec<Event>> {
+        // Whoever comes for more has done with what it got.
+        if self.delivered >= TOLD_AT_ONCE {
+            self.line.taken(std::mem::take(&mut self.delivered));
+        }
         let events = self.events.recv().await?;
+        self.delivered += events.iter().map(delivered_bytes).sum::<u64>();
         let answers = events.iter().filter(|event| matches!(event, Event::Answer { .. })).count();
         self.unheard.add_permits(answers);
         Some(events)
@@ -70,6 +80,13 @@ impl Events {
     #[must_use]
     pub fn unavailable(&self) -> Failure {
         self.line.unavailable()
+    }
+}
+
+fn delivered_bytes(event: &Event) -> u64 {
+    match event {
+        Event::Deliver { message, .. } => pushed_bytes(message.content.size() as u64),
+        _ => 0,
     }
 }
 

@@ -19,9 +19,9 @@
 //!   [`Leave`](overtake_lane::Command::Leave) after its last one.
 //!
 //! # Bounds
-//! Requests that wait in line are bounded for all together, by the places of the engine's inbox ([`Places`]). Events that wait
-//! for a slow session are bounded by what it asked for: deliveries by the windows of its consumers, answers by
-//! [`UNHEARD_MAX`]. Whoever waits for room must go on listening, since hearing answers is what makes room.
+//! Requests that wait in line are bounded for all together, by their number and by the bytes of what they publish ([`Places`]). Events that wait
+//! for a slow session are bounded by what it asked for: deliveries by the windows of its consumers, and in bytes by the limit of the
+//! engine for each session and for all ([`PushLimits`](overtake_lane::PushLimits)); answers by [`UNHEARD_MAX`]. Whoever waits for room must go on listening, since hearing answers is what makes room.
 //!
 //! # The end
 //! A session ends when its [`Events`] are dropped: what was asked before is done, its consumers are cancelled and what they
@@ -70,6 +70,8 @@ pub trait Line: Send + Sync + 'static {
     fn unavailable(&self) -> Failure;
     /// Takes a batch. It may vanish when the engine is gone.
     fn ask(&self, asks: Vec<Ask>, places: Taken);
+    /// So many bytes of what was delivered are taken, each message counted as [`pushed_bytes`](overtake_lane::pushed_bytes).
+    fn taken(&self, bytes: u64);
     /// Nobody hears any more. These were leased, and never heard.
     fn end(&self, unheard: Vec<Receipt>);
 }

@@ -29,6 +29,9 @@ fn memory(all: MemoryHealth, one: MemoryHealth) -> MemoryHealth {
         spilled: all.spilled + one.spilled,
         segments: all.segments + one.segments,
         segment_bytes: all.segment_bytes + one.segment_bytes,
+        limit: all.limit + one.limit,
+        inbox: all.inbox.with(one.inbox),
+        pushed: all.pushed.with(one.pushed),
     }
 }
 

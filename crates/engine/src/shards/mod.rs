@@ -197,9 +197,12 @@ impl ShardedEngine {
         D::Guard: Send,
     {
         assert!((1..=SHARDS_MAX).contains(&disks.len()), "there are 1 to {SHARDS_MAX} shards");
-        let memory_bytes = options.memory_bytes / disks.len() as u64;
+        let shards = disks.len() as u64;
+        let (memory_bytes, pushed_bytes) =
+            (options.memory_bytes / shards, options.pushed_bytes.div_ceil(shards));
         let open = |(shard, (dir, disk)): (usize, (PathBuf, D))| {
-            let options = Options { memory_bytes, numbers: numbers_of(shard), ..options.clone() };
+            let options =
+                Options { memory_bytes, pushed_bytes, numbers: numbers_of(shard), ..options.clone() };
             LocalEngine::open_on(disk, options, Arc::clone(clock))
                 .map_err(|error| NoShards::Shard { dir, error })
         };

@@ -6,7 +6,9 @@ use std::task::{Context, Waker};
 
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::session::{BATCH_MAX, UNHEARD_MAX};
-use overtake_engine::{Ask, ConsumeRequest, Engine, Event, Failure, LocalEngine, Options, Session};
+use overtake_engine::{
+    Ask, BytesInUse, ConsumeRequest, Engine, Event, Failure, LocalEngine, Options, Session,
+};
 use overtake_lane::{Command, Outcome, Receipt, Refusal, Settings};
 use overtake_store::MemoryDisk;
 
@@ -246,4 +248,70 @@ async fn an_inbox_of_few_places_takes_large_batches_one_after_the_other() {
         session.asks.ask(tokens.clone().map(publish).collect()).await;
         answers(&mut session, tokens).await;
     }
+}
+
+/// A message of 16 KiB.
+fn publish_large(token: u64) -> Ask {
+    Ask { token: Some(token), request: Request::PublishOne(message(&"x".repeat(16 << 10), token % 10)) }
+}
+
+/// Messages that are ready and leased.
+async fn counts(engine: &LocalEngine) -> (u64, u64) {
+    let lanes = engine.queue("q").await.expect("it is there").lanes;
+    (lanes.iter().map(|lane| lane.ready).sum(), lanes.iter().map(|lane| lane.leased).sum())
+}
+
+/// What is pushed, once it is so: the engine says it a moment after it has answered.
+async fn pushed_of(engine: &LocalEngine, is_so: impl Fn(BytesInUse) -> bool) -> BytesInUse {
+    loop {
+        let pushed = engine.health().memory.pushed;
+        if is_so(pushed) {
+            return pushed;
+        }
+        engine.queue("q").await.expect("it is there");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_hears_nothing_is_pushed_so_many_bytes_whatever_its_window() {
+    const MESSAGES: u64 = 200;
+    let options = Options { pushed_bytes: 2 << 20, ..options(1 << 20) };
+    let engine = LocalEngine::open_on(MemoryDisk::new(1), options, clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let mut publisher = engine.session();
+    publisher.asks.ask((0..MESSAGES).map(publish_large).collect()).await;
+    answers(&mut publisher, 0..MESSAGES).await;
+    let mut slow = engine.session();
+    consume(&slow, 1_000).await;
+    // A quarter of what all may be pushed.
+    assert_eq!(counts(&engine).await.1, 32);
+    let pushed = pushed_of(&engine, |pushed| pushed.bytes > 0).await;
+    assert!((512 << 10..528 << 10).contains(&pushed.bytes) && pushed.waits > 0, "{pushed:?}");
+    let mut heard = 0;
+    while heard < MESSAGES {
+        let came = receipts(&slow.events.next().await.expect("it goes on")).len() as u64;
+        assert!(came <= 32, "{came} at once");
+        heard += came;
+    }
+    drop(slow);
+    assert_eq!(counts(&engine).await, (MESSAGES, 0));
+    pushed_of(&engine, |pushed| pushed.bytes == 0).await;
+}
+
+#[tokio::test]
+async fn publishes_in_line_have_a_bound_of_bytes() {
+    let options = Options { inbox_bytes: 64 << 10, ..options(1 << 20) };
+    let engine = LocalEngine::open_on(MemoryDisk::new(1), options, clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    let (mut session, other) = (engine.session(), engine.session());
+    let large: Vec<Ask> = (0..3).map(publish_large).collect();
+    let held = session.asks.room_for(&large).await;
+    assert!(is_pending(other.asks.room_for(&large[..1])), "64 KiB are taken, or about");
+    assert!(!is_pending(other.asks.room(1)), "what brings no bytes has room");
+    drop(held);
+    let inbox = engine.health().memory.inbox;
+    assert_eq!((inbox.bytes, inbox.limit, inbox.waits), (0, 64 << 10, 1));
+    // More than there is room for at all takes all of it.
+    session.asks.ask((0..20).map(publish_large).collect()).await;
+    answers(&mut session, 0..20).await;
 }

@@ -13,6 +13,7 @@ use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
+use crate::pushes::Pushes;
 use crate::rate::Bucket;
 use crate::record::Work;
 use crate::refusal::Refusal;
@@ -104,7 +105,14 @@ impl Queue {
 
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.
     /// True if there may have been some.
-    pub(crate) fn dispatch(&mut self, now: Time, held: bool, leases: &mut LeaseId, step: &mut Step) -> bool {
+    pub(crate) fn dispatch(
+        &mut self,
+        now: Time,
+        held: bool,
+        leases: &mut LeaseId,
+        pushes: &mut Pushes,
+        step: &mut Step,
+    ) -> bool {
         self.fill(now);
         let mut served: Vec<ConsumerId> = Vec::new();
         while !held && let Some(rank) = self.pick() {
@@ -114,6 +122,12 @@ impl Queue {
                 self.roster.next(&self.lanes, rank).expect("somebody has room for what was picked");
             let (lane, bytes) = (self.entries[slot].lane, self.entries[slot].message.bytes);
             if self.roster.has_enough(consumer, lane, bytes) {
+                continue;
+            }
+            if let Some(feed) = self.roster.feed(consumer)
+                && !pushes.push(feed, (self.id, consumer), bytes)
+            {
+                self.roster.hold_back(consumer, true);
                 continue;
             }
             *leases = leases.next();

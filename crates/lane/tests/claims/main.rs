@@ -22,6 +22,7 @@ mod pickers;
 mod policies;
 mod priority;
 mod producers;
+mod pushes;
 mod queues;
 mod remote;
 mod routing;

@@ -523,6 +523,7 @@ impl Stage {
             shared: words.keys.get("shared").map(|number| window(number)),
             urgent,
             priority: words.number("first").unwrap_or(0) as i32,
+            feed: None,
             exclusive: words.plain.contains(&"exclusive"),
             no_ack: words.plain.contains(&"no-ack"),
         };

@@ -56,7 +56,8 @@ impl House {
         };
         hosted.settled_down().await;
         let shared = shared.zip(asker.session).map(|(number, session)| WindowId { session, number });
-        let consume = Consume { consumer, queue, window, shared, urgent, priority, exclusive, no_ack };
+        let consume =
+            Consume { consumer, queue, window, shared, urgent, priority, feed: None, exclusive, no_ack };
         let mut is_refused = false;
         let come = || {
             self.on_floor(|floor, now, after| {

@@ -62,6 +62,9 @@ impl Line for Wire {
         let _ = self.asks.send(Batch::Asks(asks, places));
     }
 
+    /// What is pushed here is bounded by windows of messages only.
+    fn taken(&self, _: u64) {}
+
     fn end(&self, unheard: Vec<Receipt>) {
         let _ = self.asks.send(Batch::End(unheard));
     }

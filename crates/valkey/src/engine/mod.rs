@@ -62,6 +62,9 @@ const COPIES_MAX: usize = 10_000;
 /// Most bytes of metadata that one request may set.
 const METADATA_STEP_MAX: u64 = 4 << 20;
 
+/// Bytes of messages that requests in line may bring.
+const INBOX_BYTES: u64 = 16 << 20;
+
 /// How to open an engine on servers.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -207,7 +210,7 @@ impl ClusterEngine {
             floor: Mutex::new(Floor::new(options.broker())),
             routes,
             sooner: tokio::sync::Notify::new(),
-            places: InLine::new(options.inbox),
+            places: InLine::new(options.inbox, INBOX_BYTES),
             tally: Arc::default(),
             consumers: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
