@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::decide::Sight;
 use crate::disk::{Disk, DiskFile};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_unreadable};
 use crate::file::{FORMAT_VERSION, FileHeader, HEADER_LEN, Name};
 use crate::header::{Copies, HeaderFault};
 
@@ -122,7 +122,11 @@ impl Entry {
         let read_error = |source| StoreError::io("read", name, source);
         let file = disk.open_to_read(name).map_err(read_error)?;
         let mut block = vec![0; HEADER_LEN as usize];
-        let read = file.read_at(0, &mut block).map_err(read_error)?;
+        let read = match file.read_at(0, &mut block) {
+            // A header that the disk cannot read is as good as one that is wrong.
+            Err(source) if is_unreadable(&source) => 0,
+            read => read.map_err(read_error)?,
+        };
         block.truncate(read);
         Ok(Self { len: file.len().map_err(read_error)?, read: FileHeader::decode(&block) })
     }

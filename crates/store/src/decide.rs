@@ -54,11 +54,13 @@ pub enum Sight {
     MessageBad,
     /// A table of ids that does not match its checksum, or the messages.
     IdsBad,
+    /// The disk cannot read what stands here.
+    Unreadable,
 }
 
 impl Sight {
     /// Every sight.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Zeros,
         Self::StaleFrame,
         Self::TornFrame,
@@ -81,6 +83,7 @@ impl Sight {
         Self::BlockBad,
         Self::MessageBad,
         Self::IdsBad,
+        Self::Unreadable,
     ];
 }
 
@@ -109,6 +112,7 @@ impl fmt::Display for Sight {
             Self::BlockBad => "a block of messages that does not match its checksum",
             Self::MessageBad => "messages that make no sense",
             Self::IdsBad => "a table of ids that does not match its checksum or the messages",
+            Self::Unreadable => "the disk cannot read it",
         })
     }
 }
@@ -165,7 +169,7 @@ pub const fn decide(sight: Sight, proof: Proof) -> Decision {
             Proven,
         ) => Decision::Damage,
         // A file gets its name after its header and its length are durable, so no crash explains these.
-        // So does a segment, after all of it is.
+        // So does a segment, after all of it is. And a write that was cut short leaves bytes that the disk can read.
         (
             Sight::HeaderBad
             | Sight::HeaderMisplaced
@@ -174,7 +178,8 @@ pub const fn decide(sight: Sight, proof: Proof) -> Decision {
             | Sight::IndexBad
             | Sight::BlockBad
             | Sight::MessageBad
-            | Sight::IdsBad,
+            | Sight::IdsBad
+            | Sight::Unreadable,
             Proven | Unproven,
         ) => Decision::Damage,
         (Sight::HeaderNewer | Sight::HeaderOtherStore, Proven | Unproven) => Decision::Refuse,
@@ -219,7 +224,8 @@ mod tests {
             IndexBad: Damage / Damage\n\
             BlockBad: Damage / Damage\n\
             MessageBad: Damage / Damage\n\
-            IdsBad: Damage / Damage";
+            IdsBad: Damage / Damage\n\
+            Unreadable: Damage / Damage";
         assert_eq!(rows.join("\n"), expected);
     }
 

@@ -86,6 +86,14 @@ impl StoreError {
         }
     }
 
+    /// As [`StoreError::io`] of a read at this place: what the disk cannot read is damage there.
+    pub(crate) fn read(file: &str, at: u64, source: io::Error) -> Self {
+        if is_unreadable(&source) {
+            return Self::Corrupt { file: file.to_owned(), at, what: Sight::Unreadable };
+        }
+        Self::io("read", file, source)
+    }
+
     pub(crate) fn at(op: &'static str, path: &Path, source: io::Error) -> Self {
         Self::io(op, &path.display().to_string(), source)
     }
@@ -169,4 +177,12 @@ impl std::error::Error for StoreError {
 pub(crate) fn is_too_many_files(error: &io::Error) -> bool {
     let codes = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}
+
+/// Whether the medium has lost what was to be read, in the words of the block layer and of file systems with checksums of their own.
+/// Anything else may be about the whole disk, or this process.
+pub(crate) fn is_unreadable(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let codes = [Errno::IO, Errno::NODATA, Errno::ILSEQ, Errno::REMOTEIO, Errno::BADMSG, Errno::UCLEAN];
+    error.raw_os_error().is_some_and(|code| codes.map(Errno::raw_os_error).contains(&code))
 }

@@ -10,8 +10,8 @@ use crate::catalog::Catalog;
 use crate::committer::{Committer, Live};
 use crate::decide::{Decision, Proof, Sight, decide};
 use crate::disk::{Disk, DiskFile};
-use crate::error::StoreError;
-use crate::file::{FileHeader, HEADER_LEN, Name};
+use crate::error::{StoreError, is_unreadable};
+use crate::file::{FileHeader, HEADER_LEN, Name, PAGE_LEN};
 use crate::journal::Options;
 use crate::lsn::Lsn;
 use crate::pool::{Pool, write_zeros};
@@ -54,13 +54,25 @@ fn write_again<D: Disk>(disk: &D, survey: &Survey) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What the disk cannot read stays as it is: it was skipped.
 fn copy_onto_itself<F: DiskFile>(file: &F, from: u64, to: u64) -> std::io::Result<()> {
     const CHUNK: u64 = 1 << 20;
     let mut buffer = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
-    let mut at = from;
+    let (mut at, mut by_pages_until) = (from, from);
     while at < to {
-        let len = CHUNK.min(to - at) as usize;
-        let read = file.read_at(at, &mut buffer[..len])?;
+        let page = PAGE_LEN - at % PAGE_LEN;
+        let len = if at < by_pages_until { page } else { CHUNK }.min(to - at);
+        let read = match file.read_at(at, &mut buffer[..len as usize]) {
+            Err(source) if is_unreadable(&source) => {
+                if at >= by_pages_until {
+                    by_pages_until = at + len;
+                } else {
+                    at += len;
+                }
+                continue;
+            }
+            read => read?,
+        };
         if read == 0 {
             break;
         }

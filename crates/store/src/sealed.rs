@@ -62,10 +62,13 @@ impl<F: DiskFile> Sealed<F> {
     }
 
     /// The bytes of a range, fewer when the file has become shorter.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] with the beginning of the range when the disk cannot read it; [`StoreError::Io`].
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         let read = self.file.read_at(range.start, &mut bytes);
-        bytes.truncate(read.map_err(|source| StoreError::io("read", &self.name, source))?);
+        bytes.truncate(read.map_err(|source| StoreError::read(&self.name, range.start, source))?);
         Ok(bytes)
     }
 

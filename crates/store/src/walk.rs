@@ -99,7 +99,8 @@ impl<F: DiskFile> Walk<F> {
     pub(crate) fn each_commit(&mut self, from: u64, mut found: impl FnMut(Commit)) -> Result<(), StoreError> {
         let mut at = from;
         while at + HEAD_LEN as u64 <= self.window.len() {
-            if Head::may_be_commit(self.eight(at)?)
+            // What cannot be read is none.
+            if readable(self.eight(at))?.is_some_and(Head::may_be_commit)
                 && let Ok(Frame { commit: Some((commit, _)), .. }) = self.frame_at(at)?
             {
                 found(commit);
@@ -136,7 +137,8 @@ impl<F: DiskFile> Walk<F> {
         }
         let seed = Seed { salt: self.salt, life: self.life, lsn: self.header.lsn_at(at) };
         let next = at + ALIGN as u64;
-        let head = match Head::parse(seed, self.eight(at)?) {
+        let Some(eight) = readable(self.eight(at))? else { return Ok(Err((Sight::Unreadable, next))) };
+        let head = match Head::parse(seed, eight) {
             Ok(head) => head,
             Err(sight) => return Ok(Err((sight, next))),
         };
@@ -144,7 +146,10 @@ impl<F: DiskFile> Walk<F> {
             return Ok(Err((Sight::NoSeal, next)));
         }
         let life = self.life;
-        let payload = match head.payload(self.window.get(at, head.frame_len())?) {
+        let Some(frame) = readable(self.window.get(at, head.frame_len()))? else {
+            return Ok(Err((Sight::Unreadable, next)));
+        };
+        let payload = match head.payload(frame) {
             Ok(payload) => payload,
             Err(sight) => return Ok(Err((sight, at + head.frame_len()))),
         };
@@ -159,5 +164,13 @@ impl<F: DiskFile> Walk<F> {
             Some(_) => Err((Sight::Unchained, next)),
             None => Err((Sight::Garbage, next)),
         })
+    }
+}
+
+/// `None`: the disk cannot read it.
+fn readable<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Err(StoreError::Corrupt { what: Sight::Unreadable, .. }) => Ok(None),
+        read => read.map(Some),
     }
 }

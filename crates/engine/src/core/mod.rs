@@ -22,6 +22,7 @@ mod rewrite;
 mod room;
 mod routes;
 mod runs;
+mod salvage;
 mod see;
 mod spill;
 mod tracer;

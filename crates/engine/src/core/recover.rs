@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use overtake_lane::{Asker, Broker, Effect, Fact, Place, QueueId, Step, Time};
+use overtake_lane::{Asker, Broker, Effect, Fact, Place, Step, Time};
 use overtake_store::record::Decoder;
-use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, Segments, Sight, StoreError};
+use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, Segments, StoreError};
 
 use super::runs::Runs;
 use super::{Core, house, spill};
@@ -30,28 +30,6 @@ pub enum OpenError {
         /// From which byte on.
         at: usize,
     },
-    /// Messages wait in a segment that is not there.
-    NoSegment {
-        /// Its number.
-        number: u64,
-        /// The queue whose messages wait in it.
-        queue: QueueId,
-        /// How many of them.
-        messages: u64,
-    },
-    /// Nothing can be read of a segment in which messages wait.
-    DamagedSegment {
-        /// Name of the file.
-        file: String,
-        /// Offset in the file, bytes.
-        at: u64,
-        /// What is wrong with it.
-        what: Sight,
-        /// The queue whose messages wait in it.
-        queue: QueueId,
-        /// How many of them.
-        messages: u64,
-    },
     /// A segment is not the one that the journal speaks of.
     OtherSegment {
         /// Its number.
@@ -69,16 +47,6 @@ impl fmt::Display for OpenError {
                 f,
                 "the record at {} makes no sense from its byte {at} on: it was written by a newer version",
                 lsn.0
-            ),
-            Self::NoSegment { number, queue, messages } => write!(
-                f,
-                "the file segment-{number:012} is missing, and {messages} messages of queue number {} wait in it",
-                queue.0
-            ),
-            Self::DamagedSegment { file, at, what, queue, messages } => write!(
-                f,
-                "damage in {file} at byte {at}: {what}; {messages} messages of queue number {} wait in it",
-                queue.0
             ),
             Self::OtherSegment { number } => {
                 write!(f, "segment {number} is not the one that the journal speaks of")
@@ -200,13 +168,17 @@ impl<T> Core<T> {
         let (adopted, facts) = runs.adopt(&mut broker, &segments, chunk_of(tail, options))?;
         step.facts.extend(facts);
         let mut damage = DamageHealth::default();
-        let lost = Lost { adopted, ..runs.check_lost(&mut broker, &mut damage)? };
+        let lost = Lost { adopted, ..runs.check_lost(&mut broker, &mut damage) };
         let damaged = runs.damaged();
         for (queue, run) in &damaged {
             // What can be read of a damaged segment leaves it. Of one that is over there is nothing to be brought.
             let _ = broker.fold(Fact::RunFetched { queue: *queue, run: *run }, &mut step);
         }
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
+        for run in &over {
+            // A damaged one is put aside and not removed.
+            let _ = segments.get(run.0).inspect_err(|error| _ = quarantine.segment(*run, error));
+        }
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
         let routes = Routes::recover(&broker);

@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{Broker, Fact, Ordinals, Priority, QueueId, RunId, RunRecord, Seq, State, Step};
-use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments, StoreError};
+use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments};
 
 use super::recover::{Lost, LostMessages, OpenError};
+use super::salvage::Salvage;
 use crate::api::{Content, DamageHealth};
 use crate::place::Where;
 use crate::shelf::{File, Holds, Quarantine};
@@ -36,17 +37,8 @@ pub(super) struct Runs {
     gone: BTreeSet<(QueueId, Seq)>,
     /// and the queues.
     deleted: BTreeSet<QueueId>,
-    /// Messages of damaged blocks that the journal still has.
-    salvaged: BTreeMap<RunId, Salvaged>,
-}
-
-/// Messages that wait in a damaged part of a run, and are in memory because the journal still has them.
-struct Salvaged {
-    queue: QueueId,
-    /// How many there were.
-    count: u64,
-    /// Those to which nothing happened since. They are over when all that waits in the run is settled by one word.
-    seqs: BTreeSet<Seq>,
+    /// Messages of damaged blocks and missing segments that the journal still has.
+    salvage: Salvage,
 }
 
 struct Told {
@@ -72,7 +64,7 @@ impl Runs {
             over: BTreeSet::new(),
             gone: BTreeSet::new(),
             deleted: BTreeSet::new(),
-            salvaged: BTreeMap::new(),
+            salvage: Salvage::default(),
         }
     }
 
@@ -212,18 +204,14 @@ impl Runs {
     ) -> Result<bool, OpenError> {
         let run = record.run;
         segments.keep_free(run.0);
-        let waiting = record.waiting();
         let found = match segments.get(run.0) {
             Ok(found) => found,
-            Err(error) if self.may_skip() && self.quarantine.segment(run, &error) => None,
-            Err(StoreError::Corrupt { file, at, what }) => {
-                return Err(OpenError::DamagedSegment { file, at, what, queue, messages: waiting });
-            }
+            Err(error) if self.quarantine.segment(run, &error) => None,
             Err(error) => return Err(error.into()),
         };
         let found = found.filter(|segment| is_of(record, queue, segment.info()) || !self.may_skip());
         let Some(segment) = found else {
-            self.missing.insert(run, (queue, waiting));
+            self.missing.insert(run, (queue, record.waiting()));
             return Ok(false);
         };
         if !is_of(record, queue, segment.info()) {
@@ -264,80 +252,42 @@ impl Runs {
             .into_iter()
             .map(|block| (block.ordinals.start..block.ordinals.end.min(record.count), block.seqs))
             .collect();
-        // In a store that is whole, a segment is missing because a later record says that it is over.
-        if blocks.is_empty() && self.may_skip() && self.missing.contains_key(&run) {
+        // In a store that is whole, a segment is missing because a later record says that it is over. By then the journal said of each of its
+        // messages what became of it, and none that is in memory for another reason may end with it.
+        let is_missing = blocks.is_empty() && self.missing.contains_key(&run);
+        if is_missing {
             blocks.push((0..record.count, (record.first, record.last)));
         }
-        if blocks.is_empty() || self.salvaged.contains_key(&run) {
+        if blocks.is_empty() || self.salvage.has(run) {
             return;
         }
-        let mut salvaged = Salvaged { queue, count: 0, seqs: BTreeSet::new() };
+        let (mut count, mut seqs) = (0, BTreeSet::new());
         for (ordinals, (first, last)) in blocks {
             let waits = |ordinal: &u32| *ordinal >= record.next && !record.holes.contains(*ordinal);
             let waiting = ordinals.clone().filter(waits).count();
             let here =
                 in_memory(broker, queue, first.max(record.first), last.min(record.last), record.priority);
-            salvaged.count += here.len().min(waiting) as u64;
+            count += here.len().min(waiting) as u64;
             // Where some were taken, nobody knows which of them these are: rather they come twice than not at all.
-            if waiting == ordinals.len() {
-                salvaged.seqs.extend(here);
+            if waiting == ordinals.len() && !is_missing {
+                seqs.extend(here);
             }
         }
-        self.salvaged.insert(run, salvaged);
-    }
-
-    /// Something happened to a message.
-    fn touched(&mut self, queue: QueueId, seq: Seq) {
-        for salvaged in self.salvaged.values_mut().filter(|salvaged| salvaged.queue == queue) {
-            salvaged.seqs.remove(&seq);
-        }
+        self.salvage.add(run, queue, count, seqs);
     }
 
     /// Before a fact is folded: the messages that it ends without naming them, because they were in a damaged block.
     pub(super) fn ended_by(&mut self, fact: &Fact) -> Vec<Fact> {
-        if self.salvaged.is_empty() {
-            return Vec::new();
-        }
-        match fact {
-            Fact::Leased { queue, seq, .. }
-            | Fact::PutBack { queue, seq, .. }
-            | Fact::Reprioritised { queue, seq, .. }
-            | Fact::Settled { queue, seq, .. }
-            | Fact::Died { queue, seq, .. }
-            | Fact::Replayed { queue, seq, .. }
-            | Fact::Moved { from: queue, seq, .. } => self.touched(*queue, *seq),
-            Fact::RunFetched { run, .. } => {
-                self.salvaged.get_mut(run).into_iter().for_each(|salvaged| salvaged.seqs.clear());
-            }
-            Fact::RunsRewritten { of, .. } => {
-                for old in of {
-                    self.salvaged.get_mut(&old.run).into_iter().for_each(|salvaged| salvaged.seqs.clear());
-                }
-            }
-            Fact::RunSettled { run, how, .. } => {
-                if let Some(Salvaged { queue, seqs, .. }) = self.salvaged.remove(run) {
-                    return seqs.into_iter().map(|seq| Fact::Settled { queue, seq, how: *how }).collect();
-                }
-            }
-            _ => {}
-        }
-        Vec::new()
+        self.salvage.ended_by(fact)
     }
 
     /// After the last record: what is lost leaves the broker, and is counted.
-    pub(super) fn check_lost(
-        &self,
-        broker: &mut Broker,
-        damage: &mut DamageHealth,
-    ) -> Result<Lost, OpenError> {
-        if let Some((run, (queue, messages))) = self.missing.first_key_value().filter(|_| !self.may_skip()) {
-            return Err(OpenError::NoSegment { number: run.0, queue: *queue, messages: *messages });
-        }
+    pub(super) fn check_lost(&self, broker: &mut Broker, damage: &mut DamageHealth) -> Lost {
         let mut lost = Lost::default();
-        let salvaged = |run: &RunId| self.salvaged.get(run).map_or(0, |salvaged| salvaged.count);
         for (run, (queue, messages)) in &self.missing {
-            let salvaged = salvaged(run).min(*messages);
+            let salvaged = self.salvage.count(*run).min(*messages);
             let (queue, messages) = (name_of(broker, *queue), messages - salvaged);
+            damage.found(&self.quarantine.whole(*run), &queue, messages);
             lost.segments.push(LostMessages { segment: run.0, queue, messages, salvaged });
         }
         let mut step = Step::default();
@@ -359,7 +309,7 @@ impl Runs {
             }
         }
         for part in &mut lost.messages {
-            part.salvaged = salvaged(&RunId(part.segment)).min(part.messages);
+            part.salvaged = self.salvage.count(RunId(part.segment)).min(part.messages);
             part.messages -= part.salvaged;
             damage.lost_messages = damage.lost_messages.saturating_sub(part.salvaged);
         }
@@ -369,7 +319,7 @@ impl Runs {
             let (queue, messages) = (name_of(broker, self.stored[run].queue), nonsense.len() as u64);
             lost.messages.push(LostMessages { segment: run.0, queue, messages, salvaged: 0 });
         }
-        Ok(lost)
+        lost
     }
 
     /// The runs whose segments are damaged, as far as they were looked through, with their queues.
@@ -412,7 +362,10 @@ impl Runs {
                 holds.settle(*run);
             }
         }
-        let unknown = there.iter().map(|number| RunId(*number)).filter(|run| !self.stored.contains_key(run));
+        // One of which nothing can be read stays, should that change; but a store that is written again says nothing of it any more.
+        let is_kept = |run: &RunId| !self.may_skip() && self.missing.contains_key(run);
+        let unknown = there.iter().map(|number| RunId(*number));
+        let unknown = unknown.filter(|run| !self.stored.contains_key(run) && !is_kept(run));
         (holds, unknown.collect())
     }
 }

@@ -29,6 +29,14 @@ pub(crate) struct DamagedBlock {
     pub(crate) what: String,
 }
 
+impl DamagedBlock {
+    /// A whole segment.
+    fn of_all(run: RunId, at: u64, what: String) -> Self {
+        let (ordinals, seqs) = (0..u32::MAX, (Seq(0), Seq(u64::MAX)));
+        Self { run, ordinals, seqs, file: format!("segment-{:012}", run.0), at, what }
+    }
+}
+
 impl fmt::Display for DamagedBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at byte {}: {}", self.file, self.at, self.what)
@@ -122,15 +130,14 @@ impl Quarantine {
     /// Puts a whole segment into quarantine. False: its error is no damage.
     pub(crate) fn segment(&self, run: RunId, error: &StoreError) -> bool {
         let Some((at, what)) = self.damage(error) else { return false };
-        self.put(DamagedBlock {
-            run,
-            ordinals: 0..u32::MAX,
-            seqs: (Seq(0), Seq(u64::MAX)),
-            file: format!("segment-{:012}", run.0),
-            at,
-            what,
-        });
+        self.put(DamagedBlock::of_all(run, at, what));
         true
+    }
+
+    /// What is wrong with a segment of which nothing can be read: as it was found, or else its file is missing.
+    pub(crate) fn whole(&self, run: RunId) -> DamagedBlock {
+        let found = self.of(run).into_iter().next();
+        found.unwrap_or_else(|| DamagedBlock::of_all(run, 0, "the file is missing".to_owned()))
     }
 
     /// Where something is damaged, and how.

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use overtake_engine::core::OpenError;
 use overtake_engine::{Engine, LocalEngine, Options};
 use overtake_lane::{Outcome, Settings};
-use overtake_store::{MemoryDisk, OnDamage, Segment};
+use overtake_store::{Fault, MemoryDisk, OnDamage, OperationKind, Segment};
 
-use crate::support::{TINY, clock, message, options, pull};
+use crate::support::{TINY, clock, copy_of, files_named, message, options, pull};
 
 /// So much that a segment has several blocks.
 const MEMORY: u64 = 2 << 20;
@@ -39,17 +39,9 @@ async fn store(count: u64) -> MemoryDisk {
     disk
 }
 
-fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
-    let copy = MemoryDisk::new(2);
-    for name in disk.names() {
-        copy.put(&name, disk.read(&name).expect("a file"));
-    }
-    copy
-}
-
 /// A place in each part of a segment.
 fn regions(disk: &MemoryDisk) -> (String, Vec<(&'static str, u64)>) {
-    let name = disk.names().into_iter().find(|name| name.starts_with("segment-")).expect("a segment");
+    let name = files_named(disk, "segment-").remove(0);
     let number = name.rsplit_once('-').expect("a number").1.parse().expect("a number");
     let bytes = disk.read(&name).expect("a file");
     let store_id = u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"));
@@ -146,8 +138,7 @@ async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged
     let receipts = first.iter().map(|message| message.receipt).collect();
     engine.settle(receipts, Outcome::Ack).await.expect("settled");
     engine.close();
-    let journals: Vec<String> =
-        disk.names().into_iter().filter(|name| name.starts_with("journal-")).collect();
+    let journals = files_named(&disk, "journal-");
     let mut adopted = 0;
     for name in journals.iter().step_by(8) {
         let damaged = copy_of(&disk);
@@ -175,15 +166,80 @@ async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged
 }
 
 #[tokio::test]
-async fn a_segment_that_was_removed_by_hand_need_not_be_skipped_again() {
+async fn what_waits_in_a_segment_that_is_missing_is_taken_from_the_journal() {
     let disk = store(4_000).await;
-    let name = disk.names().into_iter().find(|name| name.starts_with("segment-")).expect("a segment");
+    let segments = files_named(&disk, "segment-");
+    for (name, on_damage) in segments.iter().zip([OnDamage::Refuse, OnDamage::Skip]) {
+        let damaged = copy_of(&disk);
+        overtake_store::Disk::remove(&damaged, name).expect("it is there");
+        let engine = open(&damaged, on_damage).unwrap_or_else(|error| panic!("{name}: {error}"));
+        engine.queue("q").await.expect("it goes on");
+        let damage = engine.health().damage;
+        assert_eq!((damage.blocks, damage.lost_messages), (1, 0), "{name}");
+        let last = damage.last.expect("it is named");
+        assert!(last.contains(name) && last.contains("missing"), "{last}");
+        engine.close();
+        let engine = open(&damaged, OnDamage::Refuse).expect("the next plain start works");
+        assert_eq!(drain(&engine).await.len(), 4_000, "the journal has all of them");
+        engine.close();
+        let engine = open(&damaged, OnDamage::Refuse).expect("and the one after that");
+        assert_eq!(drain(&engine).await.len(), 0, "what was settled does not come back");
+        engine.close();
+    }
+}
+
+/// A segment that was put back after a start without it has what it had, but for what was settled meanwhile.
+#[tokio::test]
+async fn a_segment_that_is_put_back_has_what_was_not_settled_without_it() {
+    let disk = store(16_000).await;
+    let name = files_named(&disk, "segment-").remove(0);
+    let bytes = disk.read(&name).expect("a file");
     overtake_store::Disk::remove(&disk, &name).expect("it is there");
-    assert!(matches!(open(&disk, OnDamage::Refuse), Err(OpenError::NoSegment { .. })));
-    open(&disk, OnDamage::Skip).expect("opens").close();
-    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works again");
-    assert_eq!(drain(&engine).await.len(), 4_000, "the journal had all of them");
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    let leased = engine.lease(pull("q", 10)).await.expect("leased");
+    let lost = engine.health().damage.lost_messages;
+    assert!(lost > 0, "the journal no longer has all of them");
+    let receipts = leased.iter().map(|message| message.receipt).collect();
+    engine.settle(receipts, Outcome::Ack).await.expect("settled");
     engine.close();
+    disk.put(&name, bytes);
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    assert_eq!(drain(&engine).await.len(), 16_000 - 10);
+    assert_eq!(engine.health().damage.blocks, 0);
+    engine.close();
+}
+
+/// The disk cannot read a block, or anything of a segment: that costs what a flipped bit there does.
+#[tokio::test]
+async fn what_the_disk_cannot_read_is_put_aside_and_all_else_goes_on() {
+    let disk = store(16_000).await;
+    let (name, places) = regions(&disk);
+    let mut lost = Vec::new();
+    for (region, at) in places {
+        let damaged = copy_of(&disk);
+        let bad = name.clone();
+        damaged.set_hook(move |operation| {
+            let range = operation.offset..operation.offset + operation.len;
+            let is_hit =
+                operation.kind == OperationKind::Read && operation.name == bad && range.contains(&at);
+            if is_hit { Fault::Unreadable } else { Fault::None }
+        });
+        let engine = open(&damaged, OnDamage::Refuse).unwrap_or_else(|error| panic!("{region}: {error}"));
+        let found = drain(&engine).await;
+        assert_eq!(engine.health().down, None, "{region}");
+        let damage = engine.health().damage;
+        assert_eq!(damage.lost_messages, 16_000 - found.len() as u64, "{region}: {damage:?}");
+        assert!(damage.blocks == 0 || damage.last.is_some_and(|last| last.contains(&name)), "{region}");
+        lost.push((region, damage.lost_messages));
+        engine.close();
+    }
+    let is_cheap = |(region, lost): &(&str, u64)| match *region {
+        // Both copies of it are in what is read at once.
+        "header" => *lost > 0,
+        "index" | "footer" => *lost == 0,
+        _ => (1..100).contains(lost),
+    };
+    assert!(lost.iter().all(is_cheap), "{lost:?}");
 }
 
 #[tokio::test]

@@ -38,6 +38,22 @@ pub fn open_disk(disk: &MemoryDisk, clock: &Arc<ManualClock>) -> Result<LocalEng
     LocalEngine::open_on(disk.clone(), options(TINY), clock.clone())
 }
 
+/// The same files on a disk of its own.
+pub fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
+    let copy = MemoryDisk::new(2);
+    for name in disk.names() {
+        copy.put(&name, disk.read(&name).expect("a file"));
+    }
+    copy
+}
+
+/// The files whose names begin so; there are some.
+pub fn files_named(disk: &MemoryDisk, prefix: &str) -> Vec<String> {
+    let names: Vec<_> = disk.names().into_iter().filter(|name| name.starts_with(prefix)).collect();
+    assert!(!names.is_empty(), "no file is named {prefix}…");
+    names
+}
+
 /// An engine that is closed when its store is to be opened anew.
 pub trait Closing: Engine {
     /// Does what was asked before, and stops.

@@ -222,7 +222,8 @@ impl MemoryFile {
 impl DiskFile for MemoryFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let mut state = self.state()?;
-        let fault = state.ask(OperationKind::Read, "", offset, buf.len() as u64)?;
+        let name = if state.hook.is_some() { state.name_of(self.id) } else { String::new() };
+        let fault = state.ask(OperationKind::Read, &name, offset, buf.len() as u64)?;
         state.strike(fault)?;
         Ok(state.read_at(self.id, offset, buf))
     }

@@ -48,7 +48,7 @@ pub struct Operation<'a> {
     pub index: u64,
     /// What it is.
     pub kind: OperationKind,
-    /// The file's name; empty for reads and the directory.
+    /// The file's name; empty for the directory.
     pub name: &'a str,
     /// Where in the file, bytes.
     pub offset: u64,
@@ -78,6 +78,8 @@ pub enum Fault {
     None,
     /// The operation fails and has no effect.
     Error(io::ErrorKind),
+    /// As [`Fault::Error`]: the medium has lost what is to be read.
+    Unreadable,
     /// As [`Fault::Error`]: the process has as many files open as it may.
     TooManyFiles,
     /// A sync fails, and later ones lie; any other operation fails and has no effect.

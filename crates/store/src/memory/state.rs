@@ -83,6 +83,7 @@ impl State {
             matches!(kind, OperationKind::SyncData | OperationKind::SyncAll | OperationKind::SyncDir);
         match fault {
             Fault::Error(kind) => Err(kind.into()),
+            Fault::Unreadable => Err(rustix::io::Errno::IO.into()),
             Fault::TooManyFiles => Err(rustix::io::Errno::MFILE.into()),
             Fault::FailSync if is_sync => {
                 self.fails_next_sync = true;
@@ -97,7 +98,9 @@ impl State {
         match fault {
             Fault::PowerCut => self.power_cut(),
             Fault::Kill => self.kill(),
-            Fault::None | Fault::Error(_) | Fault::TooManyFiles | Fault::FailSync => return Ok(()),
+            Fault::None | Fault::Error(_) | Fault::Unreadable | Fault::TooManyFiles | Fault::FailSync => {
+                return Ok(());
+            }
         }
         Err(fault_error("the process is gone"))
     }

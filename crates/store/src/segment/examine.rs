@@ -49,11 +49,15 @@ pub(crate) fn examine<D: Disk>(
     let len = len.map_err(|source| StoreError::io("read", &file, source))?;
     examined.damage.push(Damage { file, at, bytes: len - at.min(len), what });
     // Without index or footer the blocks can be read one after the other, up to one that is damaged.
-    if matches!(what, Sight::FooterBad | Sight::IndexBad)
-        && let Some(segment) = Segment::rebuild_of(disk, number, store_id)?
-    {
-        examined.messages = segment.info().count;
-        examined.bytes = segment.info().bytes;
+    if !matches!(what, Sight::FooterBad | Sight::IndexBad | Sight::Unreadable) {
+        return Ok(Some(examined));
+    }
+    match Segment::rebuild_of(disk, number, store_id) {
+        Ok(Some(segment)) => {
+            (examined.messages, examined.bytes) = (segment.info().count, segment.info().bytes);
+        }
+        Ok(None) | Err(StoreError::Corrupt { .. }) => {}
+        Err(error) => return Err(error),
     }
     Ok(Some(examined))
 }

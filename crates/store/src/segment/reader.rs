@@ -47,9 +47,12 @@ impl<D: Disk> Segment<D> {
     /// [`StoreError::OtherStore`].
     pub fn open(disk: &D, number: u64, store_id: u64) -> Result<Self, StoreError> {
         match Self::open_of(disk, number, Some(store_id)) {
-            Err(error @ StoreError::Corrupt { what: Sight::FooterBad | Sight::IndexBad, .. }) => {
-                Self::rebuild_of(disk, number, Some(store_id))?.ok_or(error)
-            }
+            Err(
+                error @ StoreError::Corrupt {
+                    what: Sight::FooterBad | Sight::IndexBad | Sight::Unreadable,
+                    ..
+                },
+            ) => Self::rebuild_of(disk, number, Some(store_id))?.ok_or(error),
             opened => opened,
         }
     }

@@ -95,7 +95,7 @@ fn read_block<F: DiskFile>(
     ordinal: u64,
     salt: u32,
 ) -> Result<Option<(BlockInfo, Block)>, StoreError> {
-    let head = file.read(at..at + HEAD_LEN as u64)?;
+    let Some(head) = readable(file.read(at..at + HEAD_LEN as u64))? else { return Ok(None) };
     let Some(head) = head.first_chunk::<HEAD_LEN>() else { return Ok(None) };
     let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
@@ -110,6 +110,14 @@ fn read_block<F: DiskFile>(
         expires: Time::NEVER,
         file_range: at..end,
     };
-    let bytes = file.read(at..end)?;
+    let Some(bytes) = readable(file.read(at..end))? else { return Ok(None) };
     Ok(Block::decode(header.number, bytes, &info, salt).ok().map(|block| (info, block)))
+}
+
+/// `None`: the disk cannot read it.
+fn readable(read: Result<Vec<u8>, StoreError>) -> Result<Option<Vec<u8>>, StoreError> {
+    match read {
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        read => read.map(Some),
+    }
 }

@@ -1,11 +1,13 @@
 //! Damage: found, named with its place, skipped without losing anything else; and nothing is ever invented.
 
-use overtake_store::{Journal, MemoryDisk, Sight, StoreError, check};
+use overtake_store::{Fault, Journal, MemoryDisk, OperationKind, Sight, StoreError, check};
 
 use crate::common::{
-    Record, SEGMENT_BYTES, append, commit, edit, journal, open, options, place, refusal, shown, skipping,
-    texts,
+    HEADER_LEN, Record, SEGMENT_BYTES, append, commit, edit, journal, open, options, place, refusal, shown,
+    skipping, texts,
 };
+
+const PAGE_LEN: u64 = 4096;
 
 /// A store of a few files, closed as planned, and what is in it.
 fn store(seed: u64) -> (MemoryDisk, Vec<Record>) {
@@ -88,6 +90,61 @@ fn a_flipped_byte_is_found_at_its_place_and_costs_its_record_only() {
         assert_eq!(opened.report.records, expected.len() as u64);
     }
     assert!(hits > 100 && others > 50, "{hits} {others}");
+}
+
+/// A copy of a disk on which a page of a file cannot be read.
+fn unreadable(disk: &MemoryDisk, file: u64, page: u64) -> MemoryDisk {
+    let (copy, name) = (copy_of(disk), journal(file));
+    copy.set_hook(move |operation| {
+        let range = operation.offset..operation.offset + operation.len;
+        let is_hit = range.start < page + PAGE_LEN && page < range.end;
+        match operation.kind {
+            OperationKind::Read if operation.name == name && is_hit => Fault::Unreadable,
+            _ => Fault::None,
+        }
+    });
+    copy
+}
+
+#[test]
+fn a_page_that_the_disk_cannot_read_costs_the_records_in_it_only() {
+    let (disk, records) = store(9);
+    let files = disk.names().iter().filter(|name| name.starts_with("journal-")).count() as u64;
+    let mut lost_somewhere = 0;
+    for file in 1..=files {
+        for page in (HEADER_LEN..SEGMENT_BYTES).step_by(PAGE_LEN as usize) {
+            let is_whole = |(lsn, payload): &&Record| {
+                let (number, at) = place(*lsn);
+                number != file || at >= page + PAGE_LEN || at + 12 + payload.len() as u64 <= page
+            };
+            let expected: Vec<Record> = records.iter().filter(is_whole).cloned().collect();
+            let has_records = expected.len() < records.len();
+            lost_somewhere += usize::from(has_records);
+            if has_records {
+                let error = refusal(&unreadable(&disk, file, page), &options());
+                assert!(
+                    matches!(&error, StoreError::Corrupt { file: name, .. } if *name == journal(file)),
+                    "{file}:{page}: {error}"
+                );
+            }
+            let mut opened = Journal::open(unreadable(&disk, file, page), &skipping()).expect("skipping");
+            assert!(shown(&mut opened) == expected, "{file}:{page}");
+        }
+    }
+    assert!(lost_somewhere > 20, "{lost_somewhere} pages had records");
+}
+
+/// A write that was cut short leaves bytes that can be read: so this is no end of the log.
+#[test]
+fn a_last_page_that_the_disk_cannot_read_is_not_taken_for_the_end() {
+    let disk = MemoryDisk::new(3);
+    let mut opened = open(&disk);
+    let (lsn, _) = append(&mut opened, b"the last one");
+    commit(&mut opened);
+    disk.kill();
+    let (file, at) = place(lsn);
+    let error = refusal(&unreadable(&disk, file, at / PAGE_LEN * PAGE_LEN), &options());
+    assert!(matches!(&error, StoreError::Corrupt { what: Sight::Unreadable, .. }), "{error}");
 }
 
 #[test]
