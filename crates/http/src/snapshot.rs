@@ -105,6 +105,7 @@ fn head(len: u64) -> tar::Header {
     head.set_size(len);
     head.set_mode(0o600);
     head.set_entry_type(tar::EntryType::Regular);
+    // The date of a file, which people and tar compare with other dates: what the wall clock shows.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     head.set_mtime(now.map_or(0, |now| now.as_secs()));
     head

@@ -1,7 +1,7 @@
 //! What is counted, and where it is pushed.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use overtake_engine::Engine;
 use overtake_engine::traces::{SpanQueue, Traces};
@@ -21,7 +21,7 @@ const LAST_PUSH: Duration = Duration::from_secs(5);
 
 /// What is counted of an engine that was opened just now, and of the process.
 pub(crate) fn registry(engine: Arc<dyn Engine>) -> Arc<Registry> {
-    let registry = Registry::new(SystemTime::now());
+    let registry = Registry::default();
     registry.add(Arc::new(Broker::new(engine, VERSION)));
     registry.add(Arc::new(Process));
     Arc::new(registry)

@@ -5,8 +5,11 @@ use std::sync::atomic::Ordering;
 
 use overtake_engine::Options;
 use overtake_engine::core::{Core, Opened};
+use overtake_lane::Step;
 use overtake_store::{Fault as DiskFault, OnDamage, Operation, OperationKind, StoreError};
 
+use crate::audit::Audit;
+use crate::check::refold as refolding;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::plan::Fault;
 use crate::refold::{Refold, copy, refold};
@@ -134,12 +137,13 @@ impl World {
             }
             refold(disk, &self.options, on_damage, 0)
         };
-        let whole = match read(OnDamage::Refuse, false) {
+        let mut whole = match read(OnDamage::Refuse, false) {
             Ok(whole) => whole,
             Err(error) => {
                 return broken(Promise::Refold, format!("a copy of the store cannot be read: {error}"));
             }
         };
+        self.open_skipping(&mut whole)?;
         let proven = self.life.as_ref().map(|life| life.proven);
         let came_of = match read(OnDamage::Refuse, true) {
             Ok(read) => judge_accepted(&whole, &read, proven.map(|lsn| lsn.0))?,
@@ -162,6 +166,19 @@ impl World {
             Err(error) => return broken(Promise::Kept, format!("skipping byte {at} of {name}: {error}")),
         }
         self.open_damaged(&name, at, mask)
+    }
+
+    /// A store that is whole is the same to an engine that may skip damage.
+    fn open_skipping(&self, whole: &mut Refold) -> Checked {
+        let options = Options { on_damage: OnDamage::Skip, ..self.options.clone() };
+        let now = self.clock();
+        match Core::<u64>::open(copy(&self.disk), &options, now) {
+            Ok(Opened { core, .. }) => {
+                whole.broker.wake(now, &mut Step::default());
+                refolding::check_same(&Audit::of(core.broker()), &Audit::of(&whole.broker))
+            }
+            Err(error) => broken(Promise::Alive, format!("a whole store does not open, skipping: {error}")),
+        }
     }
 
     /// An engine on a damaged store serves what is left.

@@ -4,7 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use overtake_engine::{Clock, SystemClock};
 
 use crate::family::Family;
 
@@ -24,12 +26,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Without sources yet, for a broker that was opened then: since when counters count.
-    #[must_use]
-    pub fn new(since: SystemTime) -> Self {
-        Self { since, sources: Mutex::default() }
-    }
-
     /// Since when counters count.
     #[must_use]
     pub fn since(&self) -> SystemTime {
@@ -53,11 +49,16 @@ impl Registry {
     }
 }
 
-/// Of a broker that is opened now.
+/// Without sources yet, of a broker that is opened now.
 impl Default for Registry {
     fn default() -> Self {
-        Self::new(SystemTime::now())
+        Self { since: now(), sources: Mutex::default() }
     }
+}
+
+/// The time of the broker, by which spans are told, too: a push is never of a moment before counters began, however the wall clock is set.
+pub(crate) fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(SystemClock.nanos())
 }
 
 impl fmt::Debug for Registry {

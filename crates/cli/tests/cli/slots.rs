@@ -72,6 +72,46 @@ fn a_broker_that_is_killed_with_all_slots_taken_knows_each_of_them() {
     assert_eq!(out(&broker.url), 10);
 }
 
+/// A lease of the only slot is told once it is durable, so whoever was told keeps the slot, however soon after that the broker is killed.
+#[test]
+fn the_holder_of_the_only_slot_keeps_it_through_every_kill() {
+    const ROUNDS: usize = 16;
+    let Story { mut broker, dir } =
+        Story::with(&json!({ "max_active": 1, "visibility_timeout_ms": 3_600_000 }));
+    let publish = |url: &str, ids: [String; 2]| {
+        let messages = ids.map(|id| json!({ "id": id, "body": "" }));
+        ask(url, "POST", "/v1/queues/jobs/messages", &json!({ "messages": messages })).expect(201);
+    };
+    for round in 0..ROUNDS {
+        let ids = || [format!("first{round}"), format!("second{round}")];
+        let url = broker.url.clone();
+        let held = if round % 2 == 0 {
+            publish(&url, ids());
+            lease(&url, 2)
+        } else {
+            // Whoever waits is told of a lease that is made in the commit of the publish.
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| {
+                    let wanted = json!({ "max": 2, "wait_ms": 60_000 });
+                    ask(&url, "POST", "/v1/queues/jobs/leases", &wanted).expect(200)["messages"].clone()
+                });
+                publish(&url, ids());
+                waiting.join().expect("no panic").as_array().expect("messages").clone()
+            })
+        };
+        broker = again(broker, dir.path());
+        assert_eq!(held.len(), 1, "there is one slot");
+        assert_eq!(lease(&broker.url, 2), Vec::<Value>::new(), "round {round}: the slot is taken");
+        let path = format!("/v1/queues/jobs/messages/first{round}");
+        let seen = ask(&broker.url, "GET", &path, &Value::Null).expect(200);
+        assert_eq!((&seen["status"], &seen["deadline"]), (&json!("leased"), &held[0]["deadline"]), "{seen}");
+        settle(&broker.url, &held);
+        let next = lease(&broker.url, 2);
+        assert_eq!(next.len(), 1, "round {round}: the slot is free");
+        settle(&broker.url, &next);
+    }
+}
+
 /// What the clients do together.
 #[derive(Default)]
 struct Together {

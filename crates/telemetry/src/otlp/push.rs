@@ -13,7 +13,7 @@ use super::encode::{Resource, requests};
 use super::exporter::{Exporter, NotPosted};
 use super::message::ExportServiceResponse;
 use crate::family::{Family, Kind, Value, labels};
-use crate::registry::{Collected, Registry, Source};
+use crate::registry::{Collected, Registry, Source, now};
 
 const PATH: &str = "/v1/metrics";
 
@@ -87,10 +87,9 @@ impl Push {
     }
 
     async fn post(&self, families: Vec<Family>, since: SystemTime) -> Result<(), NotPosted> {
-        let now = SystemTime::now();
         let (resource, version) = (&self.resource, &self.version);
         let (mut rejected, mut why) = (0, String::new());
-        for body in requests(&families, resource, version, since, now) {
+        for body in requests(&families, resource, version, since, now()) {
             let answer = self.exporter.post(PATH, body).await?;
             // Of an answer that cannot be read nothing is known but that all is well, by its status.
             let answer = ExportServiceResponse::decode(answer).unwrap_or_default();

@@ -356,7 +356,7 @@ impl House {
 
     /// When what is published now comes, µs since 1970: later than whatever was published here before.
     fn comes_at(&self) -> u64 {
-        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_micros() as u64);
+        let now = SystemClock.nanos() / 1_000;
         let later = |last: u64| now.max(last + 1);
         let last = self.came.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(later(last)));
         later(last.unwrap_or_default())

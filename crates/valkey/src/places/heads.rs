@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use overtake_engine::{Clock, SystemClock};
 use overtake_lane::{Head, Merger, PlaceNumber, Seq};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -73,9 +73,9 @@ fn wanted(choice: &Choice, is_whole: bool) -> impl Fn(i32) -> bool {
     move |level| if is_whole { choice.reaches(level) } else { choice.takes(level) }
 }
 
+/// By the clock by which messages get their sequences, so that nothing seems to have waited because the wall clock was set.
 fn now_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    SystemClock.nanos() / 1_000
 }
 
 impl Shown {
