@@ -1,6 +1,7 @@
 //! What waits for an answer of the engine.
 
 use overtake_amqp::connection::{Consume, DeclareExchange, DeclareQueue, Refused, Token};
+use overtake_engine::Ask;
 use overtake_lane::ConsumerId;
 
 use crate::arguments::Urgent;
@@ -39,6 +40,36 @@ pub(crate) enum Pending {
     Got(Token),
     /// A transaction of so many publishes.
     Committed(Token, usize),
+}
+
+/// Messages that a client may ask for one by one (`basic.get`) at once. Each channel waits for its own, but there are thousands of
+/// channels, and nobody knows how large a message is before it comes.
+const GETS_MAX: usize = 4;
+
+/// Messages that the client asked for one by one and has not got.
+#[derive(Debug, Default)]
+pub(crate) struct Gets {
+    asked: usize,
+    waiting: std::collections::VecDeque<Ask>,
+}
+
+impl Gets {
+    /// One more; it comes back if it is to be asked now.
+    pub(crate) fn ask(&mut self, get: Ask) -> Option<Ask> {
+        if self.asked == GETS_MAX {
+            self.waiting.push_back(get);
+            return None;
+        }
+        self.asked += 1;
+        Some(get)
+    }
+
+    /// One is answered. Answers the next that is to be asked.
+    pub(crate) fn answered(&mut self) -> Option<Ask> {
+        let next = self.waiting.pop_front();
+        self.asked -= usize::from(next.is_none());
+        next
+    }
 }
 
 /// Publishes that are not answered, in the order in which they came.
@@ -97,5 +128,29 @@ impl Publishes {
             Some(Waiting::Order(token, reply)) => Answered::Order(token, reply),
             Some(Waiting::Refused(..)) | None => unreachable!("the engine answers what it was asked"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use overtake_engine::core::Request;
+    use overtake_lane::{ConsumerId, Get};
+
+    use super::*;
+
+    fn get(token: u64) -> Ask {
+        let get = Get { consumer: ConsumerId(token), queue: "q".into(), no_ack: false };
+        Ask { token: Some(token), request: Request::Get { get, holder: None } }
+    }
+
+    #[test]
+    fn few_messages_are_asked_for_at_once_and_the_others_in_their_order() {
+        let mut gets = Gets::default();
+        let token = |ask: Option<Ask>| ask.and_then(|ask| ask.token);
+        let asked: Vec<_> = (1..=6).map(|number| token(gets.ask(get(number)))).collect();
+        assert_eq!(asked, [Some(1), Some(2), Some(3), Some(4), None, None]);
+        let next: Vec<_> = (0..6).map(|_| token(gets.answered())).collect();
+        assert_eq!(next, [Some(5), Some(6), None, None, None, None]);
+        assert_eq!(token(gets.ask(get(7))), Some(7));
     }
 }

@@ -89,6 +89,11 @@ impl<M> Incoming<M> {
         self.body_at as u64 + self.body_len
     }
 
+    /// Bytes of it that have come.
+    pub(crate) fn come(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// The message, which is whole.
     pub(crate) fn finish(self) -> Result<Whole<M>, Violation> {
         let bytes = Bytes::from(self.bytes);

@@ -28,11 +28,14 @@ use overtake_lane::Time;
 use overtake_management::{Connections, Question};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Accepting, Ended, Place, Protocol, Term, accept};
+use crate::budget::{Budget, Holding, PATIENCE};
 use crate::descriptors::Descriptors;
 use crate::door::{Door, Doors};
+use crate::output::{Output, UNWRITTEN_MAX};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
@@ -43,8 +46,19 @@ const PARTING: Duration = Duration::from_secs(10);
 const UNREAD_MAX: usize = 256 << 10;
 /// So many bytes that are read and cannot be taken yet are kept in room of their own.
 const REST_MAX: usize = 4 << 10;
-/// With more waiting to be written nothing is heard.
-const UNWRITTEN_MAX: usize = 256 << 10;
+
+/// Why a connection is refused that holds more than its share of too little memory.
+const NO_MEMORY: &str = "the memory for unfinished contents and uncommitted publishes of all connections is used up; \
+     finish or commit them sooner, or raise server.connection_memory_bytes";
+
+/// What bounds what connections hold, and for how long.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// The memory that all connections share.
+    pub budget: Budget,
+    /// How long a client may take no byte although some wait for it; `None`: for ever. One that reads slowly is never cut.
+    pub send_timeout: Option<Duration>,
+}
 
 /// How AMQP is served.
 pub struct Amqp {
@@ -53,6 +67,7 @@ pub struct Amqp {
     options: amqp::Options,
     connections: Connections,
     doors: Doors,
+    bounds: Bounds,
     draining: CancellationToken,
     accepted: AtomicU64,
 }
@@ -67,9 +82,10 @@ impl Amqp {
         full: watch::Receiver<Option<Full>>,
         connections: Connections,
         doors: Doors,
+        bounds: Bounds,
         draining: CancellationToken,
     ) -> Self {
-        Self { full, tls, options, doors, connections, draining, accepted: AtomicU64::new(0) }
+        Self { full, tls, options, doors, connections, bounds, draining, accepted: AtomicU64::new(0) }
     }
 
     /// Accepts connections, at most `most` at a time, and no more than there are descriptors for.
@@ -98,7 +114,12 @@ impl Protocol for Amqp {
             name: None,
         };
         let draining = self.draining.clone();
-        let (engine, full) = (Arc::clone(&self.doors.engine), self.full.clone());
+        let engine = Arc::clone(&self.doors.engine);
+        let around = Around {
+            full: self.full.clone(),
+            holding: self.bounds.budget.hold(),
+            send_timeout: self.bounds.send_timeout,
+        };
         let tls = self.tls.as_ref().map(Presented::now);
         let seen = Seen::enter(&self.connections, &stream, peer, tls.is_some());
         let door = Door::new(self.doors.clone(), peer.ip());
@@ -116,9 +137,19 @@ impl Protocol for Amqp {
             let certificate = socket.certificate().and_then(common_name);
             let options = Options { name: Some(seen.name()), ..options.with_certificate(certificate) };
             let session = engine.session();
-            Wire::new(socket, said, session, full, options, door, seen).run(draining, stop).await
+            Wire::new(socket, said, session, around, options, door, seen).run(draining, stop).await
         }
     }
+}
+
+/// What a connection has in common with others.
+struct Around {
+    /// Whether the store takes publishes.
+    full: watch::Receiver<Option<Full>>,
+    /// What it holds of the memory that all share.
+    holding: Holding,
+    /// How long it may take no byte although some wait for it; `None`: for ever.
+    send_timeout: Option<Duration>,
 }
 
 /// One connection: its socket, its conversation, its session.
@@ -130,13 +161,16 @@ struct Wire {
     asks: Asks,
     events: Events,
     full: watch::Receiver<Option<Full>>,
+    /// What it holds of the memory that all connections share.
+    holding: Holding,
     /// Read and not taken.
     input: BytesMut,
     /// To be asked, as soon as there is room.
     requests: Vec<Ask>,
-    /// Being written, from here on.
-    output: Vec<u8>,
-    written: usize,
+    /// Being written.
+    output: Output,
+    /// It is not read for want of memory, and is refused then.
+    crowded_until: Option<Instant>,
     /// The client says no more.
     is_deaf: bool,
     /// The client is to go once it holds nothing.
@@ -157,6 +191,8 @@ enum Happened {
     Full,
     Asked(Question),
     Rights,
+    Memory,
+    Stalled,
     Drain,
     Stop,
 }
@@ -193,6 +229,14 @@ fn now() -> Time {
     SystemClock.steady().running()
 }
 
+/// What is waited for, if anything is.
+async fn if_any(future: Option<impl Future<Output = ()>>) {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn cancelled(token: Option<&CancellationToken>) {
     match token {
         Some(token) => token.cancelled().await,
@@ -205,7 +249,7 @@ impl Wire {
         socket: Socket,
         input: BytesMut,
         session: Session,
-        full: watch::Receiver<Option<Full>>,
+        around: Around,
         options: Options,
         door: Door,
         seen: Seen,
@@ -218,11 +262,12 @@ impl Wire {
             door,
             asks,
             events,
-            full,
+            full: around.full,
+            holding: around.holding,
             input,
             requests: Vec::new(),
-            output: Vec::new(),
-            written: 0,
+            output: Output::new(around.send_timeout),
+            crowded_until: None,
             is_deaf: false,
             is_draining: false,
             ticked_at: Time(0),
@@ -276,6 +321,10 @@ impl Wire {
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
                 Happened::Rights => self.door.look(self.conversation.connection()),
+                Happened::Memory => self.look_at_memory(),
+                Happened::Stalled => {
+                    return Err("the client takes no bytes, although some wait for it".into());
+                }
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
@@ -316,6 +365,7 @@ impl Wire {
             self.conversation.connection().drain();
         }
         self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
+        self.look_at_memory();
         self.door.count(self.conversation.connection());
     }
 
@@ -334,7 +384,7 @@ impl Wire {
     }
 
     fn unwritten(&mut self) -> usize {
-        self.output.len() - self.written + self.conversation.connection().output().len()
+        self.output.unwritten() + self.conversation.connection().output().len()
     }
 
     /// Waits for something to do. What it is asked for is heard once.
@@ -347,6 +397,11 @@ impl Wire {
             && self.requests.is_empty()
             && self.input.len() < UNREAD_MAX
             && unwritten < UNWRITTEN_MAX;
+        // Asked for before it is looked whether there is memory, so that nothing is missed.
+        let freed = self.crowded_until.map(|_| self.holding.freed());
+        if freed.is_some() && self.holding.may_grow() {
+            return Happened::Memory;
+        }
         let until = deadline.map(|when| Duration::from_millis(when.since(now())));
         if deadline.is_some_and(|when| when <= now()) && self.ticked_at < now() {
             return Happened::Time;
@@ -359,13 +414,16 @@ impl Wire {
             Ok(()) = self.full.changed() => Happened::Full,
             question = self.seen.question() => Happened::Asked(question),
             () = self.door.changed() => Happened::Rights,
-            room = self.asks.room(self.requests.len().min(BATCH_MAX)), if !self.requests.is_empty() => {
+            room = self.asks.room_for(&self.requests[..self.requests.len().min(BATCH_MAX)]), if !self.requests.is_empty() => {
                 let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
                 room.ask(std::mem::replace(&mut self.requests, rest));
                 Happened::Room
             }
+            () = if_any(freed) => Happened::Memory,
+            () = if_any(self.crowded_until.map(tokio::time::sleep_until)) => Happened::Memory,
             events = self.events.next(), if unwritten < UNWRITTEN_MAX => Happened::Heard(events),
             ready = self.socket.writable(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Writable(ready),
+            () = self.output.stalled(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Stalled,
             ready = self.socket.readable(), if wants_bytes => Happened::Readable(ready),
             () = tokio::time::sleep(until.unwrap_or_default()), if until.is_some() => Happened::Time,
         }
@@ -384,39 +442,36 @@ impl Wire {
         if self.is_deaf || (self.conversation.connection().is_over() && !self.requests.is_empty()) {
             return Ok(());
         }
-        if !self.socket.flush()? {
-            return Ok(());
+        let Self { output, socket, conversation, seen, .. } = self;
+        output.write(now, socket, conversation.connection(), seen)
+    }
+
+    /// Counts what the connection holds of what the client sends. Where that is more than its share of too little, it is not read for a while,
+    /// and refused if that does not help.
+    fn look_at_memory(&mut self) {
+        let connection = self.conversation.connection();
+        self.holding.set(connection.held_bytes());
+        if self.holding.may_grow() {
+            self.crowded_until = None;
+            return connection.pause(false);
         }
-        loop {
-            if self.written == self.output.len() {
-                self.output.clear();
-                self.written = 0;
-                let output = self.conversation.connection().output();
-                if output.is_empty() {
-                    if self.output.capacity() > UNWRITTEN_MAX {
-                        self.output = Vec::new();
-                    }
-                    return Ok(());
-                }
-                std::mem::swap(&mut self.output, output);
-            }
-            let written = self.socket.write(&self.output[self.written..])?;
-            if written == 0 {
-                return Ok(());
-            }
-            self.written += written;
-            self.seen.sent(written);
-            if self.written == self.output.len() {
-                self.conversation.connection().written(now());
-            }
+        let until = *self.crowded_until.get_or_insert_with(|| {
+            self.holding.count_wait();
+            Instant::now() + PATIENCE
+        });
+        if Instant::now() < until {
+            return connection.pause(true);
         }
+        self.holding.count_refusal();
+        self.crowded_until = None;
+        connection.exhaust(NO_MEMORY);
+        self.holding.set(0);
     }
 
     /// Gives back room that was needed for answers, once there are none: a heartbeat comes when there is time for it.
     fn shed(&mut self) {
         if self.unwritten() == 0 {
-            self.output = Vec::new();
-            self.written = 0;
+            self.output.shed();
             *self.conversation.connection().output() = Vec::new();
         }
     }

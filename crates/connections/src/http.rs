@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -35,7 +35,8 @@ use tokio_util::sync::CancellationToken;
 use tower_http::normalize_path::NormalizePath;
 
 use crate::accept::{Accepting, Ended, Place, Protocol, Term, accept};
-use crate::body::{Cut, Fate, WITHOUT_LOGIN_MAX, Watched};
+use crate::body::{Cut, Fate, Share, WITHOUT_LOGIN_MAX, Watched};
+use crate::budget::Budget;
 use crate::descriptors::Descriptors;
 use crate::guard::Hosts;
 use crate::patience::Impatient;
@@ -66,6 +67,7 @@ pub struct Http {
 struct Shared {
     routes: TowerToHyperService<Routes>,
     hosts: Hosts,
+    budget: Budget,
     /// How long a client may pause within the body of a request.
     pause: Duration,
 }
@@ -74,7 +76,13 @@ impl Http {
     /// Serves these routes under these host names, under TLS if certificates are given. A client must send the head of each request within
     /// `header_timeout`; an idle connection is closed after it, and a client that pauses for longer within a body is cut, too.
     #[must_use]
-    pub fn new(routes: axum::Router, hosts: Hosts, tls: Option<Presented>, header_timeout: Duration) -> Self {
+    pub fn new(
+        routes: axum::Router,
+        hosts: Hosts,
+        tls: Option<Presented>,
+        header_timeout: Duration,
+        budget: Budget,
+    ) -> Self {
         let builder = |timeout| {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(timeout);
@@ -83,7 +91,7 @@ impl Http {
         let (http, mut last) = (builder(header_timeout), builder(header_timeout.min(RESERVE_HEADER_TIMEOUT)));
         last.keep_alive(false);
         let routes = TowerToHyperService::new(NormalizePath::trim_trailing_slash(routes));
-        Self { tls, http, last, shared: Arc::new(Shared { routes, hosts, pause: header_timeout }) }
+        Self { tls, http, last, shared: Arc::new(Shared { routes, hosts, budget, pause: header_timeout }) }
     }
 
     /// Accepts connections, at most `most` at a time, and no more than there are descriptors for.
@@ -179,8 +187,11 @@ impl Shared {
             return Cut::Large.problem().into_response();
         }
         let fate = Fate::default();
-        let body = Watched::new(body, self.pause, most, fate.clone());
+        // Until the request is answered its body is here, or on its way through the broker.
+        let share = Share::new(Mutex::new(self.budget.hold()));
+        let body = Watched::new(body, self.pause, most, Arc::clone(&share), fate.clone());
         let answer = self.routed(Request::from_parts(parts, Body::new(body))).await;
+        drop(share);
         match fate.cut() {
             None => answer,
             Some(cut) => {
@@ -230,12 +241,16 @@ mod tests {
     const LOGIN: &str = "Authorization: Bearer x\r\n";
 
     fn http() -> Http {
+        http_with(Budget::new(1 << 30))
+    }
+
+    fn http_with(budget: Budget) -> Http {
         let routes = Router::new()
             .route("/livez", get(|| async { "alive" }))
             .route("/length", post(|body: Bytes| async move { body.len().to_string() }))
             .route("/large", get(|| async { vec![b'x'; 8 << 20] }))
             .fallback(any(|| async { (StatusCode::NOT_FOUND, "nothing") }));
-        Http::new(routes, Hosts::default(), None, PAUSE)
+        Http::new(routes, Hosts::default(), None, PAUSE, budget)
     }
 
     /// The client's end of a connection that is served in a task.
@@ -257,6 +272,38 @@ mod tests {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.expect("it ends");
         String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_for_which_there_is_no_memory_waits_and_is_refused_if_that_does_not_help() {
+        let budget = Budget::new(10_000);
+        let http = http_with(budget.clone());
+        let head =
+            "POST /length HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 8000\r\n\r\n";
+        for is_given_back in [false, true] {
+            let mut others = budget.hold();
+            others.set(10_000);
+            let mut stream = connect(&http, Place::Own);
+            stream.write_all(head.as_bytes()).await.expect("it reads");
+            stream.write_all(&[b'x'; 6_000]).await.expect("it reads");
+            // Half of it all is its share.
+            while budget.held().bytes < 16_000 {
+                tokio::task::yield_now().await;
+            }
+            stream.write_all(&[b'x'; 2_000]).await.expect("there is room on the way");
+            if is_given_back {
+                others.set(0);
+            }
+            let said = answer(&mut stream).await;
+            match is_given_back {
+                false => {
+                    assert!(said.starts_with("HTTP/1.1 503") && said.contains("memory-used-up"), "{said}")
+                }
+                true => assert!(said.starts_with("HTTP/1.1 200") && said.ends_with("8000"), "{said}"),
+            }
+        }
+        let held = budget.held();
+        assert_eq!((held.bytes, held.refused), (0, 1), "{held:?}");
     }
 
     #[tokio::test(start_paused = true)]

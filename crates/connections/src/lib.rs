@@ -10,19 +10,22 @@
 mod accept;
 mod amqp;
 mod body;
+mod budget;
 mod client;
 mod crowd;
 mod descriptors;
 mod door;
 mod guard;
 mod http;
+mod output;
 mod patience;
 mod seen;
 mod socket;
 mod tls;
 
 pub use accept::{Accepting, Term};
-pub use amqp::Amqp;
+pub use amqp::{Amqp, Bounds};
+pub use budget::{Budget, Held};
 pub use crowd::Crowd;
 pub use descriptors::Descriptors;
 pub use door::Doors;

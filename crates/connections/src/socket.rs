@@ -14,6 +14,8 @@ const READ: usize = 64 << 10;
 pub(crate) struct Socket {
     stream: TcpStream,
     tls: Option<Box<ServerConnection>>,
+    /// Bytes that the system took.
+    sent: u64,
 }
 
 /// What reading brought.
@@ -46,12 +48,12 @@ impl Write for Raw<'_> {
 
 impl Socket {
     pub(crate) fn plain(stream: TcpStream) -> Self {
-        Self { stream, tls: None }
+        Self { stream, tls: None, sent: 0 }
     }
 
     /// Under TLS, once both agree; and what the client has said by then.
     pub(crate) async fn secure(stream: TcpStream, tls: ServerConnection) -> io::Result<(Self, BytesMut)> {
-        let mut socket = Self { stream, tls: Some(Box::new(tls)) };
+        let mut socket = Self { stream, tls: Some(Box::new(tls)), sent: 0 };
         let mut said = BytesMut::new();
         loop {
             let flushed = socket.flush();
@@ -132,6 +134,10 @@ impl Socket {
         };
         match written {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Ok(written) => {
+                self.sent += written as u64;
+                Ok(written)
+            }
             other => other,
         }
     }
@@ -141,12 +147,17 @@ impl Socket {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         while tls.wants_write() {
             match tls.write_tls(&mut Raw(&self.stream)) {
-                Ok(_) => {}
+                Ok(written) => self.sent += written as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
         Ok(true)
+    }
+
+    /// Bytes that went out so far, as they go over the network.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Whether bytes that were taken are not written.

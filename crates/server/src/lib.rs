@@ -17,6 +17,7 @@ mod drain;
 mod error;
 mod logs;
 mod management;
+mod memory;
 mod open;
 mod ports;
 mod queues;

@@ -15,12 +15,17 @@ use tokio::sync::watch;
 use crate::ServeError;
 use crate::cluster::open_cluster_engine;
 use crate::config::{Config, OnDamage, Origin};
+use crate::memory::Shares;
 use crate::running::{Found, FoundStore, Opened};
 
 /// Opens the engine. Messages are traced so.
-pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Opened, ServeError> {
+pub(crate) async fn open(
+    config: &Config,
+    traces: Option<Traces>,
+    shares: &Shares,
+) -> Result<Opened, ServeError> {
     match config.engine.servers() {
-        None => open_store(config, traces).await,
+        None => open_store(config, traces, shares).await,
         Some(servers) => {
             if traces.is_some() {
                 tracing::warn!("telemetry.traces_sample has no effect: messages on servers are not traced");
@@ -31,7 +36,7 @@ pub(crate) async fn open(config: &Config, traces: Option<Traces>) -> Result<Open
 }
 
 /// Opens the store, which takes as long as recovering it does.
-async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, ServeError> {
+async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) -> Result<Opened, ServeError> {
     let dir = &config.store.data_dir;
     prepare(&dir.value, &dir.origin)?;
     let options = Options {
@@ -41,6 +46,8 @@ async fn open_store(config: &Config, traces: Option<Traces>) -> Result<Opened, S
             OnDamage::Skip => overtake_store::OnDamage::Skip,
         },
         memory_bytes: config.store.memory_bytes.value.0,
+        inbox_bytes: shares.inbox,
+        pushed_bytes: shares.pushed,
         watermarks: Watermarks {
             low: config.store.disk_low_bytes.value.bytes(),
             high: config.store.disk_high_bytes.value.bytes(),

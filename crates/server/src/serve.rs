@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use overtake_access::{Desks, Gate};
 use overtake_amqp::connection as amqp;
 use overtake_categories::Categories;
-use overtake_connections::{Amqp, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term};
+use overtake_connections::{
+    Amqp, Bounds, Budget, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term,
+};
 use overtake_engine::{Engine, SystemClock, WallClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
@@ -23,6 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Lanes, Listen, Listener, Origin, Sourced};
 use crate::descriptors::Refused;
+use crate::memory::{HeldMemory, Shares};
 use crate::ports::PortsFile;
 use crate::routes::RoutesFile;
 use crate::running::{Found, Opened, Running};
@@ -94,6 +97,7 @@ pub fn serve(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
 async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     let mut signals = Signals::take()?;
     let descriptors = descriptors::prepare(config);
+    let shares = Shares::of(config);
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
     let addresses = listening.addresses()?;
@@ -105,7 +109,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
             tracing::info!("{signal}: stopped before it was ready");
             return Ok(Stopped::Finished);
         }
-        opened = open::open(config, spans.traces()) => opened?,
+        opened = open::open(config, spans.traces(), &shares) => opened?,
     };
     let opened_in = started.elapsed();
     let engine = Arc::clone(&running) as Arc<dyn Engine>;
@@ -123,6 +127,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     let connections = Connections::default();
     telemetry.add(Arc::new(connections.clone()));
     telemetry.add(Refused::of(&descriptors));
+    telemetry.add(HeldMemory::of(&shares));
     let routes = RoutesFile::open(config, Arc::clone(&engine)).await?;
     let look_at_routes = Arc::new(Notify::new());
     let watching_routes = routes.map(|file| tokio::spawn(file.watch(Arc::clone(&look_at_routes))));
@@ -140,6 +145,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
         services,
         connections,
         descriptors,
+        budget: shares.connections,
         telemetry,
     };
     let serving = Serving::start(config, listening, tls.as_ref(), house, management);
@@ -309,6 +315,7 @@ struct House {
     services: Services,
     connections: Connections,
     descriptors: Descriptors,
+    budget: Budget,
     telemetry: Arc<Registry>,
 }
 
@@ -328,7 +335,7 @@ impl Serving {
         house: House,
         management: axum::Router,
     ) -> Self {
-        let House { running, gate, services, connections, descriptors, telemetry } = house;
+        let House { running, gate, services, connections, descriptors, budget, telemetry } = house;
         let engine = Arc::clone(&running) as Arc<dyn Engine>;
         let (shutdown, drain) = (CancellationToken::new(), Drain::default());
         let options = HttpOptions {
@@ -358,11 +365,13 @@ impl Serving {
         let hosts = Hosts::new(&config.http.hosts.value.0, Some(&management::machine()));
         for (listener, tls) in [(Some(http), None), (https, tls)] {
             let Some(listener) = listener else { continue };
-            let http = Http::new(routes.clone(), hosts.clone(), tls.cloned(), header_timeout);
+            let http = Http::new(routes.clone(), hosts.clone(), tls.cloned(), header_timeout, budget.clone());
             term.open.spawn(http.accept(listener, most, descriptors.clone(), term.clone()));
         }
         let doors = Doors { engine: Arc::clone(&engine), gate, crowd: Crowd::default() };
         let (term, most) = (&serving.amqp, config.amqp.max_connections.value.0);
+        let send_timeout =
+            Some(config.amqp.send_timeout_ms.value.0).filter(|ms| *ms > 0).map(Duration::from_millis);
         for (listener, tls) in [(amqp, None), (amqps, tls)] {
             let Some(listener) = listener else { continue };
             let amqp = Amqp::new(
@@ -371,6 +380,7 @@ impl Serving {
                 running.full(),
                 connections.clone(),
                 doors.clone(),
+                Bounds { budget: budget.clone(), send_timeout },
                 serving.drain.begun(),
             );
             term.open.spawn(amqp.accept(listener, most, descriptors.clone(), term.clone()));

@@ -1,6 +1,6 @@
 //! The store of an engine: its journal, its segments, its disk and its memory.
 
-use overtake_engine::{Distribution, Health, SegmentWork, ServerWork};
+use overtake_engine::{BytesInUse, Distribution, Health, SegmentWork, ServerWork};
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Value, labels};
@@ -75,7 +75,42 @@ fn servers(work: &ServerWork) -> [Family; 9] {
     ]
 }
 
-fn memory(health: &Health) -> [Family; 4] {
+fn memory(health: &Health) -> Vec<Family> {
+    let memory = health.memory;
+    let limit = "Bytes of memory that waiting messages may take: beyond them the least urgent ones wait in segments only.";
+    let mut all = Vec::from(messages(health));
+    all.push(Family::new("overtake.memory_limit", UpDownCounter, "By", limit).of(memory.limit));
+    all.extend(bounded(
+        ["overtake.inbox", "overtake.inbox_limit", "overtake.inbox_waits"],
+        memory.inbox,
+        "Bytes of published messages that wait in line to be stored.",
+        "How often a publisher waited because they were too many.",
+    ));
+    all.extend(bounded(
+        ["overtake.pushed", "overtake.pushed_limit", "overtake.pushed_waits"],
+        memory.pushed,
+        "Bytes of messages that were pushed to connections which have not taken them yet.",
+        "How often a consumer was leased nothing more until its connection had taken some.",
+    ));
+    all
+}
+
+/// The families of memory of one kind that is bounded.
+fn bounded(
+    names: [&'static str; 3],
+    of: BytesInUse,
+    bytes: &'static str,
+    waits: &'static str,
+) -> [Family; 3] {
+    let limit = "The most bytes there may be of them, about; 0: no limit.";
+    [
+        Family::new(names[0], UpDownCounter, "By", bytes).of(of.bytes),
+        Family::new(names[1], UpDownCounter, "By", limit).of(of.limit),
+        Family::new(names[2], Counter, "{wait}", waits).of(of.waits),
+    ]
+}
+
+fn messages(health: &Health) -> [Family; 4] {
     let (memory, sum) = (health.memory, UpDownCounter);
     [
         Family::new("overtake.memory", sum, "By", "Bytes of memory that messages take, about.")

@@ -79,7 +79,10 @@ impl Conversation {
                 let result = result.map(|told| Answer::Committed { unrouted: unrouted(&told, publishes) });
                 self.connection.answer(token, result);
             }
-            Pending::Got(token) => self.got(token, result),
+            Pending::Got(token) => {
+                self.requests.extend(self.gets.answered());
+                self.got(token, result);
+            }
             Pending::Consumer(token, consumer) => {
                 if result.is_err() {
                     self.replies.retain(|_, (replies, _)| *replies != Some(consumer));

@@ -139,7 +139,7 @@ impl Conversation {
             Operation::Get { queue, no_ack } => {
                 let get = Get { consumer: next_consumer(), queue: queue.into(), no_ack };
                 let holder = Some(Arc::new(self.holder()));
-                self.request(Pending::Got(token), Request::Get { get, holder })?;
+                self.request_get(Pending::Got(token), Request::Get { get, holder })?;
             }
             Operation::Transact { publishes, settlements } => {
                 let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());

@@ -16,7 +16,7 @@ use overtake_lane::{Command, ConsumerId, Time};
 use crate::delivery;
 use crate::message::Ways;
 use crate::names::Names;
-use crate::pending::{Pending, Publishes};
+use crate::pending::{Gets, Pending, Publishes};
 use crate::rights::{Here, Nobody, Rights};
 
 /// What names that belong to the broker begin with.
@@ -78,6 +78,7 @@ pub struct Conversation {
     replies: BTreeMap<u16, (Option<ConsumerId>, String)>,
     /// Consumers whose queue is gone, to be told so.
     ended: Vec<ConsumerId>,
+    gets: Gets,
     requests: Vec<Asked>,
 }
 
@@ -107,6 +108,7 @@ impl Conversation {
             publishes: Publishes::default(),
             replies: BTreeMap::new(),
             ended: Vec::new(),
+            gets: Gets::default(),
             requests: Vec::new(),
         }
     }
@@ -223,6 +225,16 @@ impl Conversation {
         self.next_token += 1;
         self.pending.insert(self.next_token, pending);
         self.requests.push(Asked { token: Some(self.next_token), request });
+    }
+
+    /// Asks for one message, as soon as few enough are asked for.
+    fn request_get(&mut self, pending: Pending, request: Request) -> Result<(), Refused> {
+        self.here.judge(&request)?;
+        self.next_token += 1;
+        self.pending.insert(self.next_token, pending);
+        let get = Asked { token: Some(self.next_token), request };
+        self.requests.extend(self.gets.ask(get));
+        Ok(())
     }
 
     /// Something that nobody waits for.

@@ -217,6 +217,16 @@ pub struct Publish {
     pub body: Bytes,
 }
 
+/// Bytes of a publish besides its content, about.
+const PUBLISH_LEN: u64 = 256;
+
+impl Publish {
+    /// Bytes that it takes, about.
+    pub(super) fn len(&self) -> u64 {
+        (self.properties.as_bytes().len() + self.body.len()) as u64 + PUBLISH_LEN
+    }
+}
+
 impl From<Whole<bool>> for Publish {
     fn from(whole: Whole<bool>) -> Self {
         let Whole { about: mandatory, exchange, routing_key, properties, body, .. } = whole;

@@ -15,9 +15,6 @@ use crate::violation::Violation;
 
 /// Contents below this, and so many bytes of a transaction, are taken without a look at what all channels hold.
 pub(super) const LOOKED_AT_EVERY: u64 = 64 << 10;
-/// Bytes of a publish besides its content, about.
-const PUBLISH_LEN: u64 = 256;
-
 /// What a tag that is made up begins with.
 const TAG_PREFIX: &str = "amq.ctag-";
 
@@ -75,7 +72,7 @@ impl Transaction {
     /// One more publish. Answers whether it is time to look at how much all channels hold: now and then, since that takes a while.
     pub(super) fn add(&mut self, publish: Publish) -> bool {
         let before = self.bytes / LOOKED_AT_EVERY;
-        self.bytes += (publish.properties.as_bytes().len() + publish.body.len()) as u64 + PUBLISH_LEN;
+        self.bytes += publish.len();
         self.publishes.push(publish);
         before != self.bytes / LOOKED_AT_EVERY
     }
@@ -85,6 +82,12 @@ impl Channel {
     /// Bytes of the content that is being received, and of the publishes that wait for a commit.
     pub(super) fn held_bytes(&self) -> u64 {
         let incoming = self.incoming.as_ref().map_or(0, Incoming::len);
+        incoming + self.transaction.as_ref().map_or(0, |transaction| transaction.bytes)
+    }
+
+    /// Bytes that have come of the content that is being received, and of the publishes that wait for a commit.
+    pub(super) fn bytes_here(&self) -> u64 {
+        let incoming = self.incoming.as_ref().map_or(0, Incoming::come);
         incoming + self.transaction.as_ref().map_or(0, |transaction| transaction.bytes)
     }
 

@@ -330,6 +330,8 @@ impl Connection {
         channel.may_return += u32::from(publish.mandatory);
         let mandatory = publish.mandatory.then(|| Box::new(publish.clone()));
         let exchange = publish.exchange.clone();
+        let bytes = publish.len();
+        self.unanswered_bytes += bytes;
         self.in_flight.push_back(InFlight {
             token,
             channel: number,
@@ -337,6 +339,7 @@ impl Connection {
             number: confirm,
             mandatory,
             exchange,
+            bytes,
         });
         // What was acknowledged before is asked for before.
         self.gather_settlements();

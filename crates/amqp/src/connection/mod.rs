@@ -48,6 +48,8 @@ use outgoing::{Feed, InFlight};
 
 /// The longest frame before limits are agreed on, bytes: enough for what clients say of themselves.
 const FIRST_FRAME_MAX: u32 = 8_192;
+/// With so many bytes of publishes unanswered nothing more is read: each is kept until then, as it may have to be sent back.
+const UNANSWERED_BYTES_MAX: u64 = 8 << 20;
 /// How long a client may take to log in, or to agree that it is over, ms.
 const PATIENCE_MS: u64 = 10_000;
 
@@ -152,6 +154,10 @@ pub struct Connection {
     is_draining: bool,
     /// Why the broker takes no messages for now.
     blocked: Option<Box<str>>,
+    /// Bytes of the publishes that are not answered.
+    unanswered_bytes: u64,
+    /// It is not read, since there is no memory for what it sends.
+    is_paused: bool,
     out: Vec<u8>,
     asks: Vec<Ask>,
 }
@@ -184,6 +190,8 @@ impl Connection {
             is_publisher: false,
             is_draining: false,
             blocked: None,
+            unanswered_bytes: 0,
+            is_paused: false,
             out: Vec::new(),
             asks: Vec::new(),
         }
@@ -427,10 +435,32 @@ impl Connection {
 
     // ---- back-pressure ----
 
-    /// Whether bytes are welcome. A publisher's are not while the broker takes no messages.
+    /// Whether bytes are welcome. A publisher's are not while the broker takes no messages, or while it has published much that is not
+    /// answered.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
-        self.stage != Stage::Over && !(self.blocked.is_some() && self.is_publisher)
+        let has_room = !self.is_paused && self.unanswered_bytes < UNANSWERED_BYTES_MAX;
+        self.stage != Stage::Over && has_room && !(self.blocked.is_some() && self.is_publisher)
+    }
+
+    /// Bytes that have come of contents that are not whole, and of publishes that wait for a commit.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.channels.values().map(Channel::bytes_here).sum()
+    }
+
+    /// There is no memory for more of what the client sends, or there is again.
+    pub fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// There was no memory for what the client sends for too long.
+    pub fn exhaust(&mut self, why: &str) {
+        self.is_paused = false;
+        match self.stage {
+            Stage::Running => self.end(Violation::of(ReplyCode::ResourceError, why)),
+            _ => self.stage = Stage::Over,
+        }
     }
 
     /// The broker takes no messages for now, and why; or it does again.

@@ -37,6 +37,8 @@ pub(super) struct InFlight {
     pub(super) mandatory: Option<Box<Publish>>,
     /// Where it was published to.
     pub(super) exchange: Bytes,
+    /// Bytes that it takes.
+    pub(super) bytes: u64,
 }
 
 impl Connection {
@@ -135,7 +137,8 @@ impl Connection {
     pub fn published(&mut self, token: Token, result: Result<u64, Refused>) {
         let Some(publish) = self.in_flight.pop_front() else { return };
         assert_eq!(publish.token, token, "publishes are answered in the order in which they were asked");
-        let InFlight { channel: number, life, number: confirm, mandatory, exchange, .. } = publish;
+        let InFlight { channel: number, life, number: confirm, mandatory, exchange, bytes, .. } = publish;
+        self.unanswered_bytes -= bytes;
         if !self.is_live(number, life) {
             return;
         }

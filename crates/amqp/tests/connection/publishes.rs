@@ -1,6 +1,6 @@
 //! Messages in: content, confirms, returns, refusals.
 
-use overtake_amqp::connection::Ask;
+use overtake_amqp::connection::{Ask, Refused};
 use overtake_amqp::method::{basic, confirm, connection};
 use overtake_amqp::{FrameKind, FrameWriter};
 use overtake_lane::Refusal;
@@ -189,4 +189,42 @@ fn whoever_comes_while_nothing_is_taken_is_told_so() {
     assert_eq!(peer.hears(), ["0 ConnectionOpenOk(OpenOk { known_hosts: \"\" })", blocked]);
     peer.connection.block(None);
     assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
+}
+
+#[test]
+fn a_publisher_that_is_far_ahead_of_its_confirms_is_not_read() {
+    let mut peer = Peer::open();
+    let body = vec![b'x'; 1 << 20];
+    let mut tokens = Vec::new();
+    while peer.connection.wants_bytes() {
+        peer.publish(1, "q", false, &body);
+        let asks = peer.asks();
+        let [Ask::Publish { token, .. }] = &asks[..] else { panic!("{asks:?}") };
+        tokens.push(*token);
+    }
+    assert_eq!(tokens.len(), 8);
+    peer.connection.published(tokens[0], Ok(1));
+    assert!(peer.connection.wants_bytes());
+    peer.connection.published(tokens[1], Err(Refused::Declined(Refusal::Unroutable)));
+    peer.publish(1, "q", false, &body);
+    assert!(peer.connection.wants_bytes());
+}
+
+#[test]
+fn a_client_that_is_not_read_is_not_missed_and_one_that_waits_too_long_is_told_why() {
+    let mut peer = Peer::open();
+    let rest = peer.begin_publish(1, "q", &[b'x'; 5_000]);
+    peer.bytes(&rest[..4_096]);
+    assert!(peer.connection.held_bytes() >= 4_000);
+    peer.connection.pause(true);
+    assert!(!peer.connection.wants_bytes());
+    for _ in 0..10 {
+        peer.now = peer.now.after(60_000);
+        peer.connection.tick(peer.now);
+    }
+    assert!(!peer.connection.is_over(), "its heartbeats are not read");
+    peer.connection.exhaust("no memory");
+    let said = peer.hears();
+    assert!(said.iter().any(|said| said.contains("RESOURCE_ERROR - no memory")), "{said:?}");
+    assert_eq!(peer.connection.held_bytes(), 0);
 }

@@ -273,6 +273,7 @@ fn a_configuration_that_can_be_used_is_0() {
             max_connections = 20000                    # default
             max_channels = 2047                        # default
             heartbeat_ms = 60000                       # default
+            send_timeout_ms = 60000                    # default
 
             [tls]
             cert_file = ""                             # default
@@ -332,6 +333,7 @@ fn a_configuration_that_can_be_used_is_0() {
             [server]
             drain_timeout_ms = 10000                   # default
             ports_file = ""                            # default
+            connection_memory_bytes = "auto"           # default
 
             [server.priority_lanes]
             enabled = false                            # default

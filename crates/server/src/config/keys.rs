@@ -207,6 +207,8 @@ settings! {
         max_channels ("amqp-max-channels"): Count = Count(2_047);
         #[doc = "How long a connection may be silent: the heartbeat that clients are asked for; they may ask for less. 0: for ever."]
         heartbeat_ms ("amqp-heartbeat-ms"): Millis = Millis(60_000);
+        #[doc = "How long a client may take no byte although some wait for it; then it is disconnected, however silent it may be. One that reads slowly is not. 0: for ever."]
+        send_timeout_ms ("amqp-send-timeout-ms"): Millis = Millis(60_000);
     }
     /// Certificates of the listeners under TLS. SIGHUP has the files read again, for connections to come.
     tls: Tls / TlsLayer {
@@ -315,6 +317,8 @@ settings! {
         drain_timeout_ms ("drain-timeout-ms"): Millis = Millis(10_000);
         #[doc = "A file to write the bound addresses to, as JSON, once the server is ready. Empty: none."]
         ports_file ("ports-file"): PathBuf = PathBuf::new();
+        #[doc = "Memory for messages on their way: in requests, in line to be stored, pushed to clients that have not taken them. auto: a quarter of what the process may have, 32MiB to 512MiB."]
+        connection_memory_bytes ("connection-memory-bytes"): Watermark = Watermark::AUTO;
         [priority_lanes: Lanes / LanesLayer = "Lanes of the categories of streams: everyday messages, and what migrations and imports bring."] {
             #[doc = "Whether what is below the threshold has a lane of its own, which is served when nothing else waits; else a category has one lane."]
             enabled ("priority-lanes"): bool = false;

@@ -455,6 +455,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         max_connections = 20000                    # default
         max_channels = 2047                        # default
         heartbeat_ms = 60000                       # default
+        send_timeout_ms = 60000                    # default
 
         [tls]
         cert_file = ""                             # default
@@ -514,6 +515,7 @@ fn flags_win_over_variables_over_the_file_over_the_defaults() {
         [server]
         drain_timeout_ms = 10000                   # default
         ports_file = ""                            # default
+        connection_memory_bytes = "auto"           # default
 
         [server.priority_lanes]
         enabled = false                            # default
