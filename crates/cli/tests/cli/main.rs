@@ -18,6 +18,7 @@ mod help;
 mod hostile;
 mod lifecycle;
 mod management;
+mod memory;
 mod move_queue;
 mod otlp;
 mod pages;

@@ -10,6 +10,7 @@ pub mod fake;
 pub mod fifo;
 pub mod http;
 pub mod link;
+pub mod memory;
 pub mod namespace;
 pub mod prometheus;
 pub mod pty;
@@ -215,6 +216,11 @@ impl Broker {
         let mut command = overtake();
         command.args(["--url", &self.url]).args(words);
         command
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal.
