@@ -24,6 +24,7 @@ impl Broker {
         if roster.has_exclusive() || (consume.exclusive && roster.counts().0 > 0) {
             return Err(Refusal::ConsumerExclusive);
         }
+        self.check_consumers(id)?;
         self.admit_consumer(consume.consumer, id)?;
         if let Some(window) = consume.shared {
             self.windows.join(window, id);
@@ -40,6 +41,9 @@ impl Broker {
 
     pub(crate) fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
         let id = self.usable(&pull.queue)?;
+        if pull.until > self.now {
+            self.check_consumers(id)?;
+        }
         self.admit_consumer(pull.consumer, id)?;
         self.queue_mut(id).roster.pull(pull);
         self.dispatch(id, step);
@@ -61,6 +65,14 @@ impl Broker {
         }
         self.reschedule(id);
         Ok(Reply::Got(ready))
+    }
+
+    /// Whether one more may consume from a queue, or wait for its messages.
+    fn check_consumers(&self, queue: QueueId) -> Result<(), Refusal> {
+        let queue = self.queue_ref(queue);
+        let (consumers, pulls) = queue.roster.counts();
+        let most = u64::from(queue.settings.max_consumers);
+        if most > 0 && consumers + pulls >= most { Err(Refusal::TooManyConsumers) } else { Ok(()) }
     }
 
     pub(crate) fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {

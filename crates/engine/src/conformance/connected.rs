@@ -199,6 +199,19 @@ pub async fn an_exclusive_consumer_is_alone<F: Fixture>(fixture: F) {
     assert_eq!(refused(consume(true).await.map(drop)), Refusal::ConsumerExclusive);
 }
 
+/// Consumers, and leases that wait.
+pub async fn a_queue_has_no_more_consumers_than_it_may<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.max_consumers = 1)).await;
+    let consume = || story.engine().consume(ConsumeRequest::new("q".into()));
+    let lease = LeaseRequest { wait_ms: 60_000, ..LeaseRequest::new("q".into(), 1) };
+    let first = consume().await.expect("taken");
+    assert_eq!(refused(consume().await.map(drop)), Refusal::TooManyConsumers);
+    assert_eq!(refused(story.engine().lease(lease).await.map(drop)), Refusal::TooManyConsumers);
+    drop(first);
+    story.until_no_consumer().await;
+    consume().await.expect("there is room for one again");
+}
+
 /// The next one takes over when it goes.
 pub async fn of_single_active_consumers_the_oldest_is_served<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.single_active_consumer = true)).await;

@@ -382,6 +382,7 @@ macro_rules! conformance_tests {
                 a_consumer_that_leaves_keeps_what_it_holds,
                 consumers_share_a_window,
                 an_exclusive_consumer_is_alone,
+                a_queue_has_no_more_consumers_than_it_may,
                 of_single_active_consumers_the_oldest_is_served,
                 a_consumer_that_holds_a_message_too_long_is_told,
                 a_session_is_told_what_a_get_held_too_long,
