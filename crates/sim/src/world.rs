@@ -250,6 +250,7 @@ impl World {
             max_message_bytes: 0,
             default_ttl_ms: plan.default_ttl_ms,
             inbox: 1_000,
+            put_back_max: plan.put_back_max,
             memory_bytes: plan.memory_bytes,
             seed,
             numbers: overtake_lane::Numbers::default(),

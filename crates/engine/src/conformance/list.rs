@@ -376,6 +376,7 @@ macro_rules! conformance_tests {
                 a_queue_is_as_it_was_declared_or_the_declaration_is_refused,
                 an_exclusive_queue_is_one_sessions_own,
                 what_a_session_holds_is_put_back_when_it_ends,
+                much_that_a_session_holds_is_put_back_each_message_in_its_own_place,
                 what_is_leased_for_a_session_never_outlives_it,
                 a_get_takes_what_goes_next_and_never_waits,
                 a_consumer_without_acknowledgements_holds_nothing,
