@@ -119,6 +119,8 @@ pub(crate) fn build_simulator() -> Result<PathBuf> {
 pub(crate) fn count(command: &mut Command, run: &mut Run) -> Result<()> {
     if run.long {
         command.env("PROPTEST_CASES", LONG_CASES);
+        // Tests whose crowds are larger then.
+        command.env("OVERTAKE_LONG", "1");
     }
     run_hearing(command, |line| run.counts.hear(line))
 }

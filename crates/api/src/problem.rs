@@ -209,7 +209,9 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge | Refusal::ReportTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Refusal::QueueFull | Refusal::BelowPriority => StatusCode::TOO_MANY_REQUESTS,
+        Refusal::QueueFull | Refusal::BelowPriority | Refusal::TooManyConsumers => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
         Refusal::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
     }
 }

@@ -16,6 +16,7 @@ mod connector;
 mod endpoint;
 mod epochs;
 mod inlet;
+mod inline;
 mod intake;
 mod kafka;
 mod metrics;

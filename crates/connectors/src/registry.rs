@@ -22,6 +22,7 @@ use crate::connector::{
     CONNECTORS_MAX, Connector, ConnectorView, Control, Flaw, NAME_LEN_MAX, NotConfigured, Place, Provenance,
     Running, Site, ours_of,
 };
+use crate::inline::{inline_secrets, new_secrets};
 use crate::shown::{shown, unmasked};
 
 /// All connectors of a kind.
@@ -130,6 +131,15 @@ impl<C: Connector> Registry<C> {
         is_paused: bool,
     ) -> Result<Entry<C>, NotConfigured> {
         must_be_name(&key.1)?;
+        let said: Vec<String> = inline_secrets(&*definition).into_keys().collect();
+        if !said.is_empty() {
+            let (noun, said) = (C::WORDS.noun, said.join("`, `"));
+            tracing::warn!(
+                "the {noun} {} holds a secret itself, in `{said}`: say {}",
+                key.1,
+                provenance.reference()
+            );
+        }
         let site = self.site(key, provenance.vault()).await?;
         let running = Arc::clone(&definition).start(site).await?;
         if is_paused {
@@ -196,6 +206,7 @@ impl<C: Connector> Registry<C> {
             Some((before, _)) => unmasked(definition, &**before),
             None => definition,
         };
+        must_name_secrets(&definition, before.as_ref().map(|(before, _)| &**before))?;
         if before.as_ref().is_none_or(|(before, _)| **before != definition) {
             let is_paused = all.get(&key).is_some_and(|entry| entry.is_paused);
             let kept = Kept { definition: Some(definition.clone()), paused: is_paused };
@@ -325,6 +336,7 @@ impl<C: Connector> Registry<C> {
                     Some(before) => unmasked(draft, &*before.definition),
                     None => draft,
                 };
+                must_name_secrets(&draft, before.map(|before| &*before.definition))?;
                 (Arc::new(draft), Provenance::Api)
             }
             None => {
@@ -391,6 +403,14 @@ fn new_life() -> Arc<str> {
 pub fn check_configured<C: Connector>(name: &str, definition: &C) -> Result<(), Flaw> {
     must_be_name(name).map_err(|not| Flaw::of("", not))?;
     definition.check(&Place::in_file(name))
+}
+
+/// What comes over the API holds no secret itself, but those that the definition before it held.
+fn must_name_secrets<C: Connector>(definition: &C, before: Option<&C>) -> Result<(), NotConfigured> {
+    let Some(place) = new_secrets(definition, before).into_iter().next() else { return Ok(()) };
+    let reference = Provenance::Api.reference();
+    Err(Flaw::of(place, format_args!("a secret would be stored and backed up as it stands: say {reference}"))
+        .into())
 }
 
 fn must_be_name(name: &str) -> Result<(), NotConfigured> {

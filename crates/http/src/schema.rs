@@ -144,6 +144,9 @@ pub(crate) struct SettingsSchema {
     /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.
     #[schema(required = false, default = 10000)]
     max_unacked: u32,
+    /// Most consumers and waiting leases at once; 0: no limit.
+    #[schema(required = false, default = 50000)]
+    max_consumers: u32,
     /// The queue is deleted after so long without a consumer, a lease, or being declared, ms; 0: never.
     #[schema(required = false)]
     expires_ms: u64,

@@ -45,6 +45,8 @@ pub struct Options {
     /// Most bytes of metadata that one command may set and remove, counted as [`MetadataEntry::cost`](crate::MetadataEntry::cost);
     /// 0: no limit.
     pub metadata_step_max: u64,
+    /// Most messages that are put back in one step when the session ends that held them; 0: no limit. The rest is put back by [`Broker::put_back`].
+    pub put_back_max: usize,
     /// Those that its queues and virtual hosts get, but for `/`.
     pub numbers: Numbers,
     /// The most bytes that may be pushed to connections and not taken by them.

@@ -34,8 +34,8 @@ pub enum Command {
         /// What.
         command: Box<Command>,
     },
-    /// Whoever was connected is gone: its consumers end and what it holds is put back, the queues it owns are deleted, its
-    /// windows are forgotten. A session of which nothing is known ends as well.
+    /// Whoever was connected is gone: its consumers end, the queues it owns are deleted, its windows are forgotten, and what it holds is put back, a part of it later
+    /// if that is much ([`Broker::put_back`](crate::Broker::put_back)). A session of which nothing is known ends as well.
     EndSession {
         /// Which.
         session: SessionId,

@@ -25,6 +25,7 @@ impl Broker {
         if roster.has_exclusive() || (consume.exclusive && roster.counts().0 > 0) {
             return Err(Refusal::ConsumerExclusive);
         }
+        self.check_consumers(id)?;
         self.admit_consumer(consume.consumer, id)?;
         if let Some(window) = consume.shared {
             self.windows.join(window, id);
@@ -41,6 +42,9 @@ impl Broker {
 
     pub(crate) fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
         let id = self.usable(&pull.queue)?;
+        if pull.until > self.now {
+            self.check_consumers(id)?;
+        }
         self.admit_consumer(pull.consumer, id)?;
         self.queue_mut(id).roster.pull(pull);
         self.dispatch(id, step);
@@ -62,6 +66,14 @@ impl Broker {
         }
         self.reschedule(id);
         Ok(Reply::Got(ready))
+    }
+
+    /// Whether one more may consume from a queue, or wait for its messages.
+    fn check_consumers(&self, queue: QueueId) -> Result<(), Refusal> {
+        let queue = self.queue_ref(queue);
+        let (consumers, pulls) = queue.roster.counts();
+        let most = u64::from(queue.settings.max_consumers);
+        if most > 0 && consumers + pulls >= most { Err(Refusal::TooManyConsumers) } else { Ok(()) }
     }
 
     pub(crate) fn admit_consumer(&mut self, consumer: ConsumerId, queue: QueueId) -> Result<(), Refusal> {
@@ -118,22 +130,72 @@ impl Broker {
         Ok(Reply::Done)
     }
 
-    /// Whoever was connected is gone. All that it held is put back before anything of it is leased again.
+    /// Whoever was connected is gone: nothing more is leased to it, its queues are deleted, and what it held is put back, in steps ([`Options::put_back_max`]) of which
+    /// this is the first.
+    ///
+    /// [`Options::put_back_max`]: crate::Options::put_back_max
     pub(crate) fn end_session(&mut self, session: SessionId, step: &mut Step) -> Result<Reply, Refusal> {
+        self.windows.end(session);
         let belongings = self.sessions.end(session);
-        let mut left = BTreeSet::new();
+        let (now, mut left) = (self.now, BTreeSet::new());
         for consumer in belongings.takers {
             let id = self.seats[&consumer].queue;
-            step.effects.extend(self.queue_ref(id).roster.farewell(consumer));
-            self.end_taker(consumer, step);
+            let queue = self.queue_mut(id);
+            queue.used = now;
+            step.effects.extend(queue.roster.farewell(consumer));
+            if queue.roster.retire(consumer) {
+                self.sessions.retired.push_back(consumer);
+            } else {
+                self.seats.remove(&consumer);
+            }
             left.insert(id);
         }
+        self.put_back_some(&mut left, step);
         for id in belongings.queues {
             left.extend(self.end_queue(id, step));
         }
         self.dispatch_left(left, step);
-        self.windows.end(session);
         Ok(Reply::Done)
+    }
+
+    /// Whether something is still to be put back that sessions held which have ended ([`Broker::put_back`]).
+    #[must_use]
+    pub fn has_retired(&self) -> bool {
+        !self.sessions.retired.is_empty()
+    }
+
+    /// Puts back some more of what sessions held that have ended: at most [`Options::put_back_max`] messages.
+    ///
+    /// [`Options::put_back_max`]: crate::Options::put_back_max
+    pub fn put_back(&mut self, now: Time, step: &mut Step) {
+        self.tick(now, step);
+        let mut left = BTreeSet::new();
+        self.put_back_some(&mut left, step);
+        self.dispatch_left(left, step);
+        // What nobody took at once, and was to be taken at once, is over.
+        self.tick(now, step);
+    }
+
+    /// Puts back what may be put back in one step, and adds the queues in which that was.
+    fn put_back_some(&mut self, left: &mut BTreeSet<QueueId>, step: &mut Step) {
+        let now = self.now;
+        let mut room = if self.options.put_back_max == 0 { usize::MAX } else { self.options.put_back_max };
+        while room > 0
+            && let Some(consumer) = self.sessions.retired.front().copied()
+        {
+            // It is gone with its queue, or holds nothing any more.
+            if let Some(Seat { queue: id, .. }) = self.seats.get(&consumer).copied() {
+                let queue = self.queue_mut(id);
+                queue.used = now;
+                let (done, dying) = queue.give_back(now, consumer, room, step);
+                room -= done;
+                self.end_all(id, dying, step);
+                left.insert(id);
+            }
+            if room > 0 {
+                self.sessions.retired.pop_front();
+            }
+        }
     }
 
     /// Takes somebody off; what it held is put back, and waits for the next dispatch.
@@ -143,7 +205,7 @@ impl Broker {
         let now = self.now;
         let queue = self.queue_mut(seat.queue);
         queue.used = now;
-        let dying = queue.give_back(now, consumer, step);
+        let (_, dying) = queue.give_back(now, consumer, usize::MAX, step);
         self.end_all(seat.queue, dying, step);
         self.queue_mut(seat.queue).roster.remove(consumer);
     }

@@ -80,6 +80,8 @@ pub enum Refusal {
     QueueDiffers,
     /// The queue has a consumer that wants to be the only one, or has consumers while this one wants to be.
     ConsumerExclusive,
+    /// The queue has as many consumers and waiting pulls as its `max_consumers` allows.
+    TooManyConsumers,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
     /// There is no such virtual host, or none any more.
@@ -149,6 +151,7 @@ impl Refusal {
             Self::QueueLocked => "queue-locked",
             Self::QueueDiffers => "queue-differs",
             Self::ConsumerExclusive => "consumer-exclusive",
+            Self::TooManyConsumers => "too-many-consumers",
             Self::TooManyQueues => "too-many-queues",
             Self::NoSuchVhost => "no-such-vhost",
             Self::VhostReserved => "vhost-reserved",
@@ -223,6 +226,9 @@ impl Refusal {
             Self::ConsumerExclusive => {
                 "wait until the other consumers are gone, or consume from another queue"
             }
+            Self::TooManyConsumers => {
+                "end consumers of this queue that are no longer used, or raise its max_consumers"
+            }
             Self::TooManyQueues => "delete queues that are no longer used",
             Self::NoSuchVhost => "declare the virtual host first, or check its name",
             Self::VhostReserved => "delete its queues and exchanges instead; `/` itself stays",
@@ -291,6 +297,7 @@ impl fmt::Display for Refusal {
             Self::QueueLocked => "the queue belongs to another session",
             Self::QueueDiffers => "the queue exists and is not as declared",
             Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
+            Self::TooManyConsumers => "the queue has as many consumers as it may",
             Self::TooManyQueues => "there are too many queues",
             Self::NoSuchVhost => "no such virtual host",
             Self::VhostReserved => "the virtual host `/` is always there",

@@ -203,6 +203,7 @@ fn for_takers(settings: &Settings) -> Settings {
         order: settings.order.clone(),
         visibility_timeout_ms: settings.visibility_timeout_ms,
         max_unacked: settings.max_unacked,
+        max_consumers: settings.max_consumers,
         consumer_timeout_ms: settings.consumer_timeout_ms,
         single_active_consumer: settings.single_active_consumer,
         ..Settings::default()

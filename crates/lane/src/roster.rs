@@ -7,13 +7,19 @@
 //! Invariant: everybody stands in the order that its room says, and whoever waits for the place of a single active consumer
 //! in none.
 
+mod election;
+mod order;
+mod taker;
+#[cfg(test)]
+mod tests;
 mod wants;
+mod work;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bitmap::Bitmap;
-use crate::command::{Consume, Effect, UrgentCredit};
+use crate::command::{Consume, Effect};
 use crate::entries::List;
 use crate::ids::{ConsumerId, FeedId, Time, WindowId};
 use crate::lane::{Lane, Lanes};
@@ -22,6 +28,12 @@ use crate::pulling::{Pull, Pulling};
 use crate::windows::Share;
 
 pub use wants::{Terms, Want};
+
+use self::election::{Candidate, Election};
+use self::order::{Order, Place};
+pub(crate) use self::taker::Kind;
+use self::taker::{Room, Taker};
+use self::work::count_work;
 
 /// Everybody who takes from one queue.
 #[derive(Clone, Debug, Default)]
@@ -44,207 +56,10 @@ pub(crate) struct Roster {
     staying: u64,
     /// Of those the ones that want to be the only one.
     exclusive: u64,
-    /// Of those the ones that may be the single active one, the first choice first.
-    candidates: BTreeSet<Candidate>,
-    /// Of the consumers that stay only one is served.
-    is_single: bool,
-    /// That one.
-    active: Option<ConsumerId>,
-    /// Who was served at the last election. Of the consumers that stay, all others are benched.
-    served: Option<ConsumerId>,
-    /// Somebody may be benched.
-    has_benched: bool,
-    /// It holds something still, and then gives its place to a more urgent one.
-    is_leaving: bool,
-    /// It is of another broker: nobody here is.
-    is_elsewhere: bool,
+    /// Which of them is served, where only one is.
+    election: Election,
     /// Those who took nothing more and hold nothing any more.
     done: Vec<ConsumerId>,
-}
-
-/// A place in the order of service: the consumer priority, larger first, then the turn, which nobody shares.
-type Place = (Reverse<i32>, u64);
-
-/// How one stands for election: the consumer priority, larger first, then the turn it came with.
-type Candidate = (Reverse<i32>, u64, ConsumerId);
-
-/// Places in order. Mostly the first one leaves and comes back last, which moves nothing and allocates nothing.
-///
-/// Whoever leaves from the middle leaves its place empty, and the empty places go together once they are as many as the others:
-/// thousands that leave at once cost no more each than one alone. Invariant: the first place is not empty.
-#[derive(Clone, Debug, Default)]
-struct Order {
-    places: VecDeque<(Place, Option<ConsumerId>)>,
-    empty: usize,
-}
-
-impl Order {
-    fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (Place, ConsumerId)> + '_ {
-        self.places.iter().filter_map(|(place, consumer)| Some((*place, (*consumer)?)))
-    }
-
-    fn insert(&mut self, place: Place, consumer: ConsumerId) {
-        if self.places.back().is_none_or(|(last, _)| *last < place) {
-            return self.places.push_back((place, Some(consumer)));
-        }
-        match self.places.binary_search_by(|(other, _)| other.cmp(&place)) {
-            Ok(at) => {
-                // Nobody shares a place: it is the one that it left.
-                self.places[at].1 = Some(consumer);
-                self.empty -= 1;
-            }
-            Err(at) => {
-                count_work(at.min(self.places.len() - at));
-                self.places.insert(at, (place, Some(consumer)));
-            }
-        }
-    }
-
-    fn remove(&mut self, place: Place) {
-        if self.places.pop_front_if(|(first, _)| *first == place).is_some() {
-            while self.places.pop_front_if(|(_, consumer)| consumer.is_none()).is_some() {
-                self.empty -= 1;
-            }
-            return;
-        }
-        let at = self.places.binary_search_by(|(other, _)| other.cmp(&place));
-        self.places[at.expect("who has room stands in order")].1 = None;
-        self.empty += 1;
-        if self.empty * 2 > self.places.len() {
-            count_work(self.places.len());
-            self.places.retain(|(_, consumer)| consumer.is_some());
-            self.empty = 0;
-        }
-    }
-}
-
-/// Counts what is done for several consumers at a time, for the tests that compare many with few.
-#[cfg(test)]
-fn count_work(steps: usize) {
-    work::DONE.with(|done| done.set(done.get() + steps as u64));
-}
-
-#[cfg(not(test))]
-#[inline]
-fn count_work(_: usize) {}
-
-/// One who takes messages.
-#[derive(Clone, Debug)]
-pub(crate) struct Taker {
-    priority: i32,
-    turn: u64,
-    /// The turn it came with: larger is younger.
-    joined: u64,
-    /// It wants to be the only consumer that stays.
-    is_exclusive: bool,
-    shared: Option<WindowId>,
-    /// It waits until it is the single active consumer.
-    is_benched: bool,
-    /// It held something for too long, and takes nothing more.
-    is_stopped: bool,
-    /// What bounds the bytes that are pushed to it.
-    feed: Option<FeedId>,
-    /// It waits until its connection has taken some of them.
-    is_held_back: bool,
-    /// Where it stands in order, and in which.
-    stands: (Room, Place),
-    pub(crate) kind: Kind,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Kind {
-    /// A consumer that acknowledges.
-    Stays { window: u32, urgent: Option<UrgentCredit>, held: List },
-    /// A consumer whose messages are settled as they are given; so many it has not read.
-    Keeps { window: u32, unread: u32 },
-    /// A pull.
-    Pulls(Pulling),
-    /// A get, a pull that is over, or a consumer that left, with what it holds.
-    Holds { held: List },
-}
-
-impl Kind {
-    /// Messages that are leased to it, in the order of their leases.
-    pub(crate) fn held(&self) -> List {
-        match self {
-            Self::Stays { held, .. } | Self::Holds { held } | Self::Pulls(Pulling { held, .. }) => *held,
-            Self::Keeps { .. } => List::default(),
-        }
-    }
-
-    /// Where messages stand that are leased to it until it is gone.
-    pub(crate) fn held_mut(&mut self) -> &mut List {
-        match self {
-            Self::Stays { held, .. } | Self::Holds { held } | Self::Pulls(Pulling { held, .. }) => held,
-            Self::Keeps { .. } => unreachable!("what these are given has no holder"),
-        }
-    }
-
-    /// Whether it is a consumer that stays.
-    pub(crate) fn stays(&self) -> bool {
-        matches!(self, Self::Stays { .. } | Self::Keeps { .. })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    Any,
-    Urgent,
-    Choosy,
-    None,
-}
-
-impl Taker {
-    fn room(&self, shares: &BTreeMap<WindowId, Share>) -> Room {
-        match &self.kind {
-            _ if self.is_benched || self.is_stopped || self.is_held_back => Room::None,
-            Kind::Stays { window, urgent, held } => {
-                let has_room = |extra: u32| {
-                    held.len() < window.saturating_add(extra)
-                        && self.shared.is_none_or(|id| shares[&id].has_room(extra))
-                };
-                match urgent {
-                    _ if has_room(0) => Room::Any,
-                    Some(urgent) if has_room(urgent.extra) => Room::Urgent,
-                    _ => Room::None,
-                }
-            }
-            Kind::Keeps { window, unread } if unread < window => Room::Any,
-            Kind::Pulls(pull) if pull.is_done() => Room::None,
-            Kind::Pulls(pull) if pull.is_choosy() => Room::Choosy,
-            Kind::Pulls(_) => Room::Any,
-            Kind::Keeps { .. } | Kind::Holds { .. } => Room::None,
-        }
-    }
-
-    fn place(&self) -> Place {
-        (Reverse(self.priority), self.turn)
-    }
-
-    fn candidate(&self, id: ConsumerId) -> Candidate {
-        (Reverse(self.priority), self.joined, id)
-    }
-
-    fn urgent_floor(&self) -> i32 {
-        match &self.kind {
-            Kind::Stays { urgent: Some(urgent), .. } => urgent.at.0,
-            _ => i32::MAX,
-        }
-    }
-
-    /// Whether it takes from a lane, if it takes from some only.
-    fn takes(&self, lane: &Lane) -> bool {
-        if let Kind::Pulls(pull) = &self.kind { pull.takes(lane) } else { false }
-    }
-
-    /// The lanes with ready messages that it takes from, by rank, if it takes from some only.
-    fn choice(&self, lanes: &Lanes) -> Bitmap {
-        if let Kind::Pulls(pull) = &self.kind { pull.choice(lanes) } else { Bitmap::default() }
-    }
 }
 
 impl Roster {
@@ -296,10 +111,9 @@ impl Roster {
         };
         let shared = consume.shared.filter(|_| !consume.no_ack);
         let taker = self.newcomer(consume.priority, kind);
-        self.has_benched |= taker.is_benched;
         self.staying += 1;
         self.exclusive += u64::from(consume.exclusive);
-        self.candidates.insert(taker.candidate(consume.consumer));
+        self.election.stand(taker.candidate(consume.consumer));
         let feed = consume.feed;
         self.insert(consume.consumer, Taker { is_exclusive: consume.exclusive, shared, feed, ..taker });
         self.elect();
@@ -325,10 +139,11 @@ impl Roster {
             joined: self.turn,
             is_exclusive: false,
             shared: None,
-            is_benched: self.is_single && kind.stays(),
+            is_benched: self.election.is_single() && kind.stays(),
             is_stopped: false,
             feed: None,
             is_held_back: false,
+            is_retired: false,
             stands: (Room::None, (Reverse(priority), self.turn)),
             kind,
         }
@@ -362,12 +177,33 @@ impl Roster {
         held.len() > 0
     }
 
+    /// The session of somebody is over: it takes nothing more, shares no window, and keeps what it holds until that is put back. False: it held nothing, and is
+    /// gone. To be asked only once the windows of the session are forgotten: nobody is told what it held of them.
+    pub(crate) fn retire(&mut self, consumer: ConsumerId) -> bool {
+        let Some(taker) = self.takers.get_mut(&consumer) else { return false };
+        taker.is_retired = true;
+        if let Some(window) = taker.shared.take() {
+            self.sharers.remove(&(window, consumer));
+            let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
+            share.takers -= 1;
+            share.here -= taker.kind.held().len();
+            if share.takers == 0 {
+                self.shares.remove(&window);
+            }
+        }
+        let holds_something = self.leave(consumer);
+        if !holds_something {
+            self.remove(consumer);
+        }
+        holds_something
+    }
+
     /// A consumer takes nothing more, and is still there.
     pub(crate) fn stop(&mut self, consumer: ConsumerId) {
         if let Some(taker) = self.takers.get_mut(&consumer) {
             taker.is_stopped = true;
             let candidate = taker.candidate(consumer);
-            self.candidates.remove(&candidate);
+            self.election.withdraw(&candidate);
             self.relist(consumer);
             self.elect();
         }
@@ -409,13 +245,13 @@ impl Roster {
     fn count_out(&mut self, is_exclusive: bool, candidate: &Candidate) {
         self.staying -= 1;
         self.exclusive -= u64::from(is_exclusive);
-        self.candidates.remove(candidate);
+        self.election.withdraw(candidate);
     }
 
     /// The single active consumer that leaves gives its place away, if it holds nothing any more. To be asked when a request is
     /// done: what changes its state or its lane is nobody's for a moment.
     pub(crate) fn give_place(&mut self) {
-        if self.is_leaving {
+        if self.election.is_leaving() {
             self.elect();
         }
     }
@@ -592,47 +428,30 @@ impl Roster {
 
     // ---- the single active consumer ----
 
-    /// Whether only one consumer that stays is served.
+    /// Says whether only one consumer that stays is served.
     pub(crate) fn set_single(&mut self, is_single: bool) {
-        if std::mem::replace(&mut self.is_single, is_single) != is_single {
-            (self.active, self.served) = (None, None);
+        if self.election.set_single(is_single) {
             self.bench_all(is_single);
             self.elect();
         }
     }
 
-    /// Whether the single active consumer, where there is to be one, is of another broker.
+    /// Says whether the single active consumer, where there is to be one, is connected to another broker.
     pub(crate) fn set_elsewhere(&mut self, is_elsewhere: bool) {
-        if std::mem::replace(&mut self.is_elsewhere, is_elsewhere) != is_elsewhere {
+        if self.election.set_elsewhere(is_elsewhere) {
             self.elect();
         }
     }
 
-    /// Chooses who is served where only one is: the oldest of the highest priority. One that is served stays until it is gone;
-    /// when a more urgent one has come it gets no more, and gives up its place as soon as it holds nothing.
-    ///
-    /// As RabbitMQ's quorum queues since 4.0; its classic queues know no such change.
+    /// Chooses who is served, where only one is. All other consumers that stay are benched.
     fn elect(&mut self) {
-        if !self.is_single && self.active.is_none() && !self.has_benched {
+        if !self.election.is_single() {
             return;
         }
-        let best = self.candidates.first().map(|(Reverse(priority), _, id)| (*id, *priority));
-        let active = self.active.and_then(|id| self.takers.get(&id));
-        let active = active.filter(|taker| taker.kind.stays() && !taker.is_stopped);
-        let is_outranked = active.is_none_or(|active| best.is_some_and(|(_, most)| active.priority < most));
-        self.is_leaving = is_outranked && active.is_some_and(|active| active.kind.held().len() > 0);
-        if is_outranked && !self.is_leaving {
-            self.active = best.map(|(id, _)| id);
-        }
-        let served = self.active.filter(|_| self.is_single && !self.is_leaving && !self.is_elsewhere);
-        let before = std::mem::replace(&mut self.served, served);
-        if self.is_single {
-            for consumer in before.into_iter().chain(served) {
-                self.bench(consumer, served != Some(consumer));
-            }
-        } else {
-            self.bench_all(false);
-            (self.active, self.is_leaving) = (None, false);
+        let active = self.election.active().and_then(|id| self.takers.get(&id));
+        let (before, served) = self.election.hold(active.and_then(Taker::incumbent));
+        for consumer in before.into_iter().chain(served) {
+            self.bench(consumer, served != Some(consumer));
         }
     }
 
@@ -640,7 +459,6 @@ impl Roster {
     fn bench(&mut self, consumer: ConsumerId, is_benched: bool) {
         if let Some(taker) = self.takers.get_mut(&consumer).filter(|taker| taker.kind.stays()) {
             taker.is_benched = is_benched;
-            self.has_benched |= is_benched;
             self.relist(consumer);
         }
     }
@@ -648,7 +466,6 @@ impl Roster {
     fn bench_all(&mut self, is_benched: bool) {
         let ids: Vec<ConsumerId> = self.consumers().map(|(id, _)| id).collect();
         count_work(self.takers.len());
-        self.has_benched = false;
         for consumer in ids {
             self.bench(consumer, is_benched);
         }
@@ -676,91 +493,5 @@ impl Roster {
         let mut ended: Vec<_> = served.to_vec();
         ended.extend(late.filter(|consumer| !served.contains(consumer)));
         ended
-    }
-}
-
-#[cfg(test)]
-mod work {
-    use std::cell::Cell;
-
-    thread_local! {
-        pub(super) static DONE: Cell<u64> = const { Cell::new(0) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::broker::{Broker, Options};
-    use crate::command::{Command, Reply, Step};
-    use crate::ids::{Asker, SessionId};
-    use crate::settings::Settings;
-
-    /// Two sessions with so many consumers each of one queue, in turns; the first ends. What is done for several consumers at a time.
-    fn work_of_an_end(
-        consumers: u64,
-        settings: &Settings,
-        make: impl Fn(Consume, SessionId) -> Consume,
-    ) -> u64 {
-        let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
-        let declare = Command::declare("q".into(), Box::new(settings.clone()));
-        broker.apply(Time(1), declare, &mut step).expect("it is declared");
-        for number in 1..=consumers {
-            for session in [SessionId(1), SessionId(2)] {
-                let id = ConsumerId(2 * number + session.0);
-                let consume = make(Consume { window: Some(1), ..Consume::new(id, "q".into()) }, session);
-                let asker = Asker { session: Some(session), ..Asker::default() };
-                let reply = broker.apply_by(Time(1), asker, Command::Consume(consume), &mut step);
-                assert!(matches!(reply, Ok(Reply::Done | Reply::Declared { .. })), "{reply:?}");
-            }
-        }
-        work::DONE.set(0);
-        let end = Command::EndSession { session: SessionId(1) };
-        broker.apply(Time(2), end, &mut step).expect("it ends");
-        let left = broker.view(Time(2), crate::VhostId::DEFAULT, "q").expect("it is there").consumers;
-        assert_eq!(left, consumers, "the other session is there still");
-        work::DONE.get()
-    }
-
-    fn check_end_is_linear(settings: &Settings, make: impl Fn(Consume, SessionId) -> Consume + Copy) {
-        let of_one = work_of_an_end(500, settings, make);
-        let of_four = work_of_an_end(2_000, settings, make);
-        assert!(of_four <= 5 * of_one.max(500), "{of_one} steps for 500 consumers, {of_four} for 2,000");
-    }
-
-    #[test]
-    fn the_end_of_four_times_the_consumers_takes_four_times_the_work() {
-        check_end_is_linear(&Settings::default(), |consume, _| consume);
-    }
-
-    #[test]
-    fn so_does_the_end_of_consumers_of_which_one_is_active() {
-        let single = Settings { single_active_consumer: true, ..Settings::default() };
-        check_end_is_linear(&single, |consume, _| consume);
-    }
-
-    #[test]
-    fn so_does_the_end_of_consumers_that_share_a_window() {
-        let shares = |consume, session| Consume { shared: Some(WindowId { session, number: 1 }), ..consume };
-        check_end_is_linear(&Settings::default(), shares);
-    }
-
-    #[test]
-    fn whoever_leaves_the_middle_of_an_order_can_come_back_to_its_place() {
-        let mut order = Order::default();
-        let place = |turn: u64| (Reverse(0), turn);
-        let all = |order: &Order| order.iter().map(|(_, consumer)| consumer.0).collect::<Vec<_>>();
-        (1..=6).for_each(|turn| order.insert(place(turn), ConsumerId(turn)));
-        order.remove(place(3));
-        order.remove(place(2));
-        assert_eq!(all(&order), [1, 4, 5, 6]);
-        order.insert(place(3), ConsumerId(3));
-        assert_eq!(all(&order), [1, 3, 4, 5, 6]);
-        order.remove(place(1));
-        assert_eq!((all(&order), order.places.len()), (vec![3, 4, 5, 6], 4), "no empty place is first");
-        for turn in [6, 4, 5, 3] {
-            order.remove(place(turn));
-        }
-        assert!(order.is_empty() && order.empty == 0);
     }
 }

@@ -94,6 +94,8 @@ pub struct Settings {
     pub last_value: Option<LastValue>,
     /// Window of a consumer that asks for none: most messages it holds unacknowledged, 1 to 1,000,000.
     pub max_unacked: u32,
+    /// Most consumers and waiting pulls at once; 0: no limit.
+    pub max_consumers: u32,
     /// The queue is deleted after so long without a consumer, a pull, a get or a declaration, ms; 0: never.
     pub expires_ms: u64,
     /// A consumer that stays holds a message so long at most, ms: then it is put back and the consumer takes nothing more; 0: no end.
@@ -137,6 +139,7 @@ impl Default for Settings {
             dead_letter_evicted: false,
             last_value: None,
             max_unacked: 10_000,
+            max_consumers: 50_000,
             expires_ms: 0,
             consumer_timeout_ms: 0,
             single_active_consumer: false,

@@ -44,12 +44,16 @@ impl Window {
 
 /// All windows that are shared.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Windows(BTreeMap<WindowId, Window>);
+pub(crate) struct Windows {
+    all: BTreeMap<WindowId, Window>,
+    /// The windows that are shared in each queue: other connections' windows are never looked through.
+    of_queue: BTreeSet<(QueueId, WindowId)>,
+}
 
 impl Windows {
     /// Sets a size. Answers the queues where it is shared.
     pub(crate) fn set(&mut self, id: WindowId, size: u32) -> Vec<QueueId> {
-        let window = self.0.entry(id).or_default();
+        let window = self.all.entry(id).or_default();
         window.size = size;
         let queues = window.queues.keys().copied().collect();
         self.forget_idle(id);
@@ -58,19 +62,21 @@ impl Windows {
 
     /// Somebody shares a window in a queue.
     pub(crate) fn join(&mut self, id: WindowId, queue: QueueId) {
-        self.0.entry(id).or_default().queues.entry(queue).or_insert(0);
+        self.all.entry(id).or_default().queues.entry(queue).or_insert(0);
+        self.of_queue.insert((queue, id));
     }
 
     /// The size of a window and what is held of it outside a queue.
     pub(crate) fn outside(&self, id: WindowId, queue: QueueId) -> (u32, u32) {
-        let Some(window) = self.0.get(&id) else { return (0, 0) };
+        let Some(window) = self.all.get(&id) else { return (0, 0) };
         (window.size, window.held() - window.queues.get(&queue).copied().unwrap_or(0))
     }
 
     /// What a queue knows of a window now. Answers the other queues that must be told.
     pub(crate) fn tell(&mut self, id: WindowId, queue: QueueId, share: &Share) -> Vec<QueueId> {
-        let Some(window) = self.0.get_mut(&id) else { return Vec::new() };
+        let Some(window) = self.all.get_mut(&id) else { return Vec::new() };
         let before = window.queues.insert(queue, share.here).unwrap_or(0);
+        self.of_queue.insert((queue, id));
         if share.here > before {
             window.last = Some(queue);
         }
@@ -78,6 +84,7 @@ impl Windows {
         let others = others.collect();
         if share.takers == 0 {
             window.queues.remove(&queue);
+            self.of_queue.remove(&(queue, id));
             self.forget_idle(id);
         }
         others
@@ -85,29 +92,34 @@ impl Windows {
 
     /// A queue is gone. Answers each window that it shared, with the other queues there.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) -> Vec<(WindowId, Vec<QueueId>)> {
-        let mut shared = Vec::new();
-        for (id, window) in &mut self.0 {
-            if window.queues.remove(&queue).is_some() {
-                shared.push((*id, window.queues.keys().copied().collect()));
-            }
-        }
-        for (id, _) in &shared {
-            self.forget_idle(*id);
-        }
-        shared
+        let shared: Vec<WindowId> = self.shared_in(queue).collect();
+        let forget = |id: WindowId| {
+            self.of_queue.remove(&(queue, id));
+            let window = self.all.get_mut(&id).expect("a window that is shared in a queue is there");
+            window.queues.remove(&queue);
+            let others = window.queues.keys().copied().collect();
+            self.forget_idle(id);
+            (id, others)
+        };
+        shared.into_iter().map(forget).collect()
     }
 
     /// The session is over: nobody shares its windows any more.
     pub(crate) fn end(&mut self, session: SessionId) {
-        self.0.retain(|id, _| id.session != session);
+        let of_it = WindowId { session, number: 0 }..=WindowId { session, number: u32::MAX };
+        while let Some(id) = self.all.range(of_it.clone()).next().map(|(id, _)| *id) {
+            let window = self.all.remove(&id).expect("it was just found");
+            for queue in window.queues.into_keys() {
+                self.of_queue.remove(&(queue, id));
+            }
+        }
     }
 
     /// The queues that share windows with this one, and itself, in the order in which room is given to them: whoever got
     /// something last comes last.
     pub(crate) fn turns(&self, queue: QueueId) -> Vec<QueueId> {
         let mut turns: Vec<QueueId> = Vec::new();
-        let shared = self.0.values().filter(|window| window.queues.contains_key(&queue));
-        for window in shared {
+        for window in self.shared_in(queue).map(|id| &self.all[&id]) {
             let last = window.last.unwrap_or(QueueId(u32::MAX));
             let queues: BTreeSet<QueueId> = window.queues.keys().copied().collect();
             let after = queues.iter().filter(|other| **other > last);
@@ -122,10 +134,17 @@ impl Windows {
         turns
     }
 
+    /// The windows that are shared in a queue, by number.
+    fn shared_in(&self, queue: QueueId) -> impl Iterator<Item = WindowId> + '_ {
+        let least = WindowId { session: SessionId(0), number: 0 };
+        let of_it = self.of_queue.range((queue, least)..).take_while(move |(other, _)| *other == queue);
+        of_it.map(|(_, id)| *id)
+    }
+
     /// One of no limit in which nobody has a share is as one that was never set.
     fn forget_idle(&mut self, id: WindowId) {
-        if self.0.get(&id).is_some_and(|window| window.size == 0 && window.queues.is_empty()) {
-            self.0.remove(&id);
+        if self.all.get(&id).is_some_and(|window| window.size == 0 && window.queues.is_empty()) {
+            self.all.remove(&id);
         }
     }
 }

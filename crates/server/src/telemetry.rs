@@ -9,7 +9,7 @@ use overtake_telemetry::otlp::{Exporter, Push, Resource, Tell};
 use overtake_telemetry::{Broker, Process, Registry};
 
 use crate::ServeError;
-use crate::config::{Config, Origin};
+use crate::config::{CollectorHeaders, Config, Origin};
 use crate::management::machine;
 use crate::serve::Addresses;
 
@@ -63,6 +63,7 @@ impl Pushing {
         spans: Spans,
         addresses: &Addresses,
     ) -> Result<Self, ServeError> {
+        warn_of_headers_in_flag(config);
         let settings = &config.telemetry;
         let kept = Arc::clone(registry);
         let Some(endpoint) = settings.otlp_endpoint.value.0.clone() else {
@@ -101,6 +102,17 @@ impl Pushing {
         if tokio::time::timeout(LAST_PUSH, push.once()).await.is_err() {
             tracing::warn!("the last push of metrics did not end within {LAST_PUSH:?}");
         }
+    }
+}
+
+/// A command line is read by everybody on the machine.
+fn warn_of_headers_in_flag(config: &Config) {
+    let headers = &config.telemetry.otlp_headers;
+    if let (Origin::Flag(flag), CollectorHeaders::Said(_)) = (&headers.origin, &headers.value) {
+        tracing::warn!(
+            "{flag} says the headers on the command line, where everybody on this machine can read them (`ps`): say where they are, as \
+             {flag} '{{ file = \"/run/secrets/otlp\" }}' or {flag} '{{ env = \"NAME\" }}'"
+        );
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Taker {
     pub(crate) no_ack: bool,
     /// It held something for too long, and takes no more.
     pub(crate) is_stopped: bool,
+    /// Its session has ended, and what it holds is put back step by step.
+    pub(crate) is_retired: bool,
     /// Larger is served first.
     pub(crate) priority: i32,
     /// The window it shares with others of its session.
@@ -90,6 +92,7 @@ impl Taker {
             only_holds: false,
             no_ack: false,
             is_stopped: false,
+            is_retired: false,
             priority: 0,
             shared: None,
         }
@@ -194,9 +197,10 @@ impl Book {
         fits(window.held, window.len) && shares()
     }
 
-    /// Who takes for a session.
+    /// Who takes for a session that has not ended.
     pub(crate) fn of_session(&self, session: SessionId) -> BTreeSet<ConsumerId> {
-        let of_it = self.takers.iter().filter(|(_, taker)| taker.session == Some(session));
+        let is_of_it = |taker: &Taker| taker.session == Some(session) && !taker.is_retired;
+        let of_it = self.takers.iter().filter(|(_, taker)| is_of_it(taker));
         of_it.map(|(id, _)| *id).collect()
     }
 
@@ -224,6 +228,26 @@ impl Book {
         self.holds.retain(|_, hold| hold.consumer != Some(consumer));
         if let Some(taker) = gone {
             self.elect(taker.queue);
+        }
+    }
+
+    /// Who holds something still that is to be put back, since their sessions have ended.
+    pub(crate) fn retired(&self) -> impl Iterator<Item = ConsumerId> + '_ {
+        self.takers.iter().filter(|(_, taker)| taker.is_retired).map(|(id, _)| *id)
+    }
+
+    /// The session of a taker has ended: what it holds is put back in this step or in later ones.
+    fn retire(&mut self, consumer: ConsumerId) {
+        if let Some(taker) = self.takers.get_mut(&consumer) {
+            (taker.is_retired, taker.shared) = (true, None);
+        }
+        self.only_holds(consumer);
+    }
+
+    /// A consumer is told that it is over.
+    pub(crate) fn ended(&mut self, consumer: ConsumerId) {
+        if self.takers.get(&consumer).is_some_and(|taker| !taker.is_retired) {
+            self.leave(consumer);
         }
     }
 
@@ -325,7 +349,7 @@ impl Book {
             }
             Request::Do(Command::EndSession { session }) => {
                 for consumer in self.of_session(*session) {
-                    self.leave(consumer);
+                    self.retire(consumer);
                 }
                 self.windows.retain(|window, _| window.session != *session);
             }
@@ -367,12 +391,16 @@ impl Book {
     }
 
     /// Drops holds of what is no longer leased, as the broker stands now.
-    pub(crate) fn prune(&mut self, audit: &Audit) {
+    pub(crate) fn prune(&mut self, audit: &Audit, broker: &Broker) {
+        let is_retired = |id: ConsumerId| self.takers.get(&id).is_some_and(|taker| taker.is_retired);
         let ended: Vec<(QueueId, Seq)> = (self.holds.iter())
             .filter(|((queue, seq), hold)| match audit.find(*queue, *seq).map(|message| message.state) {
                 Some(State::Leased { lease, .. }) => lease != hold.receipt.lease,
                 Some(State::Dead) | None => true,
-                Some(_) => hold.consumer.is_none(),
+                // What a consumer holds stands in no fact; of one whose session has ended it is put back at any time.
+                Some(_) => {
+                    hold.consumer.is_none_or(|id| is_retired(id) && broker.leased(&hold.receipt).is_none())
+                }
             })
             .map(|(key, _)| *key)
             .collect();

@@ -234,7 +234,8 @@ impl World {
         self.want_file();
         self.launch();
         self.set_alarm();
-        if !self.inbox.is_empty() && !self.is_starved() {
+        let puts_back = self.life.as_ref().is_some_and(|life| life.core.has_more_to_put_back());
+        if puts_back || (!self.inbox.is_empty() && !self.is_starved()) {
             let after = self.chance.schedule.heavy(30);
             self.turn_soon(after);
         }

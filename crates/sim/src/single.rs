@@ -38,11 +38,13 @@ impl Singles {
         };
         // Numbers of consumers ascend as they come.
         let best = here().min_by_key(|(id, taker)| (Reverse(taker.priority), **id));
-        let active = here().find(|(id, _)| Some(**id) == single.active);
-        let stands =
-            active.is_some_and(|(_, active)| best.is_none_or(|(_, best)| active.priority >= best.priority));
-        let holds = active
-            .is_some_and(|(_, taker)| !taker.no_ack && taker.window.is_some_and(|window| window.held > 0));
+        let active = single.active.and_then(|id| takers.get(&id)).filter(|taker| taker.queue == queue);
+        let active = active.filter(|taker| taker.is_retired || (taker.stays() && !taker.is_stopped));
+        let stands = active.is_some_and(|active| {
+            !active.is_retired && best.is_none_or(|(_, best)| active.priority >= best.priority)
+        });
+        let holds =
+            active.is_some_and(|taker| !taker.no_ack && taker.window.is_some_and(|window| window.held > 0));
         single.is_leaving = !stands && holds;
         if !stands && !holds {
             single.active = best.map(|(id, _)| *id);

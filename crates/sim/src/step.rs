@@ -304,7 +304,7 @@ impl World {
 
     fn judge_leases(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
         let lent = self.lent(done);
-        self.book.prune(step.after);
+        self.book.prune(step.after, life.core.broker());
         for one in &lent {
             self.tally.leases += 1;
             one_holder::check_lent(&self.book, &one.message)?;
@@ -325,7 +325,6 @@ impl World {
             cap::check(&self.book, round)?;
             self.checks.rates.check(round)?;
         }
-        let _ = life;
         Ok(())
     }
 
@@ -362,7 +361,7 @@ impl World {
                     lent.push(Lent::delivered(*consumer, message, is_given));
                 }
                 Out::TimedOut { consumer, receipt, .. } => self.book.timed_out(*consumer, receipt),
-                Out::Ended { consumer } => self.book.leave(*consumer),
+                Out::Ended { consumer } => self.book.ended(*consumer),
                 Out::Answer { ticket, result, .. } => {
                     let asked = self.asked.get(ticket).map(|asked| asked_by(&asked.request).1);
                     if let Some(Request::Get { get, .. }) = asked {

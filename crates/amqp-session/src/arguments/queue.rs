@@ -11,7 +11,7 @@ use overtake_lane::{
 use super::{Arguments, TIME};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 24] = [
+pub(crate) const KNOWN: [&str; 25] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
@@ -33,6 +33,7 @@ pub(crate) const KNOWN: [&str; 24] = [
     "x-dead-letter-routing-key",
     "x-delivery-limit",
     "x-single-active-consumer",
+    "x-max-consumers",
     "x-consumer-timeout",
     "x-history",
     "x-run-timeout",
@@ -148,6 +149,9 @@ fn dead_letters(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<()
 
 fn consumers(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), Refused> {
     settings.single_active_consumer = arguments.flag("x-single-active-consumer")?.unwrap_or_default();
+    if let Some(most) = arguments.count("x-max-consumers")? {
+        settings.max_consumers = most;
+    }
     Ok(())
 }
 

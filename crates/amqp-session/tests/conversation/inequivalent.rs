@@ -93,6 +93,7 @@ fn every_argument_of_a_queue_counts() {
             "{\"count\":2,\"mode\":\"hash\"}' of type 'table",
             "{\"count\":2,\"mode\":\"key\"}' of type 'table",
         ),
+        ("x-max-consumers", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-run-timeout", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-history", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
         ("x-fair-keys", YES, Value::Bool(false), "true' of type 'bool", "false' of type 'bool"),

@@ -1,7 +1,7 @@
 //! Reply codes: which, in what words, and what they end, as RabbitMQ has it.
 
 use overtake_amqp::method::{basic, channel, confirm, connection, queue, tx};
-use overtake_properties::Fields;
+use overtake_properties::{Fields, Value};
 
 use crate::broker::{Broker, MODERN};
 use crate::client::Client;
@@ -144,6 +144,20 @@ fn an_exclusive_consumer_is_alone() {
             ann.consume_as("other", "q", "exclusive", &[])
         },
         told,
+        CONSUME,
+    );
+}
+
+#[test]
+fn a_consumer_too_many_closes_its_channel() {
+    check(
+        |ann| {
+            ann.declare("few", &[("x-max-consumers", Value::I32(1))]);
+            ann.consume("few");
+            ann.consume("few");
+        },
+        "406 PRECONDITION_FAILED - the queue has as many consumers as it may; end consumers of this queue that are no \
+         longer used, or raise its max_consumers",
         CONSUME,
     );
 }

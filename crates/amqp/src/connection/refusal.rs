@@ -46,6 +46,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::BelowPriority
         | Refusal::TooManyLanes
         | Refusal::TooManyCopies
+        | Refusal::TooManyConsumers
         | Refusal::TooManyQueues
         | Refusal::VhostQueuesMax
         | Refusal::TooManyVhosts

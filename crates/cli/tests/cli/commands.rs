@@ -127,6 +127,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               group_limit = 0
               max_active = 0
               max_bytes = 0
+              max_consumers = 50000
               max_length = 0
               max_message_bytes = 0
               max_ttl_ms = 0

@@ -5,6 +5,7 @@ mod cameras;
 mod categories;
 mod client;
 mod commands;
+mod crowds;
 #[allow(dead_code, reason = "the tests of the relay's library use what these do not")]
 #[path = "../../../outbox/tests/outbox/servers.rs"]
 mod databases;

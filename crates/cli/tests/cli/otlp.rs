@@ -118,3 +118,18 @@ fn headers_of_a_collector_are_not_shown() {
     assert!(line.contains("\"authorization=***\"") && line.contains("OTEL_EXPORTER_OTLP_HEADERS"), "{line}");
     assert!(!shown.contains("c2VjcmV0"), "{shown}");
 }
+
+#[test]
+fn headers_on_the_command_line_are_warned_of_and_a_reference_is_not() {
+    let dir = TempDir::new().expect("a directory");
+    let kept = dir.path().join("headers");
+    std::fs::write(&kept, "api-key=s3cret").expect("written");
+    let reference = format!("{{ file = \"{}\" }}", kept.display());
+    for (headers, is_warned) in [("api-key=s3cret", true), (&*reference, false)] {
+        let broker = Broker::start_with(&dir.path().join("data"), &["--otlp-headers", headers]);
+        broker.signal(rustix::process::Signal::TERM);
+        let (status, said) = broker.end();
+        assert!(status.success() && !said.contains("s3cret"), "{said}");
+        assert_eq!(said.contains("--otlp-headers says the headers on the command line"), is_warned, "{said}");
+    }
+}

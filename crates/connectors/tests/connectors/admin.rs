@@ -121,10 +121,59 @@ async fn an_endpoint_goes_with_its_virtual_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_named_and_not_said() {
+    let world = World::new().await;
+    let desk = world.desk("guest").await;
+    let hook =
+        |url: &str, value: Value| json!({"to": {"webhook": {"url": url, "headers": {"x-api-key": value}}}});
+    let said = hook("http://127.0.0.1:9/", "sesame".into());
+    let why = NotConfigured::Bad(
+        "to.webhook.headers.x-api-key: a secret would be stored and backed up as it stands: say where it is, as \
+         {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server"
+            .to_owned(),
+    );
+    assert_eq!(world.try_put("hook", said.clone()).await, Err(why.clone()));
+    let tested = world.endpoints.test(&desk, "hook", Some(endpoint(said.clone()))).await;
+    assert_eq!(tested.map(drop), Err(why));
+    let why = world
+        .try_put("hook", hook("http://127.0.0.1:9/?sig=sesame", json!({"env": "OVERTAKE_SECRET_X"})))
+        .await;
+    let why = why.expect_err("the URL says a secret").to_string();
+    assert!(why.starts_with("to.webhook.url?sig: ") && !why.contains("sesame"), "{why}");
+    let named = hook("http://127.0.0.1:9/", json!({"env": "OVERTAKE_SECRET_X"}));
+    assert_eq!(world.try_put("hook", named).await, Ok(true));
+}
+
+/// One that was stored before secrets had to be named.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_is_stored_already_keeps_working() {
+    use overtake_engine::Engine;
+    let world = World::new().await;
+    let url = "http://127.0.0.1:9/";
+    world.put("hook", json!({"to": {"webhook": {"url": url, "headers": {"x-plain": "sesame"}}}})).await;
+    let all = world.engine.metadata().await.expect("read");
+    let (key, kept) = all.iter().find(|(key, _)| key.ends_with("/hook")).expect("it is kept");
+    let older = String::from_utf8(kept.to_vec()).expect("JSON").replace("x-plain", "x-api-key");
+    let older = overtake_lane::MetadataEntry::set(key, older.as_bytes());
+    world.engine.set_metadata(vec![older]).await.expect("set");
+
+    let world = world.again().await;
+    let definition = world.view("hook").await.definition;
+    let kept = serde_json::to_value(&*definition).expect("JSON");
+    assert_eq!(kept["to"]["webhook"]["headers"], json!({"x-api-key": "sesame"}));
+    let mut changed = overtake_connectors::shown(&*definition);
+    changed["to"]["webhook"]["event_type"] = "changed".into();
+    assert_eq!(world.try_put("hook", changed.clone()).await, Ok(false), "what is not shown stays");
+    changed["to"]["webhook"]["headers"]["x-api-key"] = "open".into();
+    let why = world.try_put("hook", changed).await.expect_err("another secret").to_string();
+    assert!(why.starts_with("to.webhook.headers.x-api-key: "), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_may_be_a_secret_is_kept_and_never_told() {
     let world = World::new().await;
     let receiver = Receiver::new(|_| Says::Status(204, "")).await;
-    let url = format!("{}&key=secret", receiver.url());
+    let url = format!("{}&tenant=secret", receiver.url());
     let hook = json!({"to": {"webhook": {"url": url, "headers": {"x-key": "secret"}}}});
     world.put("hook", hook.clone()).await;
     let mut shown = overtake_connectors::shown(&*world.view("hook").await.definition);

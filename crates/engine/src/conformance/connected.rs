@@ -94,6 +94,26 @@ pub async fn what_a_session_holds_is_put_back_when_it_ends<F: Fixture>(fixture: 
     assert_eq!(story.settle("a", Outcome::Ack).await, Err(Refusal::StaleReceipt));
 }
 
+/// More than an engine may put back at once.
+pub async fn much_that_a_session_holds_is_put_back_each_message_in_its_own_place<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let names: Vec<String> = (0..600).map(|number| format!("m{number}")).collect();
+    let messages = names.iter().map(|name| format!("{name}:5")).collect::<Vec<_>>().join(" ");
+    story.engine().publish(story.messages(&messages)).await.expect("published");
+    let session = story.engine().connect();
+    let consume = ConsumeRequest { window: Some(1_000), ..ConsumeRequest::new("q".into()) };
+    let mut held = session.consume(consume).await.expect("taken");
+    story.next(&mut held, names.len()).await;
+    story.publish("late:5").await;
+    assert_eq!(story.next(&mut held, 1).await, "late");
+    drop(session);
+    story.until_leased(0).await;
+    let mut next = story.consume(1_000).await;
+    let again = names.iter().map(|name| format!("{name}(2)")).collect::<Vec<_>>().join(" ");
+    assert_eq!(story.next(&mut next, names.len()).await, again);
+    assert_eq!(story.next(&mut next, 1).await, "late(2)");
+}
+
 /// Neither in time, nor over a crash.
 pub async fn what_is_leased_for_a_session_never_outlives_it<F: Fixture>(fixture: F) {
     let mut story = Story::of(fixture, settings(|s| s.visibility_timeout_ms = 1_000)).await;
@@ -197,6 +217,19 @@ pub async fn an_exclusive_consumer_is_alone<F: Fixture>(fixture: F) {
     story.until_no_consumer().await;
     let _first = consume(false).await.expect("taken");
     assert_eq!(refused(consume(true).await.map(drop)), Refusal::ConsumerExclusive);
+}
+
+/// Consumers, and leases that wait.
+pub async fn a_queue_has_no_more_consumers_than_it_may<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.max_consumers = 1)).await;
+    let consume = || story.engine().consume(ConsumeRequest::new("q".into()));
+    let lease = LeaseRequest { wait_ms: 60_000, ..LeaseRequest::new("q".into(), 1) };
+    let first = consume().await.expect("taken");
+    assert_eq!(refused(consume().await.map(drop)), Refusal::TooManyConsumers);
+    assert_eq!(refused(story.engine().lease(lease).await.map(drop)), Refusal::TooManyConsumers);
+    drop(first);
+    story.until_no_consumer().await;
+    consume().await.expect("there is room for one again");
 }
 
 /// The next one takes over when it goes.

@@ -177,9 +177,29 @@ impl<T> Core<T> {
         (self.house.full, self.house.lacks_descriptors) = (true, true);
     }
 
-    /// Gives back what is no longer needed, and does a bite of cleaning. True when a file was released: the committer
+    /// Puts back some of what sessions held that have ended.
+    fn put_back_some(&mut self) {
+        if !self.broker.has_retired() {
+            return;
+        }
+        let mut step = std::mem::take(&mut self.step);
+        let now = self.broker.now();
+        self.broker.put_back(now, &mut step);
+        self.step = step;
+        self.keep(false);
+        self.hold_or_go();
+    }
+
+    /// Whether [`Core::keep_house`] has more to put back of what sessions held that have ended.
+    #[must_use]
+    pub fn has_more_to_put_back(&self) -> bool {
+        self.broker.has_retired()
+    }
+
+    /// Gives back what is no longer needed, puts back what ended sessions held, and does a bite of cleaning. True when a file was released: the committer
     /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
+        self.put_back_some();
         self.clean_some();
         self.drop_lost();
         self.spill();

@@ -89,7 +89,8 @@ impl BrokerThread {
     pub(super) fn run(mut self, asks: &Receiver<Ask>) {
         loop {
             self.turn();
-            let is_done = self.nobody_waits() && (self.core.is_stuck() || !self.core.is_behind());
+            let is_behind = self.core.is_behind() || self.core.has_more_to_put_back();
+            let is_done = self.nobody_waits() && (self.core.is_stuck() || !is_behind);
             if self.closing && self.in_flight == 0 && is_done {
                 return self.say_goodbye();
             }
@@ -107,8 +108,13 @@ impl BrokerThread {
 
     /// The next ask; `None` when it is time for something else.
     fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
-        if !self.is_down() && !self.parked.is_empty() && !self.is_starved() {
-            return None;
+        if !self.is_down() {
+            if !self.parked.is_empty() && !self.is_starved() {
+                return None;
+            }
+            if self.core.has_more_to_put_back() {
+                return asks.try_recv().ok();
+            }
         }
         // Nothing is looked at before the disk thread has done what it has.
         let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
@@ -415,6 +421,7 @@ impl BrokerThread {
             self.core.try_spilling_again();
         }
         self.core.keep_house();
+        self.carry_out();
         if let Some(why) = self.core.failure() {
             return self.set_down(&why);
         }

@@ -1,6 +1,7 @@
 //! The sessions as the broker thread knows them: what each is to hear, gathered so that it wakes up once a turn.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use overtake_lane::{ConsumerId, Receipt, SessionId};
@@ -25,32 +26,42 @@ pub(super) struct Sessions {
 /// The engine's side of a session.
 struct Side {
     to: mpsc::UnboundedSender<Vec<Event>>,
+    consumers: BTreeSet<ConsumerId>,
     now: Vec<Event>,
     durable: Vec<Event>,
 }
 
 impl Sessions {
     pub(super) fn begin(&mut self, session: SessionId, to: mpsc::UnboundedSender<Vec<Event>>) {
-        self.all.insert(session, Side { to, now: Vec::new(), durable: Vec::new() });
+        let side = Side { to, consumers: BTreeSet::new(), now: Vec::new(), durable: Vec::new() };
+        self.all.insert(session, side);
     }
 
     /// Forgets it. Answers the consumers that it leaves behind, and what was leased and would have been heard this turn.
-    pub(super) fn end(&mut self, session: SessionId) -> (Vec<ConsumerId>, Vec<Receipt>) {
-        let side = self.all.remove(&session);
-        let unheard =
-            side.iter().flat_map(|side| side.now.iter().chain(&side.durable)).flat_map(leased).collect();
-        let its = self.consumers.extract_if(.., |_, owner| *owner == session);
-        (its.map(|(consumer, _)| consumer).collect(), unheard)
+    pub(super) fn end(&mut self, session: SessionId) -> (BTreeSet<ConsumerId>, Vec<Receipt>) {
+        let Some(side) = self.all.remove(&session) else { return Default::default() };
+        for consumer in &side.consumers {
+            self.consumers.remove(consumer);
+        }
+        (side.consumers, side.now.iter().chain(&side.durable).flat_map(leased).collect())
     }
 
     /// A consumer is there; nobody's but this session's.
     pub(super) fn owns(&mut self, session: SessionId, consumer: ConsumerId) {
-        self.consumers.entry(consumer).or_insert(session);
+        let Some(side) = self.all.get_mut(&session) else { return };
+        if let Entry::Vacant(free) = self.consumers.entry(consumer) {
+            free.insert(session);
+            side.consumers.insert(consumer);
+        }
     }
 
-    /// A consumer is no more.
-    pub(super) fn forget(&mut self, consumer: ConsumerId) {
-        self.consumers.remove(&consumer);
+    /// A consumer is no more. Answers whose it was.
+    pub(super) fn forget(&mut self, consumer: ConsumerId) -> Option<SessionId> {
+        let session = self.consumers.remove(&consumer)?;
+        if let Some(side) = self.all.get_mut(&session) {
+            side.consumers.remove(&consumer);
+        }
+        Some(session)
     }
 
     /// An answer, to be heard now or once it is durable. It comes back if nobody is there to hear it.
@@ -87,7 +98,7 @@ impl Sessions {
 
     /// A consumer is gone with its queue.
     pub(super) fn ended(&mut self, consumer: ConsumerId) {
-        if let Some(session) = self.consumers.remove(&consumer) {
+        if let Some(session) = self.forget(consumer) {
             self.hear(session, Event::Ended { consumer });
         }
     }
@@ -131,7 +142,7 @@ impl Sessions {
 
     /// Nothing can be made durable any more: everybody hears so, and then nothing.
     pub(super) fn go_down(&mut self, why: &Arc<str>) {
-        for (_, Side { to, now, mut durable }) in std::mem::take(self).all {
+        for (_, Side { to, now, mut durable, .. }) in std::mem::take(self).all {
             durable.iter_mut().for_each(|event| event.fail(why));
             for events in [now, durable].into_iter().filter(|events| !events.is_empty()) {
                 // Whoever no longer hears need not be told.

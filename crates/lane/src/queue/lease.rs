@@ -450,18 +450,24 @@ impl Queue {
         self.entries[slot].message.work().is_some_and(|work| work.ends <= now)
     }
 
-    /// Puts back all that a consumer holds, before it is taken off the roster. Answers the messages that end, oldest
-    /// first.
-    pub(crate) fn give_back(&mut self, now: Time, consumer: ConsumerId, step: &mut Step) -> Vec<(Seq, End)> {
+    /// Puts back what a consumer holds that is on its way off the roster, in the order of its leases, at most so many messages. Answers how many these were, and
+    /// those of them that end, oldest first.
+    pub(crate) fn give_back(
+        &mut self,
+        now: Time,
+        consumer: ConsumerId,
+        most: usize,
+        step: &mut Step,
+    ) -> (usize, Vec<(Seq, End)>) {
         let held = self.roster.get(consumer).map(|taker| taker.kind.held()).unwrap_or_default();
-        let held: Vec<Slot> = held.iter(&self.entries).collect();
-        let mut dying = Vec::new();
+        let held: Vec<Slot> = held.iter(&self.entries).take(most).collect();
+        let (count, mut dying) = (held.len(), Vec::new());
         for slot in held {
             let seq = self.entries[slot].message.seq;
             let death = self.put_back(now, slot, PutBack::Lost, None, step);
             dying.extend(death.map(|end| (seq, end)));
         }
-        dying
+        (count, dying)
     }
 }
 

@@ -92,6 +92,16 @@ fn a_window_is_per_consumer_and_the_queue_names_the_one_of_those_that_ask_for_no
 }
 
 #[test]
+fn a_queue_has_no_more_consumers_and_waiting_leases_than_it_may() {
+    check(
+        r#""max_consumers":2"#,
+        r#"consume v · lease wait=500 · consume w · lease wait=500 · lease · cancel v · consume w · settings "max_consumers":1 · consume x"#,
+        expect!["no: too-many-consumers · no: too-many-consumers · nothing · no: too-many-consumers"],
+    );
+    check(r#""max_consumers":0"#, "consume u · consume v · consume w · publish a", expect!["u:a"]);
+}
+
+#[test]
 fn urgent_credit_lets_an_urgent_message_reach_a_consumer_whose_window_is_full_of_bulk() {
     check(
         "",

@@ -13,6 +13,7 @@ mod copies;
 mod copies_told;
 mod dead_letters;
 mod deaths;
+mod ends;
 mod exchanges;
 mod keys;
 mod limits;

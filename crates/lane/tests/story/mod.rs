@@ -16,7 +16,7 @@
 //! | `consume w window=2 urgent=7+1 first=1` | starts a consumer that stays; its messages show as `w:a`; also `shared=1`, `exclusive`, `no-ack` |
 //! | `get`, `get no-ack` | gets one message, and says how many are ready after it |
 //! | `leave w` · `took w 2` · `window 1 size=3` | a consumer goes without its leases; has read; a shared window |
-//! | `by s STEP` · `end s` | a step of a session, and its end |
+//! | `by s STEP` · `end s` · `put-back` | a step of a session; its end; some more of what it held is put back |
 //! | `cancel w` · `ack a b` · `nack a delay=9` · `release a` · `reject a` · `extend a for=5` | by the latest receipt; `a#1`: by the first |
 //! | `+500ms` | time passes |
 //! | `reprioritise a 9` · `remove a` · `purge dead` · `replay a to=9` | `all` for all that can be |
@@ -214,6 +214,12 @@ impl Stage {
             "get" => {
                 let consumer = self.name_consumer("");
                 self.run(Command::Get(Get { consumer, queue, no_ack: words.plain.contains(&"no-ack") }));
+            }
+            "put-back" => {
+                let mut step = Step::default();
+                self.watch.broker.put_back(self.watch.now, &mut step);
+                self.watch.see(&step);
+                self.tell_effects(&step);
             }
             "end" => self.run(Command::EndSession { session: session(words.plain[0]) }),
             "check" => self.run(Command::CheckQueue { name: words.plain[0].into() }),

@@ -234,7 +234,8 @@ impl Watch {
         self.pulls.remove(&consumer);
     }
 
-    fn see(&mut self, step: &Step) {
+    /// Checks what a step of the broker brought about.
+    pub(crate) fn see(&mut self, step: &Step) {
         self.watch_step(step);
         self.shelve();
     }

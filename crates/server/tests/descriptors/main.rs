@@ -1,18 +1,23 @@
 //! A broker that may open few files: connections are refused, and the store goes on.
 
-use std::io::{BufRead, BufReader, Read, Write};
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use overtake_server::config::{Config, Listen, Listener};
 use overtake_server::serve;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
+
+use crate::support::{GUEST, exchange};
 
 /// Files that the broker may have open.
 const FILES: usize = 200;
 /// Where the data of the broker is, for the process that is one.
 const DIRECTORY: &str = "DESCRIPTORS_TEST_DIRECTORY";
-const GUEST: &str = "Authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n";
 
 /// The broker, which is this very program in another process; it is killed when this is dropped.
 struct Broker {
@@ -29,11 +34,11 @@ impl Drop for Broker {
 }
 
 impl Broker {
-    fn start(dir: &TempDir) -> Self {
+    fn start(dir: &TempDir, files: usize) -> Self {
         let this = std::env::current_exe().expect("a running program has a path");
         let mut command = Command::new("sh");
         command
-            .args(["-c", &format!("ulimit -n {FILES}; exec \"$0\" --exact the_broker --nocapture")])
+            .args(["-c", &format!("ulimit -n {files}; exec \"$0\" --exact the_broker --nocapture")])
             .arg(this);
         command.env(DIRECTORY, dir.path()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("there is a shell");
@@ -71,24 +76,35 @@ fn ask(stream: &mut TcpStream, request: &str, body: &str) -> String {
     let request = format!(
         "{request} HTTP/1.1\r\nHost: localhost\r\n{GUEST}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = Vec::new();
-    while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).expect("an answer");
-        answer.extend(byte);
-    }
-    let head = String::from_utf8(answer).expect("text");
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-    let mut rest = vec![0; length.unwrap_or_default()];
-    stream.read_exact(&mut rest).expect("a body");
+    let (head, _) = exchange(stream, &request);
     head["HTTP/1.1 ".len()..][..3].to_owned()
+}
+
+/// Everything that a client opens here is a file of this process.
+fn have_many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("up to the hard limit");
+}
+
+#[test]
+fn a_thousand_idle_connections_cost_nobody_a_publish() {
+    have_many_files();
+    let dir = TempDir::new().expect("a directory");
+    let broker = Broker::start(&dir, 1_024);
+    let mut first = TcpStream::connect(broker.http).expect("the system accepts");
+    assert_eq!(ask(&mut first, "PUT /v1/queues/q", "{}"), "201");
+    let idle: Vec<TcpStream> =
+        (0..1_000).map(|_| TcpStream::connect(broker.http).expect("the system accepts")).collect();
+    for _ in 0..10 {
+        assert_eq!(ask(&mut first, "POST /v1/queues/q/messages", r#"{"body":"x"}"#), "201");
+    }
+    drop(idle);
 }
 
 #[test]
 fn idle_connections_take_no_descriptor_that_the_store_needs() {
     let dir = TempDir::new().expect("a directory");
-    let broker = Broker::start(&dir);
+    let broker = Broker::start(&dir, FILES);
     let connect = |address| TcpStream::connect(address).expect("the system accepts");
     let mut first = connect(broker.http);
     assert_eq!(ask(&mut first, "PUT /v1/queues/q", "{}"), "201");

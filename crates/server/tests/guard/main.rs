@@ -1,6 +1,8 @@
 //! Web pages of other origins reach no route of any router: every route is asked as such a page would make a browser ask.
 
-use std::io::{Read, Write};
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -10,8 +12,7 @@ use overtake_server::serve;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Who asks, as a header.
-const GUEST: &str = "Authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n";
+use crate::support::{GUEST, exchange};
 
 /// A broker as it is installed, on a free port and with a directory of its own, under these host names. It ends with this process.
 struct Broker {
@@ -66,23 +67,6 @@ fn routes() -> Vec<(String, String)> {
     all.into_iter().map(|(method, path)| (method, path.replace("{*", "{").replace(['{', '}'], ""))).collect()
 }
 
-/// The head and the body of the answer to these lines.
-fn ask(stream: &mut TcpStream, request: &str) -> (String, String) {
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = Vec::new();
-    while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).expect("an answer");
-        answer.extend(byte);
-    }
-    let head = String::from_utf8(answer).expect("text");
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-    let has_body = !request.starts_with("HEAD");
-    let mut body = vec![0; length.filter(|_| has_body).unwrap_or_default()];
-    stream.read_exact(&mut body).expect("a body");
-    (head, String::from_utf8_lossy(&body).into_owned())
-}
-
 #[test]
 fn no_route_of_any_router_is_reached_by_a_web_page_of_another_origin() {
     let broker = Broker::start(&[]);
@@ -104,7 +88,7 @@ fn no_route_of_any_router_is_reached_by_a_web_page_of_another_origin() {
             for login in ["", GUEST] {
                 let request =
                     format!("{method} {path} HTTP/1.1\r\n{headers}{login}Content-Length: 0\r\n\r\n");
-                let (head, body) = ask(&mut stream, &request);
+                let (head, body) = exchange(&mut stream, &request);
                 assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request}{head}{body}");
                 assert!(head.contains("x-content-type-options: nosniff"), "{request}{head}");
                 assert!(body.contains(code), "{request}{body}");
@@ -112,7 +96,7 @@ fn no_route_of_any_router_is_reached_by_a_web_page_of_another_origin() {
         }
     }
     // Nothing of it was done: who may ask is answered, and finds the broker as it was.
-    let (head, users) = ask(&mut stream, &format!("GET /v1/users HTTP/1.1\r\n{own}{GUEST}\r\n"));
+    let (head, users) = exchange(&mut stream, &format!("GET /v1/users HTTP/1.1\r\n{own}{GUEST}\r\n"));
     let names: Value = serde_json::from_str(&users).expect(&users);
     assert!(head.starts_with("HTTP/1.1 200"), "{head}{users}");
     assert_eq!(names["users"].as_array().map(Vec::len), Some(1), "{names}");
@@ -128,7 +112,7 @@ fn every_answer_says_that_it_is_not_to_be_guessed_at() {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         );
-        let (head, _) = ask(&mut stream, &request);
+        let (head, _) = exchange(&mut stream, &request);
         assert!(head.contains("x-content-type-options: nosniff"), "{request}{head}");
     }
 }
@@ -147,7 +131,7 @@ fn a_proxy_may_use_the_names_that_are_configured() {
     ] {
         for path in ["/", "/livez", "/v1/whoami", "/api/whoami", "/metrics"] {
             let mut stream = broker.connect();
-            let (head, body) = ask(
+            let (head, body) = exchange(
                 &mut stream,
                 &format!("GET {path} HTTP/1.1\r\n{headers}{GUEST}Connection: close\r\n\r\n"),
             );

@@ -230,7 +230,7 @@ struct Ended {
 impl Ended {
     fn of(book: &Book, step: &Step<'_>) -> Self {
         let mut settled = BTreeMap::new();
-        let mut cancelled = BTreeSet::new();
+        let mut cancelled: BTreeSet<ConsumerId> = book.retired().collect();
         match (step.request, step.result) {
             (Some(Request::Do(Command::Settle { receipts, outcome })), Some(Ok(Answer::Each(results)))) => {
                 let done = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
@@ -248,7 +248,9 @@ impl Ended {
             (Some(Request::Do(Command::Cancel { consumer })), _) => {
                 cancelled.insert(*consumer);
             }
-            (Some(Request::Do(Command::EndSession { session })), _) => cancelled = book.of_session(*session),
+            (Some(Request::Do(Command::EndSession { session })), _) => {
+                cancelled.extend(book.of_session(*session));
+            }
             _ => {}
         }
         Self { settled, cancelled }

@@ -34,6 +34,11 @@ const READY: &str = "Ctrl-C stops it.";
 /// Lines of stderr that may wait to be read.
 const LINES_MAX: usize = 100_000;
 
+/// Whether the test run is a long one (`cargo xtask test --long`).
+pub fn is_long() -> bool {
+    std::env::var_os("OVERTAKE_LONG").is_some()
+}
+
 /// The binary.
 pub fn binary() -> PathBuf {
     option_env!("CARGO_BIN_EXE_overtake").map_or_else(beside, PathBuf::from)
