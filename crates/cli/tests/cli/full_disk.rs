@@ -318,7 +318,7 @@ fn a_low_disk_takes_publishes_again_when_there_is_more_than_enough_room() {
     let Some(disk) = small_disk() else { return };
     let mut broker = disk.broker(LOW.flags);
     broker.run(&["queue", "declare", "q"]).ok();
-    let mut waiting = publish_again(&broker, 100);
+    let mut waiting = publish_again(&broker, LOST + 5);
     let others = disk.seen_from_outside().join("others");
     let fill = |bytes: u64| std::fs::write(&others, vec![0; bytes as usize]).expect("there is room");
 
@@ -330,7 +330,7 @@ fn a_low_disk_takes_publishes_again_when_there_is_more_than_enough_room() {
     check_refusal(&publish(&broker, 1, "refused"), &LOW);
     check_health(&broker, &LOW);
     let count = waiting.len();
-    drain(&broker, &mut waiting, count - 50);
+    drain(&broker, &mut waiting, count - 5);
     assert_eq!(lose(&broker), LOST);
 
     // Between the two watermarks it stays refused.
