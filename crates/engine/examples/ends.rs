@@ -2,6 +2,8 @@
 //!
 //! Run it with `cargo run --profile dist -p overtake-engine --example ends`.
 
+#![allow(clippy::print_stdout, reason = "a program that prints what it measured")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -154,7 +154,7 @@ fn a_consumer_too_many_closes_its_channel() {
         |ann| {
             ann.declare("few", &[("x-max-consumers", Value::I32(1))]);
             ann.consume("few");
-            ann.consume("few");
+            ann.consume_as("d", "few", "", &[]);
         },
         "406 PRECONDITION_FAILED - the queue has as many consumers as it may; end consumers of this queue that are no \
          longer used, or raise its max_consumers",

@@ -98,8 +98,11 @@ pub async fn what_a_session_holds_is_put_back_when_it_ends<F: Fixture>(fixture: 
 pub async fn much_that_a_session_holds_is_put_back_each_message_in_its_own_place<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     let names: Vec<String> = (0..600).map(|number| format!("m{number}")).collect();
-    let messages = names.iter().map(|name| format!("{name}:5")).collect::<Vec<_>>().join(" ");
-    story.engine().publish(story.messages(&messages)).await.expect("published");
+    // As many at once as the smallest journal file has room for.
+    for some in names.chunks(20) {
+        let messages = some.iter().map(|name| format!("{name}:5")).collect::<Vec<_>>().join(" ");
+        story.engine().publish(story.messages(&messages)).await.expect("published");
+    }
     let session = story.engine().connect();
     let consume = ConsumeRequest { window: Some(1_000), ..ConsumeRequest::new("q".into()) };
     let mut held = session.consume(consume).await.expect("taken");

@@ -22,7 +22,7 @@ impl World {
         let options = Options { life: 1, pushes: LIMITS, ..Options::default() };
         let mut world = Self { broker: Broker::new(options), consumers: 0, places: 0 };
         for queue in queues {
-            world.ask(Command::declare((*queue).into(), Box::new(Settings::default())));
+            world.ask(Command::declare((*queue).into(), Box::default()));
         }
         world
     }
@@ -166,7 +166,7 @@ fn a_message_larger_than_the_window_goes_through() {
     let mut world = World::new(&["q"]);
     world.broker =
         Broker::new(Options { life: 1, pushes: PushLimits { feed: 10, all: 20 }, ..Options::default() });
-    world.ask(Command::declare("q".into(), Box::new(Settings::default())));
+    world.ask(Command::declare("q".into(), Box::default()));
     world.consume("q", SLOW, false);
     assert_eq!((world.publish("q", 1), world.publish("q", 1)), (1, 0));
     assert_eq!(world.taken(SLOW, 1), [1]);
