@@ -2,7 +2,7 @@
 
 use overtake_lane::{
     Address, Broker, Command, Consume, ConsumerId, Effect, FeedId, Given, Options, Place, Publish,
-    PushLimits, Settings, Step, Time, pushed_bytes,
+    PushLimits, Step, Time, pushed_bytes,
 };
 
 const SLOW: FeedId = FeedId(1);
