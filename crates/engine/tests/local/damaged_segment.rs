@@ -138,9 +138,8 @@ async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged
     let receipts = first.iter().map(|message| message.receipt).collect();
     engine.settle(receipts, Outcome::Ack).await.expect("settled");
     engine.close();
-    let journals = files_named(&disk, "journal-");
-    let mut adopted = 0;
-    for name in journals.iter().step_by(8) {
+    let mut files_that_spoke = 0;
+    for name in &files_named(&disk, "journal-") {
         let damaged = copy_of(&disk);
         let bytes = damaged.read(name).expect("a file");
         damaged.put(name, bytes[..bytes.len() / 3].to_vec());
@@ -148,8 +147,12 @@ async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged
             Ok(engine) => engine,
             Err(error) => panic!("{name} is cut: {error}"),
         };
-        adopted += engine.recovered().lost.adopted.len();
+        let speaks_of_segments = !engine.recovered().lost.adopted.is_empty();
+        let speaks_of_queue = engine.queue("q").await.is_err();
         engine.close();
+        if !speaks_of_segments || speaks_of_queue {
+            continue;
+        }
         assert!(overtake_store::check(&damaged).expect("a store").is_clean(), "{name}");
         let engine = open(&damaged, OnDamage::Refuse).expect("a plain start works again");
         let found = drain(&engine).await;
@@ -161,8 +164,12 @@ async fn segments_are_taken_over_where_the_journal_that_spoke_of_them_is_damaged
         );
         assert!(found.len() <= 16_000, "{name}");
         engine.close();
+        files_that_spoke += 1;
+        if files_that_spoke == 3 {
+            return;
+        }
     }
-    assert!(adopted > 0, "no segment was taken over");
+    panic!("three files speak of segments, not {files_that_spoke}");
 }
 
 #[tokio::test]
