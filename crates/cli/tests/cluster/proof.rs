@@ -16,7 +16,7 @@ use crate::publisher::{PUBLISHERS, publish};
 use crate::stage::{MAX_ACTIVE, Stage};
 
 /// How many messages, if `CLUSTER_MESSAGES` does not say.
-const MESSAGES: u32 = 40_000;
+const MESSAGES: u32 = 24_000;
 /// Bytes of a body.
 const BODY_LEN: usize = 256;
 /// For how long a broker is cut off.
