@@ -171,13 +171,17 @@ impl<D: Disk> Spiller<D> {
         let mut writer = self.segments.writer_of(rewrite.run.0, rewrite.queue)?;
         for (run, ordinals) in &rewrite.pieces {
             let segment = match self.segments.get(run.0) {
-                Ok(segment) => segment.ok_or_else(|| gone(*run))?,
+                Ok(Some(segment)) => segment,
+                Ok(None) => {
+                    self.quarantine.missing(*run);
+                    return Ok(unreadable);
+                }
                 Err(error) if self.quarantine.segment(*run, &error) => return Ok(unreadable),
                 Err(error) => return Err(error),
             };
             for ordinal in u64::from(ordinals.start)..u64::from(ordinals.end) {
                 let read = segment.block(ordinal).and_then(|block| {
-                    let block = block.ok_or_else(|| gone(*run))?;
+                    let block = block.ok_or_else(|| no_such_message(*run, ordinal))?;
                     Ok((block.message(ordinal)?, block))
                 });
                 match read {
@@ -193,9 +197,9 @@ impl<D: Disk> Spiller<D> {
     }
 }
 
-/// What is read while it is rewritten cannot be gone, but for somebody's hand.
-fn gone(run: RunId) -> StoreError {
-    StoreError::Poisoned { why: format!("segment {} is gone, and messages in it still wait", run.0) }
+/// The journal counts more messages than the segment has.
+fn no_such_message(run: RunId, ordinal: u64) -> StoreError {
+    StoreError::Poisoned { why: format!("segment {} has no message {ordinal}, which still waits", run.0) }
 }
 
 fn no_room(queue: QueueId, run: RunId, result: Result<Done, StoreError>) -> Result<Done, StoreError> {

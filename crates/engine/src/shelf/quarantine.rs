@@ -35,6 +35,10 @@ impl DamagedBlock {
         let (ordinals, seqs) = (0..u32::MAX, (Seq(0), Seq(u64::MAX)));
         Self { run, ordinals, seqs, file: format!("segment-{:012}", run.0), at, what }
     }
+
+    fn missing(run: RunId) -> Self {
+        Self::of_all(run, 0, "the file is missing".to_owned())
+    }
 }
 
 impl fmt::Display for DamagedBlock {
@@ -134,10 +138,14 @@ impl Quarantine {
         true
     }
 
+    /// Puts a whole segment into quarantine whose file somebody has removed.
+    pub(crate) fn missing(&self, run: RunId) {
+        self.put(DamagedBlock::missing(run));
+    }
+
     /// What is wrong with a segment of which nothing can be read: as it was found, or else its file is missing.
     pub(crate) fn whole(&self, run: RunId) -> DamagedBlock {
-        let found = self.of(run).into_iter().next();
-        found.unwrap_or_else(|| DamagedBlock::of_all(run, 0, "the file is missing".to_owned()))
+        self.of(run).into_iter().next().unwrap_or_else(|| DamagedBlock::missing(run))
     }
 
     /// Where something is damaged, and how.

@@ -42,7 +42,7 @@ impl<D: Disk> ShelfOnDisk<D> {
         match self.segments.get(run.0) {
             Ok(Some(segment)) => Some(segment),
             Ok(None) => {
-                self.fail(format!("segment {} is gone, and messages in it still wait", run.0));
+                self.quarantine.missing(run);
                 None
             }
             Err(error) => {

@@ -195,6 +195,33 @@ async fn what_waits_in_a_segment_that_is_missing_is_taken_from_the_journal() {
     }
 }
 
+/// Somebody removes the files of segments under a running broker.
+#[tokio::test]
+async fn a_segment_that_is_removed_while_the_broker_runs_costs_what_waited_in_it() {
+    let disk = store(48_000).await;
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    let segments = files_named(&disk, "segment-");
+    // The last 64 that were needed are still open, and are read on.
+    assert!(segments.len() > 128, "{} segments", segments.len());
+    let removed = &segments[segments.len() / 4..segments.len() / 2];
+    for name in removed {
+        overtake_store::Disk::remove(&disk, name).expect("it is there");
+    }
+    let found = drain(&engine).await;
+    let damage = engine.health().damage;
+    assert!(damage.blocks > 0 && damage.lost_messages > 0, "{damage:?}");
+    assert_eq!(found.len() as u64 + damage.lost_messages, 48_000, "{damage:?}");
+    let last = damage.last.expect("it is named");
+    assert!(removed.iter().any(|name| last.contains(name.as_str())) && last.contains("missing"), "{last}");
+    let other = engine.lease(pull("other", 1)).await.expect("another queue goes on");
+    assert_eq!(other.len(), 1);
+    engine.publish(vec![message("new", 5)]).await.expect("it takes messages");
+    engine.close();
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    assert!(!engine.lease(pull("q", 1)).await.expect("leased").is_empty());
+    engine.close();
+}
+
 /// A segment that was put back after a start without it has what it had, but for what was settled meanwhile.
 #[tokio::test]
 async fn a_segment_that_is_put_back_has_what_was_not_settled_without_it() {
