@@ -57,7 +57,7 @@ impl Cut {
                 "request-too-large",
                 "the body of a request without a login is too large",
                 WITHOUT_LOGIN_MAX,
-                "send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
+                "a login at /v1/session takes no more; with anything else send `Authorization: Basic` with name and password (curl -u NAME:PASSWORD), or `Authorization: Bearer` with a token",
             ),
         }
     }

@@ -50,6 +50,8 @@ type Routes = NormalizePath<axum::Router>;
 pub const RESERVE: usize = 32;
 /// How long a client may take to send the head of its request on a connection over the limit.
 const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest head of a request, bytes: request line and headers. Longer ones are answered with 431.
+const HEAD_MAX: usize = 64 << 10;
 /// How long a client may take at least to go on with reading an answer.
 const READING_MIN: Duration = Duration::from_secs(60);
 /// Paths that are answered on connections over the limit.
@@ -85,7 +87,7 @@ impl Http {
     ) -> Self {
         let builder = |timeout| {
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(timeout);
+            http.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEAD_MAX);
             http
         };
         let (http, mut last) = (builder(header_timeout), builder(header_timeout.min(RESERVE_HEADER_TIMEOUT)));
@@ -170,7 +172,8 @@ impl Guarded {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too-many-connections",
                 "all HTTP connections of the broker are in use",
-                "close connections that are not needed, try again, or raise http.max_connections (--http-max-connections)",
+                "close connections that are not needed and try again; or raise http.max_connections (--http-max-connections) and, where fewer are allowed, the \
+                 number of files that the process may open (`ulimit -n`, `LimitNOFILE=`)",
             )
         })
     }
@@ -304,6 +307,21 @@ mod tests {
         }
         let held = budget.held();
         assert_eq!((held.bytes, held.refused), (0, 1), "{held:?}");
+    }
+
+    #[tokio::test]
+    async fn a_head_is_taken_up_to_its_limit_and_no_further() {
+        let http = http();
+        for (len, expect) in [(HEAD_MAX - 200, "HTTP/1.1 200"), (HEAD_MAX, "HTTP/1.1 431")] {
+            let mut stream = connect(&http, Place::Own);
+            let header = "x".repeat(len);
+            let head =
+                format!("GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: {header}\r\n\r\n");
+            // What is too long is not read to its end.
+            let _ = stream.write_all(head.as_bytes()).await;
+            let said = answer(&mut stream).await;
+            assert!(said.starts_with(expect), "{len}: {said}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
