@@ -47,7 +47,7 @@ impl Peer {
         let (url, address) = parse(named.url, schemes)?;
         let address = vault.admit(address)?;
         if let Some(secret) = named.password {
-            vault.check(secret)?;
+            vault.check("password", secret)?;
         }
         let tls = named.tls.client(vault, address.is_secure)?;
         let of_url = (!url.username().is_empty()).then(|| url.username());

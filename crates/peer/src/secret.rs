@@ -14,14 +14,35 @@ const LEN_MAX: u64 = 64 << 10;
 /// What variables are called that may be named over the API.
 const PREFIX: &str = "OVERTAKE_SECRET_";
 
-/// Where a secret is.
+/// Where a secret is: `{"env": "VARIABLE"}` or `{"file": "PATH"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", from = "Named")]
 pub enum Secret {
     /// In a variable of the server's environment.
     Env(String),
     /// In a file that the server can read; a line break at its end is not part of it.
     File(PathBuf),
+}
+
+/// What may stand where a secret is named. Of anything else nothing is repeated, as it may be the secret itself.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a secret is not said itself: say where it is, as { env = \"VARIABLE\" } or { file = \"PATH\" }"
+)]
+enum Named {
+    Env { env: String },
+    File { file: PathBuf },
+}
+
+impl From<Named> for Secret {
+    fn from(named: Named) -> Self {
+        match named {
+            Named::Env { env } => Self::Env(env),
+            Named::File { file } => Self::File(file),
+        }
+    }
 }
 
 /// What a definition may name: secrets and files of the server, and addresses. Whoever configures the server may name any secret, whoever
@@ -83,17 +104,17 @@ impl Vault {
         host.parse().map_or(Ok(()), |literal| self.link_local.check(literal))
     }
 
-    /// Whether a secret may be named.
+    /// Whether a secret may be named at this key of a definition.
     ///
     /// # Errors
-    /// Why not, as a phrase.
-    pub fn check(self, secret: &Secret) -> Result<(), String> {
+    /// Why not, as a phrase that names the key.
+    pub fn check(self, key: &str, secret: &Secret) -> Result<(), String> {
         match (self.secrets, secret) {
             (Secrets::Any | Secrets::Closed, _) => Ok(()),
             (Secrets::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
-            (Secrets::OfApi, _) => {
-                Err(format!("over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"))
-            }
+            (Secrets::OfApi, _) => Err(format!(
+                "`{key}`: over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"
+            )),
         }
     }
 
@@ -114,7 +135,10 @@ pub const MASK: &str = "***";
 
 /// A text that may be secret: the text itself, or where it is. It is shown masked.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "neither a text nor a secret, which is { env = \"VARIABLE\" } or { file = \"PATH\" }"
+)]
 pub enum Text {
     /// The text itself.
     Plain(String),
@@ -181,4 +205,33 @@ fn read_file(path: &Path) -> Result<String, String> {
         text.pop();
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_in_place_of_a_secret_is_not_repeated() {
+        let refused =
+            |said: Value| serde_json::from_value::<Secret>(said).expect_err("no reference").to_string();
+        for said in [
+            json!("hunter2"),
+            json!({"env": 2}),
+            json!({"env": "A", "file": "hunter2"}),
+            json!({"hunter2": "x"}),
+        ] {
+            let why = refused(said);
+            assert!(why.contains("{ env = ") && !why.contains("hunter2"), "{why}");
+        }
+        for (said, expect) in [
+            (json!({"env": "A"}), Secret::Env("A".to_owned())),
+            (json!({"file": "/a"}), Secret::File("/a".into())),
+        ] {
+            assert_eq!(serde_json::to_value(&expect).expect("JSON"), said);
+            assert_eq!(serde_json::from_value::<Secret>(said).expect("a reference"), expect);
+        }
+    }
 }

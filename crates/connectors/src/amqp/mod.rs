@@ -48,7 +48,7 @@ impl AmqpServer {
         if !url.username().is_empty() {
             return Err("say the user in `user`, not in the URL".to_owned());
         }
-        self.password.iter().try_for_each(|secret| vault.check(secret))?;
+        self.password.iter().try_for_each(|secret| vault.check("password", secret))?;
         let path = url.path().strip_prefix('/').unwrap_or_default();
         let vhost =
             percent_decode_str(path).decode_utf8().map_err(|_| "the virtual host of the URL is no text")?;

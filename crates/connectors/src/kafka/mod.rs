@@ -101,7 +101,7 @@ impl KafkaCluster {
         }
         self.check_user()?;
         if let Some(password) = &self.password {
-            vault.check(password)?;
+            vault.check("password", password)?;
         }
         self.check_tls(vault)?;
         self.properties.keys().try_for_each(|name| property::check(vault, name))

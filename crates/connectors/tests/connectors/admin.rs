@@ -56,11 +56,15 @@ async fn what_cannot_be_is_said_and_changes_nothing() {
         (json!({"webhook": {"url": "ftp://x"}}), "to.webhook: `ftp://x` must begin with http:// or https://"),
         (
             json!({"webhook": {"url": "http://a:b@x"}}),
-            "to.webhook: a URL is shown to people: say the password in `password`, as { env = \"…\" } or { file = \"…\" }",
+            "to.webhook: `url` names a user or a password, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }",
         ),
         (
             json!({"webhook": {"url": "http://x", "signing_key": {"env": "HOME"}}}),
-            "to.webhook: over the API a secret is {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server",
+            "to.webhook: `signing_key`: over the API a secret is {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server",
+        ),
+        (
+            json!({"webhook": {"url": "http://x", "headers": {"x-key": {"file": "/etc/shadow"}}}}),
+            "to.webhook: `headers.x-key`: over the API a secret is {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server",
         ),
         (
             json!({"webhook": {"url": "https://x", "tls": {"ca_file": "/etc/shadow"}}}),

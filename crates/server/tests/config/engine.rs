@@ -187,7 +187,7 @@ fn a_password_that_is_said_itself_is_refused_and_not_repeated() {
     file(
         "[engine]\npassword = { text = \"hunter2\" }\n",
         expect![[r#"
-        overtake.toml:2:14: `engine.password.text`: unknown variant `text`, expected `env` or `file`
+        overtake.toml:2:12: `engine.password`: a secret is not said itself: say where it is, as { env = "VARIABLE" } or { file = "PATH" }
     "#]],
     );
 }

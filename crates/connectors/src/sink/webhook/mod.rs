@@ -101,10 +101,11 @@ pub(crate) struct Target {
 
 impl Target {
     fn of(vault: Vault, url: &str) -> Result<Self, String> {
-        let (url, address) = parse(url, &[("http", 80, false), ("https", 443, true)])?;
-        if !url.username().is_empty() {
-            return Err("`url` names a user, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }".to_owned());
+        // Before anything is said that is meant for those who have a key `password`.
+        if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+            return Err("`url` names a user or a password, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }".to_owned());
         }
+        let (url, address) = parse(url, &[("http", 80, false), ("https", 443, true)])?;
         Ok(Self { url, address: vault.admit(address)? })
     }
 }
@@ -115,10 +116,10 @@ impl Webhook {
     pub(crate) fn sink(&self, vault: Vault, vhost: &str, queue: &str) -> Result<Arc<WebhookSink>, String> {
         let is_secure = match &self.url {
             Text::Plain(url) => Target::of(vault, url)?.address.is_secure,
-            Text::Secret(secret) => vault.check(secret).map(|()| true)?,
+            Text::Secret(secret) => vault.check("url", secret).map(|()| true)?,
         };
-        for secret in [&self.signing_key, &self.bearer_token].into_iter().flatten() {
-            vault.check(secret)?;
+        for (key, secret) in [("signing_key", &self.signing_key), ("bearer_token", &self.bearer_token)] {
+            secret.iter().try_for_each(|secret| vault.check(key, secret))?;
         }
         let tls = self.tls.client(vault, is_secure)?;
         let mut headers = Vec::new();
@@ -133,7 +134,7 @@ impl Webhook {
                     ));
                 }
                 Text::Plain(text) => drop(header_value(&header, text)?),
-                Text::Secret(secret) => vault.check(secret)?,
+                Text::Secret(secret) => vault.check(&format!("headers.{name}"), secret)?,
             }
             headers.push((header, value.clone()));
         }
