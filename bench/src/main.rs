@@ -12,6 +12,7 @@ mod chart;
 mod client;
 mod codec;
 mod deep;
+mod ends;
 mod engine;
 mod executions;
 mod forward;
@@ -71,7 +72,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 16] = [
+const BENCHES: [(&str, &str, Bench); 17] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -85,6 +86,9 @@ const BENCHES: [(&str, &str, Bench); 16] = [
         "in this process, 64-byte bodies, five levels, every answer after its fdatasync",
         |plan| Report::Rows(executions::run(plan)),
     ),
+    ("ends", "connections with many consumers end at once, in this process: how long others wait", |plan| {
+        Report::Rows(ends::run(plan))
+    }),
     ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
     ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {
         Report::Rows(watched::run(plan))
