@@ -197,7 +197,8 @@ impl Refusal {
             Self::QueueFull => "try again when messages have been consumed, or raise max_length or max_bytes",
             Self::BelowPriority => "try again later, or publish it with a higher priority if it is urgent",
             Self::MessageTooLarge => {
-                "store the body elsewhere and publish a reference, or raise max_message_bytes"
+                "store the body elsewhere and publish a reference; or raise what limits it: max_message_bytes or max_bytes of the queue, limits.max_message_bytes of the \
+                 broker, or store.segment_bytes, of which a message takes at most a quarter"
             }
             Self::IdInvalid => "use 1 to 200 bytes without control characters that do not start with `seq-`",
             Self::IdPending => {
@@ -205,7 +206,9 @@ impl Refusal {
             }
             Self::KeyInvalid => "use at most 200 bytes of text without control characters",
             Self::KeyMissing => "give the message a key: this queue keeps the newest message of each key",
-            Self::TooManyCopies => "publish fewer messages at once, or bind fewer queues to the exchange",
+            Self::TooManyCopies => {
+                "publish fewer messages at once; where an exchange copies a message into many queues, bind fewer"
+            }
             Self::Unroutable => "bind a queue to the exchange for this routing key",
             Self::StaleReceipt => {
                 "drop the result: the message has been or will be given to another consumer"
