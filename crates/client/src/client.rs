@@ -12,7 +12,7 @@ use crate::handler::{HandleOptions, Handling, IntoOutcome};
 use crate::line::{Flight, Line, Numbers, REPLY_TO, Told, Way};
 use crate::message::{Message, To};
 use crate::options::ConnectOptions;
-use crate::priority::Priority;
+use crate::priority::{MadeIn, Priority, of_message};
 use crate::received::Received;
 use crate::topology::Topology;
 
@@ -108,7 +108,8 @@ impl Client {
 
     // ---- publishing ----
 
-    /// Publishes a message and waits until the broker has it on its disk. Its priority is what it says, else the scope's in which this is called, else none.
+    /// Publishes a message and waits until the broker has it on its disk. Its priority is what it says, else the scope's in which the future is first
+    /// polled, else the scope's in which this is called, else none. The same holds for whatever publishes.
     ///
     /// When the connection is lost meanwhile, it is published again; with [`ConnectOptions::exactly_once`] it is there once all the same.
     ///
@@ -120,8 +121,8 @@ impl Client {
         to: impl Into<To<'a>>,
         message: Message,
     ) -> impl Future<Output = Result<(), Error>> + Send + 'a {
-        let (to, priority) = (to.into(), message.resolved());
-        async move { send(&self.line, to, message, priority).await?.wait().await }
+        let (to, made_in) = (to.into(), MadeIn::here());
+        async move { send(&self.line, to, message, made_in.scope()).await?.wait().await }
     }
 
     /// Publishes messages and waits until all are confirmed. They go out together, and are in their queue in this order.
@@ -133,20 +134,24 @@ impl Client {
         to: impl Into<To<'a>>,
         messages: impl IntoIterator<Item = Message, IntoIter: Send + 'a>,
     ) -> impl Future<Output = Result<(), Error>> + Send + 'a {
-        let (to, scope, messages) = (to.into(), crate::priority::scope(), messages.into_iter());
-        crate::priority::of_message(scope, async move {
-            let mut confirms = Vec::new();
-            for message in messages {
-                let priority = message.resolved();
-                confirms.push(send(&self.line, to, message, priority).await?);
-            }
+        let (to, made_in, messages) = (to.into(), MadeIn::here(), messages.into_iter());
+        async move {
+            let scope = made_in.scope();
+            // The iterator may make its messages here, in scopes of their own.
+            let sending = async {
+                let mut confirms = Vec::new();
+                for message in messages {
+                    confirms.push(send(&self.line, to, message, scope).await?);
+                }
+                Ok::<_, Error>(confirms)
+            };
             let mut result = Ok(());
-            for confirm in confirms {
+            for confirm in of_message(scope, sending).await? {
                 let told = confirm.wait().await;
                 result = result.and(told);
             }
             result
-        })
+        }
     }
 
     /// Publishes a message and waits for room only: until fewer than [`ConnectOptions::unconfirmed_max`] are unconfirmed. The [`Confirm`] tells what became of it.
@@ -158,8 +163,8 @@ impl Client {
         to: impl Into<To<'a>>,
         message: Message,
     ) -> impl Future<Output = Result<Confirm, Error>> + Send + 'a {
-        let (to, priority) = (to.into(), message.resolved());
-        send(&self.line, to, message, priority)
+        let (to, made_in) = (to.into(), MadeIn::here());
+        async move { send(&self.line, to, message, made_in.scope()).await }
     }
 
     // ---- consuming ----
@@ -205,14 +210,15 @@ impl Client {
         message: Message,
         timeout: Duration,
     ) -> impl Future<Output = Result<Received, Error>> + Send + 'a {
-        let (to, priority) = (to.into(), message.resolved());
+        let (to, made_in) = (to.into(), MadeIn::here());
         async move {
+            let scope = made_in.scope();
             let correlation_id = drawn()?;
             let asking = Asking { line: &self.line, correlation_id: &correlation_id };
             let reply = self.line.expect_reply(&correlation_id)?;
             let message = message.correlation_id(&correlation_id).reply_to(REPLY_TO);
             let asked = async {
-                send(&self.line, to, message, priority).await?.wait().await?;
+                send(&self.line, to, message, scope).await?.wait().await?;
                 let lost = |_| Error::ConnectionLost("it was lost while the reply was awaited".to_owned());
                 reply.await.map_err(lost)
             };
@@ -256,18 +262,18 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// Sends a message with this priority.
+/// Sends a message where this scope holds.
 pub(crate) async fn send(
     line: &Line,
     to: To<'_>,
     message: Message,
-    priority: Option<Priority>,
+    scope: Option<Priority>,
 ) -> Result<Confirm, Error> {
     let To { exchange, routing_key, mandatory } = to;
     if exchange.len() > 255 || routing_key.len() > 255 {
         return Err(Error::Invalid("names and routing keys have at most 255 bytes".to_owned()));
     }
-    let properties = message.properties(priority)?;
+    let properties = message.properties(message.resolved(scope))?;
     let told = line
         .send(|told| Flight {
             exchange: exchange.into(),

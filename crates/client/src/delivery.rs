@@ -99,8 +99,8 @@ pub(crate) async fn reply(line: &Line, received: &Received, message: Message) ->
         Some(id) => message.correlation_id(id),
         None => message,
     };
-    let priority = message.resolved().or(received.priority());
-    crate::client::send(line, queue.into(), message, priority).await?.wait().await
+    let scope = crate::priority::scope().or(received.priority());
+    crate::client::send(line, queue.into(), message, scope).await?.wait().await
 }
 
 impl Drop for Loan {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use overtake_properties::{Fields, Properties, Short, TableBuilder, Value};
 
 use crate::error::Error;
-use crate::priority::{Priority, scope};
+use crate::priority::Priority;
 
 /// What a message says of its priority where the property has no room for it.
 pub(crate) const PRIORITY: &str = "x-processing-priority";
@@ -129,9 +129,9 @@ impl Message {
         &self.body
     }
 
-    /// How urgent it will be if it is published here: what it says, else what the scope says, else nothing.
-    pub(crate) fn resolved(&self) -> Option<Priority> {
-        self.priority.or_else(scope)
+    /// How urgent it is where this scope holds: what it says, else what the scope says, else nothing.
+    pub(crate) fn resolved(&self, scope: Option<Priority>) -> Option<Priority> {
+        self.priority.or(scope)
     }
 
     /// What it says about itself, with this priority.

@@ -79,6 +79,22 @@ pub(crate) fn scope() -> Option<Priority> {
     SCOPE.try_with(|scope| *scope).unwrap_or_default()
 }
 
+/// The scope that something was made in, until it is used: in another scope, that one holds. So `with_priority(LOW, client.publish(…))` is LOW, although
+/// the arguments of a call are evaluated before it, and what was called in a scope keeps it where it is awaited outside of any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MadeIn(Option<Priority>);
+
+impl MadeIn {
+    pub(crate) fn here() -> Self {
+        Self(scope())
+    }
+
+    /// The scope that holds now.
+    pub(crate) fn scope(self) -> Option<Priority> {
+        scope().or(self.0)
+    }
+}
+
 /// A future in a scope. See [`with_priority`] and [`InPriority`].
 pub type Scoped<F> = TaskLocalFuture<Option<Priority>, F>;
 

@@ -1,7 +1,8 @@
 //! Events written into an outbox table, in the transaction that does what they tell of; the relay publishes them from there.
 //!
 //! An [`Outbox`] says what the table and its columns are called, and makes the `INSERT`: as text and arguments for any driver, or over a connection of sqlx with
-//! the features `outbox-postgres`, `outbox-mysql` and `outbox-sqlite`. An event has the priority it says, else the scope's, else [`Priority::NORMAL`].
+//! the features `outbox-postgres`, `outbox-mysql` and `outbox-sqlite`. An event has the priority it says, else that of the scope in which
+//! it is written, else of the one in which it was made, else [`Priority::NORMAL`].
 //!
 //! ```
 //! use overtake_client::outbox::{Dialect, Event, Outbox};
@@ -21,7 +22,7 @@ use std::fmt::Write as _;
 pub use self::dialect::{Dialect, check_identifier};
 #[cfg(any(feature = "outbox-postgres", feature = "outbox-mysql", feature = "outbox-sqlite"))]
 pub use self::write::Connection;
-use crate::priority::Priority;
+use crate::priority::{MadeIn, Priority};
 
 /// What the table is called where nobody says another name.
 pub const TABLE: &str = "outbox";
@@ -45,12 +46,14 @@ pub struct Event {
     data: String,
     metadata: Option<String>,
     key: Option<String>,
-    priority: i32,
+    priority: Option<Priority>,
+    made_in: MadeIn,
     message_id: String,
 }
 
 impl Event {
-    /// One for this stream, of this type, with this data, which is JSON. It takes the priority of the scope this is called in.
+    /// One for this stream, of this type, with this data, which is JSON. Its priority is what it says, else that of the scope in which it is written, else that of the
+    /// scope this is called in.
     ///
     /// # Panics
     /// The system has no chance to give, from which its id is drawn.
@@ -61,7 +64,8 @@ impl Event {
             data: data.into(),
             metadata: None,
             key: None,
-            priority: Priority::current().0,
+            priority: None,
+            made_in: MadeIn::here(),
             message_id: crate::client::drawn().expect("the system has chance to give"),
         }
     }
@@ -78,10 +82,10 @@ impl Event {
         Self { key: Some(key.into()), ..self }
     }
 
-    /// How urgent it is, whatever scope it is made in.
+    /// How urgent it is, whatever scope it is made or written in.
     #[must_use]
     pub fn priority(self, priority: impl Into<Priority>) -> Self {
-        Self { priority: priority.into().0, ..self }
+        Self { priority: Some(priority.into()), ..self }
     }
 
     /// Its id, by which brokers and handlers know that they have it already; else one is drawn.
@@ -98,13 +102,14 @@ impl Event {
 
     fn arguments(&self) -> [Argument<'_>; 7] {
         let text = Argument::Text;
+        let priority = self.priority.or_else(|| self.made_in.scope());
         [
             text(&self.message_id),
             text(&self.stream),
             text(&self.kind),
             text(&self.data),
             self.metadata.as_deref().map_or(Argument::Null, text),
-            Argument::Number(self.priority),
+            Argument::Number(priority.unwrap_or_default().0),
             self.key.as_deref().map_or(Argument::Null, text),
         ]
     }
@@ -209,9 +214,15 @@ mod tests {
     #[test]
     fn an_event_has_its_own_priority_else_the_scopes_else_normal() {
         let event = || Event::new("s", "T", "{}");
-        assert_eq!(event().priority, 0);
-        assert_eq!(with_priority_sync(Priority::LOW, event).priority, -50);
-        assert_eq!(with_priority_sync(Priority::LOW, || event().priority(0)).priority, 0);
+        let written = |event: Event| match event.arguments()[5] {
+            Argument::Number(priority) => priority,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(written(event()), 0);
+        let low = with_priority_sync(Priority::LOW, event);
+        assert_eq!(written(low.clone()), -50, "made in a scope, and written outside of any");
+        assert_eq!(with_priority_sync(Priority::HIGH, || written(low)), 50, "the scope it is written in");
+        assert_eq!(with_priority_sync(Priority::LOW, || written(event().priority(0))), 0);
     }
 
     #[test]

@@ -34,14 +34,37 @@ fn what_a_message_says_goes_before_the_scope_and_the_innermost_scope_before_the_
 }
 
 #[test]
-fn the_scope_is_of_where_it_was_called_and_not_of_where_it_is_awaited() {
+fn a_scope_holds_for_what_is_awaited_in_it_although_it_was_called_before() {
+    let world = World::new();
+    go(async {
+        let client = world.client().await;
+        with_priority(Priority::LOW, client.publish("q", said("publish"))).await.unwrap();
+        client.publish("q", said("in_priority")).in_priority(Priority::LOW).await.unwrap();
+        with_priority(Priority::LOW, client.publish_all("q", [said("publish_all")])).await.unwrap();
+        with_priority(Priority::LOW, client.send("q", said("send"))).await.unwrap().wait().await.unwrap();
+        with_priority(Priority::LOW, client.publish("q", said("explicit").priority(7))).await.unwrap();
+        with_priority(Priority::LOW, async {
+            client.publish("q", said("inner")).in_priority(Priority::HIGH).await.unwrap();
+        })
+        .await;
+    });
+    assert_eq!(
+        world.waiting("q"),
+        "inner:50 explicit:7 publish:-50 in_priority:-50 publish_all:-50 send:-50"
+    );
+}
+
+#[test]
+fn what_is_awaited_outside_of_any_scope_has_that_in_which_it_was_called() {
     let world = World::new();
     go(async {
         let client = world.client().await;
         let later = with_priority_sync(Priority::LOW, || client.publish("q", said("a")));
         later.await.unwrap();
+        let later = with_priority_sync(Priority::LOW, || client.publish_all("q", [said("b")]));
+        later.await.unwrap();
     });
-    assert_eq!(world.waiting("q"), "a:-50");
+    assert_eq!(world.waiting("q"), "a:-50 b:-50");
 }
 
 #[test]
