@@ -55,18 +55,21 @@ pub(crate) fn models(run: &mut Run) -> Result<Done> {
 }
 
 /// Runs all tests of the packages that `cargo test` is told by `args`, with a profile of nextest.
-fn test<'a>(run: &mut Run, profile: &str, args: impl Iterator<Item = &'a str>) -> Result<Done> {
+fn test<'a>(run: &mut Run, profile: &str, args: impl Iterator<Item = &'a str> + Clone) -> Result<Done> {
     let mut command = if works("cargo", &["nextest", "--version"]) {
         // To nextest, `--profile` is its own.
         let args = args.map(|arg| if arg == "--profile" { "--cargo-profile" } else { arg });
         cargo(["nextest", "run", "--no-fail-fast", "--profile", profile].into_iter().chain(args))
     } else {
-        cargo(
-            ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]
-                .into_iter()
-                .chain(args)
-                .chain(["--", "--test-threads", AT_ONCE, "--skip", cluster::PROOF]),
-        )
+        // Tests start some of them by name. With `--examples`, `cargo test` builds them as tests instead.
+        shell::run(&mut cargo(["build", "--examples"].into_iter().chain(args.clone())))?;
+        cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests"].into_iter().chain(args).chain([
+            "--",
+            "--test-threads",
+            AT_ONCE,
+            "--skip",
+            cluster::PROOF,
+        ]))
     };
     let times = target_dir().join("nextest").join(profile).join("junit.xml");
     // What an earlier run has left says nothing of this one.
