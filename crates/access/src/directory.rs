@@ -13,11 +13,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use overtake_lane::{MetadataEntry, NAME_LEN_MAX, check_name};
+use overtake_routes::nearest::nearest;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::password::PasswordHash;
-use crate::right::{Permission, Tag, Tags};
+use crate::right::{Permission, TAGS, Tag, Tags};
 use crate::token::{Digested, Token};
 
 /// What every key of ours begins with.
@@ -158,6 +159,10 @@ pub enum Unchangeable {
     TooManyTokens,
     /// Nobody would be left who can change anything.
     LastAdministrator,
+    /// No tag has this name.
+    UnknownTag(Arc<str>),
+    /// The user would become an administrator and has no password, and the request does not say that this is meant.
+    AdministratorWithoutPassword(Arc<str>),
 }
 
 impl fmt::Display for Unchangeable {
@@ -170,6 +175,14 @@ impl fmt::Display for Unchangeable {
                 write!(f, "a name is 1 to {NAME_LEN_MAX} bytes without control characters")
             }
             Self::LastAdministrator => f.write_str("nobody would be left with the tag `administrator`"),
+            Self::UnknownTag(tag) => {
+                write!(f, "there is no tag `{tag}`")?;
+                let near = nearest(tag, TAGS.map(Tag::as_str));
+                near.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
+            }
+            Self::AdministratorWithoutPassword(name) => {
+                write!(f, "`{name}` would be an administrator without a password")
+            }
             Self::TooManyTokens => write!(f, "a user has at most {TOKENS_MAX} tokens"),
         }
     }

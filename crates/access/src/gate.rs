@@ -302,6 +302,13 @@ impl Gate {
         scope: Scope,
         expires: Option<Time>,
     ) -> Result<(Arc<str>, Secret), NotChanged> {
+        let directory = self.roll.now();
+        let has = |tag: &str| {
+            directory.user(user).is_some_and(|user| user.account.tags.iter().any(|has| has == tag))
+        };
+        if let Some(tag) = scope.tags.unknown().find(|tag| !has(tag)) {
+            return Err(NotChanged::Unchangeable(Unchangeable::UnknownTag(Arc::clone(tag))));
+        }
         let secret = Secret::of(random());
         let number: [u8; 8] = random();
         let id: Arc<str> = number.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
@@ -324,6 +331,14 @@ impl Gate {
     #[must_use]
     pub fn now(&self) -> Time {
         (self.clock)()
+    }
+
+    /// Whether [`GUEST`] still has the password that everybody knows. As slow as a login.
+    #[must_use]
+    pub fn has_default_user(&self) -> bool {
+        let directory = self.roll.now();
+        let hash = directory.user(GUEST).and_then(|user| user.account.password.as_ref());
+        hash.is_some_and(|hash| PasswordHash::is_of(Some(hash), GUEST))
     }
 
     /// Whether there is an administrator who may come from elsewhere.

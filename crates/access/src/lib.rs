@@ -31,5 +31,5 @@ pub use identity::{Denied, Identity, Roll};
 pub use office::{NewPassword, Office, UserPut};
 pub use overtake_engine::rights::Right;
 pub use password::{BadPassword, Hashing, PASSWORD_LEN_MAX, PasswordHash};
-pub use right::{DEFAULT_EXCHANGE, Patterns, Permission, Tag, Tags};
+pub use right::{DEFAULT_EXCHANGE, Patterns, Permission, TAGS, Tag, Tags};
 pub use token::{Scope, Secret, TOKEN_PREFIX, Token};

@@ -7,11 +7,11 @@ use overtake_lane::{Time, VhostSettings};
 use serde_json::{Value, json};
 
 use crate::audit::Deed;
-use crate::directory::{Account, Change, Directory, UserLimits};
+use crate::directory::{Account, Change, Directory, Unchangeable, UserLimits};
 use crate::gate::{DEFAULT_VHOST, Gate, NotChanged};
 use crate::identity::Identity;
 use crate::password::{BadPassword, PasswordHash};
-use crate::right::{Permission, Tags};
+use crate::right::{Permission, Tag, Tags};
 use crate::token::{Scope, Secret};
 
 /// What administrators may do to users. Whoever has one is one.
@@ -73,6 +73,7 @@ impl Office {
         let UserPut { password, tags, limits } = put;
         let directory = self.directory();
         let before = directory.user(name).map(|user| &user.account);
+        let is_password_said = !matches!(password, NewPassword::Same);
         let password = match password {
             NewPassword::Same => before.and_then(|account| account.password.clone()),
             NewPassword::None => None,
@@ -85,6 +86,9 @@ impl Office {
             limits: limits.or_else(|| Some(before?.limits)).unwrap_or_default(),
         };
         let is_new = before.is_none();
+        if let Some(why) = not_meant(name, before, &account, is_password_said) {
+            return Ok(Err(NotChanged::Unchangeable(why)));
+        }
         Ok(self.change(vec![Change::PutUser { name: name.into(), account }]).await.map(|()| is_new))
     }
 
@@ -164,4 +168,22 @@ impl Office {
     ) -> Result<(Arc<str>, Secret), NotChanged> {
         self.gate.make_token(&self.who, user, label, scope, expires).await
     }
+}
+
+/// Why this cannot be what an administrator means: a tag that means nothing here and that the user did not have before (definitions
+/// of RabbitMQ may bring some), or a new administrator about whose password nothing is said.
+fn not_meant(
+    name: &str,
+    before: Option<&Account>,
+    after: &Account,
+    is_password_said: bool,
+) -> Option<Unchangeable> {
+    let had = |tag: &str| before.is_some_and(|account| account.tags.iter().any(|had| had == tag));
+    if let Some(tag) = after.tags.unknown().find(|tag| !had(tag)) {
+        return Some(Unchangeable::UnknownTag(Arc::clone(tag)));
+    }
+    let was = before.is_some_and(|account| account.tags.cover(Tag::Administrator));
+    let becomes = after.tags.cover(Tag::Administrator) && !was;
+    let without = after.password.is_none() && !is_password_said;
+    (becomes && without).then(|| Unchangeable::AdministratorWithoutPassword(name.into()))
 }

@@ -155,6 +155,9 @@ impl Tag {
     }
 }
 
+/// Every tag.
+pub const TAGS: [Tag; 4] = [Tag::Administrator, Tag::Monitoring, Tag::Policymaker, Tag::Management];
+
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -165,8 +168,7 @@ impl FromStr for Tag {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [Self::Management, Self::Policymaker, Self::Monitoring, Self::Administrator];
-        all.into_iter().find(|tag| tag.as_str() == text).ok_or(())
+        TAGS.into_iter().find(|tag| tag.as_str() == text).ok_or(())
     }
 }
 
@@ -180,6 +182,11 @@ impl Tags {
     #[must_use]
     pub fn cover(&self, tag: Tag) -> bool {
         self.0.iter().filter_map(|text| text.parse::<Tag>().ok()).any(|has| has.covers(tag))
+    }
+
+    /// Those that mean nothing here.
+    pub fn unknown(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.0.iter().filter(|text| text.parse::<Tag>().is_err())
     }
 
     /// Each, in order.

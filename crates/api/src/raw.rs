@@ -1,4 +1,5 @@
-//! Raw messages: the body of the request is the body of the message, and `Overtake-*` headers are the fields of the message.
+//! Raw messages: the body of the request is the body of the message, its `Content-Type` is that of the message, and `Overtake-*`
+//! headers are the fields of the message.
 //!
 //! | header | field |
 //! |---|---|
@@ -32,7 +33,7 @@ pub struct Routing {
 /// Reads a message for the target `to`.
 ///
 /// # Errors
-/// 422 for the first header that is not valid, 413 for a body that is too large.
+/// 415 for a form's type or none, 422 for the first header that is not valid, 413 for a body that is too large.
 pub fn for_queue(
     headers: &HeaderMap,
     body: Bytes,
@@ -48,7 +49,7 @@ pub fn for_queue(
 /// Reads a message for an exchange. The message has no target yet: the caller builds it from the [`Routing`].
 ///
 /// # Errors
-/// 422 for the first header that is not valid, 413 for a body that is too large.
+/// 415 for a form's type or none, 422 for the first header that is not valid, 413 for a body that is too large.
 pub fn for_exchange(
     headers: &HeaderMap,
     body: Bytes,
@@ -62,12 +63,7 @@ pub fn for_exchange(
 
 /// Reads a message. Headers for an exchange are accepted only with a `routing` to store them in.
 fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> Result<NewMessage, Problem> {
-    let content_type =
-        headers.get(header::CONTENT_TYPE).map(|value| text("Content-Type", value)).transpose()?;
-    if content_type.is_none() && body.is_empty() {
-        return Err(Problem::bad_value("body", "the request has neither a body nor a Content-Type")
-            .hint("send `Content-Type: application/octet-stream` to publish an empty message"));
-    }
+    let content_type = media_type(headers, &body)?;
     let (mut message, mut own, mut user_id) = (NewMessage::default(), Headers::new(), None);
     for name in headers.keys() {
         let Some(property) = name.as_str().strip_prefix(PREFIX) else { continue };
@@ -79,10 +75,46 @@ fn read(headers: &HeaderMap, body: Bytes, mut routing: Option<&mut Routing>) -> 
             _ => set(&mut message, &mut own, name, property, value)?,
         }
     }
-    check_content(content_type.as_deref(), &own)?;
-    let content = Content::new(content_type.as_deref(), &own, body);
+    check_content(Some(&content_type), &own)?;
+    let content = Content::new(Some(&content_type), &own, body);
     message.content = of_user(content, user_id.as_deref()).map_err(|bad| bad.key("overtake-user-id"))?;
     Ok(message)
+}
+
+/// The type of a raw body. Form types are refused, and so is a body without a type: HTTP clients send these when their user
+/// meant JSON, and its priority would become a part of the body.
+fn media_type(headers: &HeaderMap, body: &Bytes) -> Result<String, Problem> {
+    let said = headers.get(header::CONTENT_TYPE).map(|value| text("Content-Type", value)).transpose()?;
+    let said = said.filter(|said| !said.trim().is_empty());
+    let essence = said.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    match (essence, &said) {
+        ("", None) if body.is_empty() => {
+            Err(Problem::bad_value("body", "the request has neither a body nor a Content-Type")
+                .hint("send `Content-Type: application/octet-stream` to publish an empty message"))
+        }
+        ("", _) => Err(no_raw_type("the request does not say of which Content-Type its body is".to_owned())),
+        (essence, Some(said)) if !is_form(essence) => Ok(said.clone()),
+        (essence, _) => Err(no_raw_type(format!(
+            "a message cannot have the Content-Type `{essence}`, which HTTP clients send when they are told none"
+        ))),
+    }
+}
+
+fn is_form(essence: &str) -> bool {
+    ["application/x-www-form-urlencoded", "multipart/form-data"]
+        .iter()
+        .any(|form| essence.eq_ignore_ascii_case(form))
+}
+
+fn no_raw_type(detail: String) -> Problem {
+    Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "media-type-unsupported",
+        "the body is neither JSON nor of a type that a message can have",
+        "send `Content-Type: application/json` for a message as JSON (with curl: --json), or the type of the body, such as `application/octet-stream`, for a raw message",
+    )
+    .key("content-type")
+    .detail(detail)
 }
 
 /// Stores the value of the header `name`, whose rest behind the prefix is `property`.
@@ -149,8 +181,10 @@ mod tests {
     use super::*;
 
     fn check(headers: &[(&str, &str)], expect: &str) {
-        let map: HeaderMap = headers
+        let typed = [("Content-Type", "text/plain")];
+        let map: HeaderMap = typed
             .iter()
+            .chain(headers)
             .map(|(name, value)| {
                 (name.parse::<HeaderName>().expect("a name"), value.parse::<HeaderValue>().expect("a value"))
             })
@@ -171,6 +205,32 @@ mod tests {
             Err(problem) => format!("{} {:?}", problem.body().code(), problem.body().about()),
         };
         assert_eq!(seen, expect, "{headers:?}");
+    }
+
+    #[test]
+    fn a_body_that_was_meant_as_json_is_not_stored_as_text() {
+        for (said, expect) in [
+            (Some("application/x-www-form-urlencoded"), "media-type-unsupported"),
+            (Some("Application/X-WWW-Form-URLEncoded; charset=utf-8"), "media-type-unsupported"),
+            (Some("multipart/form-data; boundary=x"), "media-type-unsupported"),
+            (Some(" "), "media-type-unsupported"),
+            (Some(";charset=utf-8"), "media-type-unsupported"),
+            (None, "media-type-unsupported"),
+            (Some("text/plain;charset=UTF-8"), "text/plain;charset=UTF-8"),
+            (Some("application/cloudevents+json"), "application/cloudevents+json"),
+        ] {
+            let map: HeaderMap = said
+                .iter()
+                .map(|said| (header::CONTENT_TYPE, said.parse::<HeaderValue>().expect("a value")))
+                .collect();
+            let body = Bytes::from_static(br#"{"body":"hi","priority":"critical"}"#);
+            let limits = Limits { max_message_bytes: 100 };
+            let seen = match for_queue(&map, body, Target::default(), limits) {
+                Ok(message) => message.content.content_type().unwrap_or_default().to_owned(),
+                Err(problem) => problem.body().code().to_owned(),
+            };
+            assert_eq!(seen, expect, "{said:?}");
+        }
     }
 
     #[test]

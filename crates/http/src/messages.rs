@@ -40,8 +40,8 @@ pub(crate) fn limits(app: &App) -> Limits {
 ///
 /// Many are published all or none; of a refusal `key` says which message is at fault, as in `messages[3]`.
 ///
-/// As `application/json` a message or many. As anything else the body of the request is the body of the message, and
-/// the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms`, `-User-Id` and `-Header-NAME` say the
+/// As `application/json` a message or many. With any other `Content-Type` but a form's, the body of the request is the body of
+/// the message, and the headers `Overtake-Priority`, `-Id`, `-Key`, `-Ttl-Ms`, `-Delay-Ms`, `-User-Id` and `-Header-NAME` say the
 /// rest.
 ///
 /// Messages without a header `traceparent` are of the trace that the request's own says (W3C Trace Context).

@@ -62,7 +62,7 @@ struct UserIn {
     /// said) and `rabbit_password_hashing_sha512`, in base64.
     #[schema(value_type = Option<String>)]
     hashing_algorithm: Option<Hashing>,
-    /// `administrator`, `monitoring`, `policymaker`, `management`; others are kept and mean nothing.
+    /// `administrator`, `monitoring`, `policymaker`, `management`. Others are refused, unless the user has them already.
     tags: Option<Vec<String>>,
     /// How much the user may have at once.
     limits: Option<LimitsOut>,
@@ -248,6 +248,18 @@ fn unchangeable(why: &Unchangeable) -> Problem {
             "nobody would be left who can change anything",
             "make another user with the tag `administrator` first",
         ),
+        Unchangeable::UnknownTag(_) => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "tag-unknown",
+            "there is no such tag",
+            "the tags are `administrator`, `monitoring`, `policymaker` and `management`",
+        ),
+        Unchangeable::AdministratorWithoutPassword(_) => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "administrator-without-password",
+            "an administrator would have no password",
+            "send a `password`, or an empty `password_hash` for a user who logs in by a certificate or a token only (overtake user put: --new-password, or --no-password)",
+        ),
     };
     Problem::new(status, code, title, hint).detail(why.to_string())
 }
@@ -267,7 +279,8 @@ async fn list_users(State(app): State<Arc<App>>, Who(who): Who) -> Answer {
 
 /// Makes a user, or changes one. For administrators.
 ///
-/// What the body does not say stays as it is. A new user may enter no virtual host until there are rights.
+/// What the body does not say stays as it is. A new user may enter no virtual host until there are rights. To make an administrator
+/// without a password, who logs in by a certificate or a token, send an empty `password_hash`.
 #[utoipa::path(
     put, path = "/v1/users/{user}", tag = "users",
     params(("user" = String, Path, description = "Name, percent-encoded; 1 to 200 bytes")),

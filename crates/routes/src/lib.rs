@@ -27,7 +27,7 @@ pub mod fuzz;
 mod lexer;
 mod manifest;
 mod names;
-mod nearest;
+pub mod nearest;
 mod route;
 mod show;
 mod sink;

@@ -7,7 +7,7 @@ const WORD_LEN_MAX: usize = 40;
 const BEGUN_LEN_MIN: usize = 5;
 
 /// The word that was probably meant, whatever its case. `None` when nothing is near.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > WORD_LEN_MAX {
         return None;
     }
@@ -23,7 +23,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// A hint that names the nearest word.
-pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|known| format!("did you mean `{known}`?"))
 }
 

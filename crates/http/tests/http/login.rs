@@ -476,3 +476,36 @@ async fn virtual_hosts_are_apart_and_entered_by_right() {
     let shown = world.get("/v1/users/guest").await.expect(200).json;
     assert_eq!(shown["permissions"].as_array().map(Vec::len), Some(1), "rights in it are gone with it");
 }
+
+#[tokio::test]
+async fn an_administrator_without_a_password_and_a_tag_that_means_nothing_must_be_meant() {
+    let world = World::with_queue("").await;
+    let put = async |user: &str, body: &str| world.put(&format!("/v1/users/{user}"), body).await;
+    let no_password = put("ann", r#"{"tags":["administrator"]}"#).await;
+    assert_eq!(no_password.code(), "422 administrator-without-password");
+    world.get("/v1/users/ann").await.expect(404);
+    put("ann", r#"{"password":"secret","tags":["administrator"]}"#).await.expect(201);
+    put("ann", r#"{"tags":["administrator","monitoring"]}"#).await.expect(200);
+    put("cert", r#"{"password_hash":"","tags":["administrator"]}"#).await.expect(201);
+    put("cert", r#"{"limits":{"max_connections":1}}"#).await.expect(200);
+    put("sensor", "").await.expect(201);
+    assert_eq!(
+        put("sensor", r#"{"tags":["administrator"]}"#).await.code(),
+        "422 administrator-without-password"
+    );
+
+    for (tag, detail) in [
+        ("admin", "there is no tag `admin`; did you mean `administrator`?"),
+        ("Administrator", "there is no tag `Administrator`; did you mean `administrator`?"),
+        ("montioring", "there is no tag `montioring`; did you mean `monitoring`?"),
+        ("vip", "there is no tag `vip`"),
+        ("", "there is no tag ``"),
+    ] {
+        let tags = json!({"password": "secret", "tags": ["management", tag]}).to_string();
+        let reply = put("bob", &tags).await;
+        assert_eq!((reply.code().as_str(), &reply.json["detail"]), ("422 tag-unknown", &json!(detail)));
+        let reply = world.post("/v1/tokens", &json!({"tags": [tag]}).to_string()).await;
+        assert_eq!(reply.code(), "422 tag-unknown", "a token with {tag}");
+    }
+    world.get("/v1/users/bob").await.expect(404);
+}

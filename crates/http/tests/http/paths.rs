@@ -166,7 +166,11 @@ async fn a_raw_body_is_a_message() {
     );
     assert!(message["expires_at"].is_string());
     world
-        .raw("/v1/queues/q/messages", &[("Overtake-Delay-Ms", "60000"), ("Overtake-Id", "d")], b"x")
+        .raw(
+            "/v1/queues/q/messages",
+            &[headers[0], ("Overtake-Delay-Ms", "60000"), ("Overtake-Id", "d")],
+            b"x",
+        )
         .await
         .expect(201);
     let delayed = world.get("/v1/queues/q/messages/d").await.expect(200).json;

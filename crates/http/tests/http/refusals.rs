@@ -236,6 +236,31 @@ async fn a_body_that_is_no_json_is_told_so() {
     world.raw("/v1/queues/q/leases", &typed, b"{}").await.expect(200);
 }
 
+const TEXT: (&str, &str) = ("Content-Type", "text/plain");
+
+#[tokio::test]
+async fn json_that_is_sent_as_a_form_is_not_published_as_text() {
+    let world = World::with_queue("").await;
+    world.put("/v1/exchanges/x", r#"{"kind":"fanout"}"#).await.expect(200);
+    let body = br#"{"body":"hi","priority":"critical"}"#;
+    let types = [
+        Some("application/x-www-form-urlencoded"),
+        Some("APPLICATION/x-www-form-urlencoded; charset=utf-8"),
+        Some("multipart/form-data; boundary=x"),
+        None,
+    ];
+    for path in ["/v1/queues/q/messages", "/v1/exchanges/x/messages", "/v1/topics/a/b"] {
+        for said in types {
+            let headers: Vec<_> = said.iter().map(|said| ("Content-Type", *said)).collect();
+            let reply = world.raw(path, &headers, body).await;
+            assert_eq!(reply.code(), "415 media-type-unsupported", "{path} {said:?}");
+            assert!(reply.json["hint"].as_str().unwrap_or_default().contains("application/json"), "{path}");
+            check_problem(&reply, path);
+        }
+    }
+    assert_eq!(world.get("/v1/queues/q").await.expect(200).json["totals"]["ready"], 0);
+}
+
 #[tokio::test]
 async fn raw_messages_are_checked_like_others() {
     let world = World::with_queue("").await;
@@ -248,13 +273,12 @@ async fn raw_messages_are_checked_like_others() {
         );
         check_problem(&reply, &format!("{headers:?}"));
     };
-    check(&[("Overtake-Prio", "1")], b"x", "422 header-unknown", "overtake-prio").await;
-    check(&[("Overtake-Ttl-Ms", "soon")], b"x", "422 value-invalid", "overtake-ttl-ms").await;
-    check(&[("Overtake-Priority", "-1")], b"x", "422 priority-out-of-range", "priority").await;
-    check(&[("Overtake-Id", "seq-1")], b"x", "422 id-invalid", "id").await;
+    check(&[TEXT, ("Overtake-Prio", "1")], b"x", "422 header-unknown", "overtake-prio").await;
+    check(&[TEXT, ("Overtake-Ttl-Ms", "soon")], b"x", "422 value-invalid", "overtake-ttl-ms").await;
+    check(&[TEXT, ("Overtake-Priority", "-1")], b"x", "422 priority-out-of-range", "priority").await;
+    check(&[TEXT, ("Overtake-Id", "seq-1")], b"x", "422 id-invalid", "id").await;
     check(&[], b"", "422 value-invalid", "body").await;
-    check(&[("Content-Type", "text/plain")], &vec![b'x'; (1 << 16) + 1], "413 message-too-large", "body")
-        .await;
+    check(&[TEXT], &vec![b'x'; (1 << 16) + 1], "413 message-too-large", "body").await;
 }
 
 #[tokio::test]

@@ -72,7 +72,8 @@ async fn a_message_from_a_path_goes_where_routes_say() {
     assert_eq!(publish("elsewhere", r#"{"body":"x"}"#).await["messages"], json!([]));
     let lost = world.post("/v1/topics/elsewhere?mandatory=true", r#"{"body":"x"}"#).await;
     assert_eq!(lost.code(), "422 unroutable");
-    world.raw("/v1/topics/messages/raw", &[("overtake-header-size", "12")], b"raw").await.expect(201);
+    let headers = [("content-type", "text/plain"), ("overtake-header-size", "12")];
+    world.raw("/v1/topics/messages/raw", &headers, b"raw").await.expect(201);
     let seen = world.get("/v1/routes").await.expect(200).json;
     assert_eq!((&seen["published"], &seen["unrouted"]), (&json!(7), &json!(2)));
     let work = seen["routes"]
