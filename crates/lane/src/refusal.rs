@@ -197,8 +197,7 @@ impl Refusal {
             Self::QueueFull => "try again when messages have been consumed, or raise max_length or max_bytes",
             Self::BelowPriority => "try again later, or publish it with a higher priority if it is urgent",
             Self::MessageTooLarge => {
-                "store the body elsewhere and publish a reference; or raise what limits it: max_message_bytes or max_bytes of the queue, limits.max_message_bytes of the \
-                 broker, or store.segment_bytes, of which a message takes at most a quarter"
+                "store the body elsewhere and publish a reference, or raise what limits it: max_message_bytes, max_bytes, store.segment_bytes"
             }
             Self::IdInvalid => "use 1 to 200 bytes without control characters that do not start with `seq-`",
             Self::IdPending => {

@@ -58,18 +58,18 @@ async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) ->
         ..Options::default()
     };
     SystemClock.steady().on_step(Box::new(|step| tracing::warn!("{step}")));
-    let (asked, most) = (config.limits.max_message_bytes.value.0, config.max_message_bytes());
-    if most < asked {
-        tracing::warn!(
-            "messages of at most {most} bytes are taken, not {asked}: a message takes at most a quarter of a journal file (store.segment_bytes)"
-        );
-    }
     let (dir, shards) = (dir.value.clone(), config.store.shards.value.0 as usize);
     let opened = blocking(move || {
         let opened = ShardedEngine::open_with(&dir, shards, options, Arc::new(SystemClock));
         opened.map_err(|error| no_shards(&dir, error))
     });
     let engine = opened.await??;
+    let (asked, most) = (config.limits.max_message_bytes.value.0, config.max_message_bytes());
+    if most < asked {
+        tracing::warn!(
+            "messages of at most {most} bytes are taken, not {asked}: a message takes at most a quarter of a journal file (store.segment_bytes)"
+        );
+    }
     warn_of_copy_on_write(&config.store.data_dir.value, engine.recovered().len());
     for damage in engine.damage() {
         tokio::spawn(tell_damage(damage));
