@@ -50,7 +50,8 @@ type Routes = NormalizePath<axum::Router>;
 pub const RESERVE: usize = 32;
 /// How long a client may take to send the head of its request on a connection over the limit.
 const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest head of a request, bytes: request line and headers. Longer ones are answered with 431.
+/// Bytes of the head of a request (request line and headers) that are waited for. A longer one is answered with 431, unless all of it came at once: up to about twice as
+/// much may be in the buffer.
 const HEAD_MAX: usize = 64 << 10;
 /// How long a client may take at least to go on with reading an answer.
 const READING_MIN: Duration = Duration::from_secs(60);
