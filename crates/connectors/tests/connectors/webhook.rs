@@ -101,7 +101,7 @@ async fn what_fails_is_tried_again_and_what_is_refused_is_dead() {
     world.until("hook", |view| view.work.lanes["5"].sent == 2).await;
     let view = world.view("hook").await.work;
     assert_eq!((view.lanes["5"].failed, view.lanes["5"].refused), (1, 1));
-    assert_eq!(world.sees("out").await, "refused dead");
+    world.until_sees("out", "refused dead").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +133,7 @@ async fn who_is_gone_is_left_alone_until_somebody_resumes_it() {
     world.until("hook", |view| view.work.state == State::Paused).await;
     let view = world.view("hook").await;
     assert_eq!(view.work.last_error.expect("said").1.as_ref(), "it answers 410 Gone: no");
-    assert_eq!(world.sees("out").await, "a ready");
+    world.until_sees("out", "a ready").await;
     server.now(accepts);
     let desk = world.desk("guest").await;
     world.endpoints.pause(&desk, "hook", false).await.expect("resumed");

@@ -133,14 +133,20 @@ impl World {
 
     /// Waits until nothing is in the queue `out` any more.
     pub(crate) async fn until_empty(&self) {
-        let emptied = async {
-            while !self.sees("out").await.is_empty() {
+        self.until_sees("out", "").await;
+    }
+
+    /// Waits until [`Self::sees`] says so. An endpoint counts what it was answered before the broker has settled the message.
+    pub(crate) async fn until_sees(&self, queue: &str, expected: &str) {
+        let seen = async {
+            while self.sees(queue).await != expected {
                 tokio::task::yield_now().await;
             }
         };
-        if tokio::time::timeout(PATIENCE, emptied).await.is_err() {
+        if tokio::time::timeout(PATIENCE, seen).await.is_err() {
             let desk = self.desk("guest").await;
-            panic!("there is still {}: {:?}", self.sees("out").await, self.endpoints.list(&desk).await);
+            let endpoints = self.endpoints.list(&desk).await;
+            panic!("{queue} has {:?}, not {expected:?}: {endpoints:?}", self.sees(queue).await);
         }
     }
 
