@@ -20,7 +20,11 @@ struct Engine {
 
 impl Engine {
     fn open(disk: &MemoryDisk) -> Self {
-        let options = Options { segment_bytes: 1 << 20, memory_bytes: MEMORY, seed: 7, ..Options::default() };
+        Self::open_with(disk, MEMORY, 1 << 20)
+    }
+
+    fn open_with(disk: &MemoryDisk, memory_bytes: u64, segment_bytes: u64) -> Self {
+        let options = Options { segment_bytes, memory_bytes, seed: 7, ..Options::default() };
         let Opened { core, committer, spiller, .. } =
             Core::open(disk.clone(), &options, NOW).expect("it opens");
         Self { core, committer, spiller, pulls: 0 }
@@ -58,6 +62,11 @@ impl Engine {
     }
 
     fn publish(&mut self, priorities: impl Iterator<Item = i64>) {
+        self.publish_bodies(100, priorities);
+    }
+
+    /// Messages with bodies of so many bytes.
+    fn publish_bodies(&mut self, bytes: usize, priorities: impl Iterator<Item = i64>) {
         let mut nth = 0;
         let message = |priority: i64| {
             nth += 1;
@@ -65,7 +74,7 @@ impl Engine {
             NewMessage {
                 to: Target::Queue("q".into()),
                 priority: priority.into(),
-                content: Content::new(None, &headers, vec![b'x'; 100].into()),
+                content: Content::new(None, &headers, vec![b'x'; bytes].into()),
                 ..NewMessage::default()
             }
         };
@@ -115,6 +124,23 @@ fn memory_stays_within_its_bound_however_many_levels_there_are() {
             }
         }
         assert_eq!((leased, engine.core.memory().segments), (100_000, 0));
+    }
+}
+
+#[test]
+fn large_messages_in_many_lanes_stay_within_the_bound() {
+    const MEMORY: u64 = 8 << 20;
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open_with(&disk, MEMORY, 8 << 20);
+    engine.ask(Request::Do(Command::declare("q".into(), Box::default()))).expect("declared");
+    for nth in 0..640 {
+        engine.publish_bodies(64 << 10, std::iter::once(nth % 10));
+        let bytes = engine.core.memory_bytes();
+        assert!(bytes < MEMORY + MEMORY / 4, "{nth}: {bytes} bytes with {:?}", engine.core.memory());
+    }
+    for level in (0..10).rev() {
+        let leased = engine.lease_and_ack(64);
+        assert!(leased.len() == 64 && leased.iter().all(|(of, _)| *of == level), "{leased:?}");
     }
 }
 

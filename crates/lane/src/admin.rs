@@ -61,7 +61,7 @@ impl Broker {
         }
         let mut count = slots.len() as u64;
         if matches!(status, None | Some(Status::Ready)) {
-            let runs: Vec<RunId> = queue.runs.keys().copied().collect();
+            let runs: Vec<RunId> = queue.runs.keys().chain(queue.quarantined.keys()).copied().collect();
             for run in runs {
                 count += queue.settle_run(run, Settled::Removed, step);
                 step.facts.push(Fact::RunSettled { queue: id, run, how: Settled::Removed });

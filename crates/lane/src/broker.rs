@@ -22,7 +22,7 @@ use crate::pushes::{PushLimits, Pushes};
 use crate::queue::Queue;
 use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
-use crate::run::{Backlog, NoBacklog, Run, RunId, RunView};
+use crate::run::{Backlog, NoBacklog, Run, RunId, RunView, SpillBounds};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::topology::Topology;
@@ -388,19 +388,12 @@ impl Broker {
 
     // ---- deep backlogs ----
 
-    /// Chooses messages to write to a segment, at most so many and not much more bytes of content than said: the oldest of the
-    /// least urgent lane, but for its first `keep`, of the queue that has most in memory. They stay where they are until
-    /// [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
-    pub fn plan_spill(
-        &mut self,
-        run: RunId,
-        keep: usize,
-        most: usize,
-        most_bytes: u64,
-    ) -> Option<(QueueId, Vec<Message>)> {
+    /// Chooses messages to write to a segment: the oldest of the least urgent lane, but for those that it keeps, of the queue that has
+    /// most in memory. They stay where they are until [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
+    pub fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<(QueueId, Vec<Message>)> {
         let mut queues: Vec<&mut Box<Queue>> = self.queues.values_mut().collect();
         queues.sort_by_key(|queue| Reverse(queue.ready_here()));
-        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(run, keep, most, most_bytes)?)))
+        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(run, bounds)?)))
     }
 
     /// The segment of a plan is durable. What nothing has happened to meanwhile leaves memory; a fact says so.
@@ -443,8 +436,9 @@ impl Broker {
         }
     }
 
-    /// Messages of a run are lost, because what held them is damaged: they wait no longer. An effect says how many there were.
-    /// No fact does: should they be readable after the next start, they wait again.
+    /// Messages of a run are in quarantine from now on, because what held them is damaged: they wait no longer. An effect says how many there
+    /// were. No fact does, and [`Broker::run_fact`] says that they wait: should they be readable after a start, they do again.
+    /// They are over when all that waits in the run is settled at once, such as by a purge.
     pub fn lose(&mut self, id: QueueId, run: RunId, ordinals: Range<u32>, step: &mut Step) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         queue.lose(run, ordinals);
@@ -453,6 +447,18 @@ impl Broker {
             step.effects.push(Effect::Forgotten { run, messages });
             self.reschedule(id);
         }
+    }
+
+    /// What is in quarantine is given up, in all queues: during a recovery, when damage is to be skipped.
+    pub fn give_up_quarantined(&mut self) {
+        self.queues.values_mut().for_each(|queue| queue.give_up_quarantined());
+    }
+
+    /// Whether messages of a run are in quarantine.
+    #[must_use]
+    pub fn has_quarantined(&self, queue: QueueId, run: RunId) -> bool {
+        let Some(queue) = self.queues.get(&queue) else { return false };
+        queue.quarantined.contains_key(&run) || queue.runs.get(&run).is_some_and(|run| run.quarantined() > 0)
     }
 
     /// A message in memory whose content cannot be read any more is gone, whatever its state.
@@ -464,10 +470,10 @@ impl Broker {
         }
     }
 
-    /// The fact that says of a run what is true now; `None` if nothing waits in it any more.
+    /// The fact that says of a run what is true now; `None` if nothing of it waits any more, not even in quarantine.
     #[must_use]
     pub fn run_fact(&self, queue: QueueId, run: RunId) -> Option<Fact> {
-        let record = self.queues.get(&queue)?.runs.get(&run)?.record();
+        let record = self.queues.get(&queue)?.run_record(run)?;
         Some(Fact::RunRestated { queue, run: Box::new(record) })
     }
 

@@ -220,9 +220,11 @@ impl Broker {
         for slot in nameless.by_seq.from(Seq(0)) {
             queue.insert(nameless.entries[slot].message.clone());
         }
-        for run in nameless.runs.values() {
+        for (id, run) in nameless.runs {
             queue.enter_run(&run.record());
+            queue.keep_quarantine(id, run);
         }
+        queue.quarantined.extend(nameless.quarantined);
     }
 
     /// Queues that the log never described, because that part of it is damaged: their messages are not lost with it.

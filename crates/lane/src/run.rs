@@ -12,6 +12,19 @@ use crate::message::Message;
 use crate::ordinals::Ordinals;
 use crate::priority::Priority;
 
+/// How many messages leave memory for one run, and how many stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpillBounds {
+    /// The oldest messages of a lane stay, since they are leased next: at most so many,
+    pub keep: usize,
+    /// and no more than have so many bytes of content together.
+    pub keep_bytes: u64,
+    /// Messages of the run, at most.
+    pub most: usize,
+    /// Once the run has so many bytes of content, no message more.
+    pub most_bytes: u64,
+}
+
 /// Names a run: the number of its segment. No number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
@@ -104,6 +117,31 @@ impl RunRecord {
     pub fn waiting(&self) -> u64 {
         u64::from(self.count.saturating_sub(self.next)).saturating_sub(self.holes.len() as u64)
     }
+
+    /// The same run, if what is in quarantine waits, too.
+    fn with(mut self, quarantine: &Quarantined) -> Self {
+        let Some(first) = quarantine.ordinals.first() else { return self };
+        let taken = (first..self.next).chain(self.holes.iter());
+        self.holes = taken.filter(|ordinal| !quarantine.ordinals.contains(*ordinal)).collect();
+        self.next = self.next.min(first);
+        self.bytes += quarantine.bytes;
+        self.expires = self.expires.min(quarantine.expires);
+        self.first = self.first.min(quarantine.first);
+        self
+    }
+}
+
+/// Messages of a run that cannot be read for now. The run counts them as taken, and its record as waiting: they wait again
+/// should they be readable after a start.
+#[derive(Clone, Debug)]
+struct Quarantined {
+    ordinals: Ordinals,
+    /// Bytes of content, about.
+    bytes: u64,
+    /// None of them expires before.
+    expires: Time,
+    /// None of them has a lesser sequence.
+    first: Seq,
 }
 
 /// What went from a run into the one that it was rewritten into: all of it that still waited then. The rest was taken.
@@ -137,6 +175,8 @@ pub struct RunView {
     pub waiting: u64,
     /// Messages in its segment.
     pub count: u32,
+    /// Messages of it that cannot be read for now: see [`Broker::lose`](crate::Broker::lose).
+    pub quarantined: u64,
 }
 
 /// Messages of one lane that are not in memory.
@@ -158,6 +198,7 @@ pub(crate) struct Run {
     /// A lower bound of the sequences that wait.
     pub(crate) first: Seq,
     pub(crate) last: Seq,
+    quarantine: Option<Box<Quarantined>>,
 }
 
 impl Run {
@@ -165,9 +206,34 @@ impl Run {
         let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, ref holes } =
             *record;
         let (id, holes) = (run, holes.clone());
-        Self { id, lane, priority, count, ids, deaths, next, holes, bytes, expires, first, last }
+        let quarantine = None;
+        Self { id, lane, priority, count, ids, deaths, next, holes, bytes, expires, first, last, quarantine }
     }
 
+    /// This run of before, now in another lane, had these messages in quarantine.
+    pub(crate) fn take_quarantine_of(&mut self, before: Self) {
+        self.quarantine = before.quarantine;
+    }
+
+    /// What is in quarantine is given up.
+    pub(crate) fn give_up_quarantined(&mut self) {
+        self.quarantine = None;
+    }
+
+    /// Messages in quarantine.
+    pub(crate) fn quarantined(&self) -> u64 {
+        self.quarantine.as_ref().map_or(0, |quarantine| quarantine.ordinals.len() as u64)
+    }
+
+    /// What a recovery must know of it: what is in quarantine waits there.
+    pub(crate) fn durable_record(&self) -> RunRecord {
+        match &self.quarantine {
+            Some(quarantine) => self.record().with(quarantine),
+            None => self.record(),
+        }
+    }
+
+    /// The run as it is now.
     pub(crate) fn record(&self) -> RunRecord {
         RunRecord {
             run: self.id,
@@ -248,20 +314,34 @@ impl Run {
         bytes
     }
 
-    /// Counts these ordinals as taken, because their messages are lost. Returns how many waited, and how many bytes they had:
-    /// their share, since nothing says how long each was.
+    /// Puts those of these ordinals that wait into quarantine. Returns how many they were, and how many bytes they had: their share, since
+    /// nothing says how long each was.
     pub(crate) fn lose(&mut self, lost: Range<u32>) -> (u64, u64) {
         let before = self.waiting();
-        for ordinal in lost.start.max(self.next)..lost.end.min(self.count) {
-            if ordinal == self.next {
+        let within = lost.start.max(self.next)..lost.end.min(self.count);
+        let lost: Vec<u32> = within.filter(|ordinal| self.waits(*ordinal)).collect();
+        if lost.is_empty() {
+            return (0, 0);
+        }
+        for ordinal in &lost {
+            if *ordinal == self.next {
                 self.next = self.holes.take_row(self.next + 1);
-            } else if self.waits(ordinal) {
-                self.holes.insert(ordinal);
+            } else {
+                self.holes.insert(*ordinal);
             }
         }
-        let messages = before - self.waiting();
+        let messages = lost.len() as u64;
         let bytes = if messages == before { self.bytes } else { self.bytes / before * messages };
         self.bytes -= bytes;
+        let quarantine = self.quarantine.get_or_insert_with(|| {
+            let (expires, first) = (self.expires, self.first);
+            Box::new(Quarantined { ordinals: Ordinals::default(), bytes: 0, expires, first })
+        });
+        quarantine.bytes += bytes;
+        quarantine.expires = quarantine.expires.min(self.expires);
+        for ordinal in lost {
+            quarantine.ordinals.insert(ordinal);
+        }
         (messages, bytes)
     }
 

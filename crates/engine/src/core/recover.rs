@@ -174,6 +174,9 @@ impl<T> Core<T> {
             // What can be read of a damaged segment leaves it. Of one that is over there is nothing to be brought.
             let _ = broker.fold(Fact::RunFetched { queue: *queue, run: *run }, &mut step);
         }
+        if options.on_damage == OnDamage::Skip {
+            broker.give_up_quarantined();
+        }
         let (holds, over) = runs.held(&broker, &segments.numbers()?);
         for run in &over {
             // A damaged one is put aside and not removed.

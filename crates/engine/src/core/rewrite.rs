@@ -46,7 +46,7 @@ impl<T> Core<T> {
     /// Carries what still holds a segment that no run waits in, a bite of it. False if there is none, or no room.
     fn empty_one(&mut self) -> bool {
         let is_over = |(run, held): &(RunId, crate::shelf::Held)| {
-            held.messages <= BITE && self.broker.run_waiting(held.queue, *run) == 0
+            (1..=BITE).contains(&held.messages) && self.broker.run_waiting(held.queue, *run) == 0
         };
         let Some((run, _)) = self.holds.iter().find(is_over) else { return false };
         let mut fetched = self.spilling.fetched;
@@ -74,7 +74,7 @@ impl<T> Core<T> {
         let len = |run: &RunView| self.holds.get(run.run).map_or(0, |held| held.file.len);
         let live = |run: &RunView| len(run) / u64::from(run.count.max(1)) * run.waiting;
         let vain = |run: &RunView| len(run) - live(run);
-        let is_sparse = |run: &RunView| 3 * run.waiting <= 2 * u64::from(run.count);
+        let is_sparse = |run: &RunView| run.quarantined == 0 && 3 * run.waiting <= 2 * u64::from(run.count);
         let candidates = (0..runs.len()).filter(|at| !is_first(*at) && is_sparse(&runs[*at]));
         let most = candidates.max_by_key(|at| vain(&runs[*at]))?;
         let first = &runs[most];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, Step,
+    Broker, Command, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, SpillBounds, Step,
 };
 use overtake_store::SegmentInfo;
 
@@ -22,8 +22,10 @@ pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 const RUN_BYTES_MIN: u64 = 4 << 10;
 /// Messages of one run, at most: they leave memory in one step, in which nobody is served, 0.25 µs each.
 const RUN_MESSAGES_MAX: u64 = 4 << 10;
-/// The oldest messages of each lane stay: they are leased next.
+/// The oldest messages of each lane stay, as they are leased next: at most so many,
 const KEEP_MAX: u64 = 64;
+/// and this part of the memory for messages, so that large ones in many lanes do not take it all.
+const KEEP_BYTES: u64 = 256;
 /// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
 
@@ -158,9 +160,13 @@ impl<T> Core<T> {
         }
         let run = self.shelf.take_number();
         let most_bytes = (bound / 16).clamp(RUN_BYTES_MIN, RUN_BYTES_MAX);
-        let keep = (bound >> 16).min(KEEP_MAX) as usize;
-        let most = (most_bytes / ENTRY_BYTES).min(RUN_MESSAGES_MAX) as usize;
-        let Some((queue, messages)) = self.broker.plan_spill(run, keep, most, most_bytes) else {
+        let bounds = SpillBounds {
+            keep: (bound >> 16).min(KEEP_MAX) as usize,
+            keep_bytes: bound / KEEP_BYTES,
+            most: (most_bytes / ENTRY_BYTES).min(RUN_MESSAGES_MAX) as usize,
+            most_bytes,
+        };
+        let Some((queue, messages)) = self.broker.plan_spill(run, bounds) else {
             self.spilling.in_vain = bytes;
             return;
         };
@@ -308,10 +314,13 @@ impl<T> Core<T> {
         }
     }
 
-    /// Says of runs that nobody needs any more that their segments go.
+    /// Says of runs that nobody needs any more that their segments go. One of which messages are in quarantine stays until they are given up.
     pub(super) fn end_runs(&mut self) {
         for run in std::mem::take(&mut self.ended) {
-            let is_free = self.holds.get(run).is_some_and(|held| held.messages == 0);
+            let is_free = self
+                .holds
+                .get(run)
+                .is_some_and(|held| held.messages == 0 && !self.broker.has_quarantined(held.queue, run));
             if is_free && let Some(held) = self.holds.end(run) {
                 let (queue, how) = (held.queue, Settled::Removed);
                 self.record(&[Fact::RunSettled { queue, run, how }], false);

@@ -1,8 +1,8 @@
 //! Damage to segments, and the messages that are lost with it.
 //!
 //! A damaged block costs the messages in it and nothing else: it is put here, the broker passes over its messages, and everything
-//! else in its segment, its queue and the store goes on. Nothing of this is written to the journal, so messages that can be read again
-//! after the next start wait again.
+//! else in its segment, its queue and the store goes on. Nothing of this is written to the journal, where they wait, so messages that can be
+//! read again after a start wait again.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -80,6 +80,18 @@ async fn drain(engine: &LocalEngine) -> BTreeSet<String> {
     }
 }
 
+/// So many messages pass through another queue, enough to have the journal cleaned.
+async fn publish_and_consume(engine: &LocalEngine, count: u64) {
+    for _ in 0..count / 20 {
+        let batch =
+            vec![overtake_engine::conformance::words::message("other", &format!("{:0>500}:5", "")); 20];
+        engine.publish(batch).await.expect("published");
+        let leased = engine.lease(pull("other", 20)).await.expect("leased");
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        engine.settle(receipts, Outcome::Ack).await.expect("settled");
+    }
+}
+
 /// Damages each part in turn and says what came of it.
 async fn table(count: u64) -> String {
     let disk = store(count).await;
@@ -241,6 +253,93 @@ async fn a_segment_that_is_put_back_has_what_was_not_settled_without_it() {
     assert_eq!(drain(&engine).await.len(), 16_000 - 10);
     assert_eq!(engine.health().damage.blocks, 0);
     engine.close();
+}
+
+/// A block that is readable again after a start, however late that is: all else was consumed, and the journal was cleaned meanwhile.
+#[tokio::test]
+async fn what_is_in_quarantine_waits_until_it_can_be_read_again() {
+    let disk = store(16_000).await;
+    let (name, places) = regions(&disk);
+    let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+    assert!(disk.flip(&name, at, 0x10));
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    let mut found = drain(&engine).await;
+    let lost = engine.health().damage.lost_messages;
+    assert!(lost > 0 && found.len() as u64 + lost == 16_000, "{lost} lost");
+    publish_and_consume(&engine, 20_000).await;
+    engine.close();
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    assert_eq!(drain(&engine).await.len(), 0, "it cannot be read yet");
+    assert_eq!(engine.health().damage.lost_messages, lost, "it is said again");
+    publish_and_consume(&engine, 20_000).await;
+    engine.close();
+    assert!(disk.flip(&name, at, 0x10), "the segment is kept");
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    let again = drain(&engine).await;
+    assert_eq!(again.len() as u64, lost);
+    found.extend(again);
+    assert_eq!(found.len(), 16_000, "each came once");
+    assert_eq!(engine.health().damage.blocks, 0);
+    engine.close();
+}
+
+/// Segments that were removed under a running broker and come back, when everything else of their queue was consumed.
+#[tokio::test]
+async fn segments_that_are_put_back_after_everything_else_was_consumed_have_what_they_had() {
+    let disk = store(48_000).await;
+    let engine = open(&disk, OnDamage::Refuse).expect("opens");
+    let segments = files_named(&disk, "segment-");
+    let removed: Vec<_> = segments[segments.len() / 4..segments.len() / 2]
+        .iter()
+        .map(|name| (name.clone(), disk.read(name).expect("a file")))
+        .collect();
+    for (name, _) in &removed {
+        overtake_store::Disk::remove(&disk, name).expect("it is there");
+    }
+    let mut found = drain(&engine).await;
+    let lost = engine.health().damage.lost_messages;
+    assert!(lost > 0);
+    engine.close();
+    for (name, bytes) in removed {
+        disk.put(&name, bytes);
+    }
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    let again = drain(&engine).await;
+    assert_eq!(again.len() as u64, lost);
+    found.extend(again);
+    assert_eq!(found.len(), 48_000);
+    engine.close();
+}
+
+/// A purge, a deletion of the queue, and a start that skips damage end what is in quarantine.
+#[tokio::test]
+async fn what_is_in_quarantine_is_over_when_somebody_says_so() {
+    for end in ["purge", "delete", "skip"] {
+        let disk = store(16_000).await;
+        let (name, places) = regions(&disk);
+        let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+        assert!(disk.flip(&name, at, 0x10));
+        let engine = open(&disk, OnDamage::Refuse).expect("opens");
+        drain(&engine).await;
+        match end {
+            "purge" => drop(engine.purge("q", None).await.expect("purged")),
+            "delete" => {
+                engine.delete_queue("q", overtake_engine::DeleteOnly::default()).await.expect("deleted");
+                engine.declare_queue("q", Settings::default()).await.expect("declared");
+            }
+            _ => {}
+        }
+        engine.close();
+        if end == "skip" {
+            open(&disk, OnDamage::Skip).expect("opens").close();
+        }
+        disk.flip(&name, at, 0x10);
+        let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+        assert_eq!(drain(&engine).await.len(), 0, "{end}");
+        engine.close();
+        let left = disk.names().iter().filter(|name| name.starts_with("segment-")).count();
+        assert_eq!(left, 0, "{end}: nothing is kept for what is over");
+    }
 }
 
 /// The disk cannot read a block, or anything of a segment: that costs what a flipped bit there does.

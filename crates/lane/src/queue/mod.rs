@@ -85,6 +85,8 @@ pub(crate) struct Queue {
     backlog: Arc<dyn Backlog>,
     /// Messages that wait and are not in memory.
     pub(crate) runs: BTreeMap<RunId, Run>,
+    /// Runs in which nothing waits any more, and of which messages are in quarantine.
+    pub(crate) quarantined: BTreeMap<RunId, Run>,
     /// Messages with an id that runs were written with; without them no id is looked for in runs.
     spilled_ids: u64,
     /// When each run must be looked through for expired messages.
@@ -143,6 +145,7 @@ impl Queue {
             was_consumed: false,
             used: Time(0),
             runs: BTreeMap::new(),
+            quarantined: BTreeMap::new(),
             spilled_ids: 0,
             run_alarms: BTreeSet::new(),
             spilling: BTreeMap::new(),

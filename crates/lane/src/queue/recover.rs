@@ -100,6 +100,7 @@ impl Queue {
     /// says. Answers how many messages waited.
     fn close_run(&mut self, id: RunId, next: u32, holes: &Ordinals) -> u64 {
         self.fetch_taken(id, next, holes);
+        self.quarantined.remove(&id);
         self.settle_down(id);
         self.withdraw_run(id).map_or(0, |run| run.waiting())
     }

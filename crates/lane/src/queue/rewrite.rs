@@ -27,7 +27,8 @@ pub(crate) struct Rewrite {
 
 impl Queue {
     /// Chooses what waits in runs that follow each other in their lane. `None` if they do not, if one of them is not there
-    /// or is being rewritten, if a run between them is being written, or if it is more than [`RUN_LEN_MAX`].
+    /// or is being rewritten, if messages of one are in quarantine, if a run between them is being written, or if it is more than
+    /// [`RUN_LEN_MAX`].
     pub(crate) fn plan_rewrite(&mut self, run: RunId, of: &[RunId]) -> Option<Vec<(RunId, Range<u32>)>> {
         let mut runs: Vec<&Run> = of.iter().map(|id| self.runs.get(id)).collect::<Option<_>>()?;
         runs.sort_unstable_by_key(|run| run.first);
@@ -36,7 +37,8 @@ impl Queue {
         let here = self.lanes.lane(oldest.lane).runs.range((oldest.first, oldest.id)..);
         let is_row = here.map(|(_, id)| *id).take(of.len()).eq(of.iter().copied());
         let is_begun = self.rewriting.values().any(|rewrite| rewrite.of.iter().any(|id| of.contains(id)));
-        if !is_row || is_begun || self.is_spilling(oldest.lane, oldest.first..newest.last) {
+        let is_damaged = runs.iter().any(|run| run.quarantined() > 0);
+        if !is_row || is_begun || is_damaged || self.is_spilling(oldest.lane, oldest.first..newest.last) {
             return None;
         }
         let ranges = |run: &Run| run.ranges().map(|range| (run.id, range)).collect::<Vec<_>>();
@@ -80,8 +82,15 @@ impl Queue {
         step.facts.push(Fact::RunsRewritten { queue: self.id, run: Box::new(record), of });
     }
 
-    /// The new run as it is now, and its lane; `None` if nothing is left for it.
+    /// The new run as it is now, and its lane; `None` if nothing is left for it, or if damage was found to an old one meanwhile: it would be over
+    /// with what is in quarantine.
     fn record_of(&self, run: RunId, rewrite: &Rewrite) -> Option<(u16, RunRecord)> {
+        let is_damaged = |id: &RunId| {
+            self.quarantined.contains_key(id) || self.runs.get(id).is_some_and(|run| run.quarantined() > 0)
+        };
+        if rewrite.of.iter().any(is_damaged) {
+            return None;
+        }
         let left: Vec<&Run> = rewrite.of.iter().filter_map(|id| self.runs.get(id)).collect();
         let first = left.first()?;
         let waits = |id: &RunId, ordinal| self.runs.get(id).is_some_and(|run| run.waits(ordinal));
@@ -116,6 +125,7 @@ impl Queue {
             run: run.id,
             waiting: run.waiting(),
             count: run.count(),
+            quarantined: run.quarantined(),
         })
     }
 }

@@ -70,6 +70,7 @@ impl Queue {
             self.change_lanes();
             for run in runs {
                 self.enter_run(&run.record());
+                self.keep_quarantine(run.id, run);
             }
         }
         if self.groups.is_some() {
@@ -86,12 +87,13 @@ impl Queue {
             for id in runs {
                 self.settle_down(id);
                 let run = self.remove_run(id).expect("it was just there");
-                strays.push((Arc::clone(&self.lanes.lane(run.lane).name), run.record()));
+                strays.push((Arc::clone(&self.lanes.lane(run.lane).name), run));
             }
             self.change_lanes();
-            for (left, record) in strays {
-                self.strays.insert(record.run, left);
-                self.add_run(&record);
+            for (left, run) in strays {
+                self.strays.insert(run.id, left);
+                self.add_run(&run.record());
+                self.keep_quarantine(run.id, run);
             }
         }
     }

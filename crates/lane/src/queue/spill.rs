@@ -15,7 +15,7 @@ use crate::fact::Fact;
 use crate::ids::{Seq, Time};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
-use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord};
+use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
 
 /// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
 const WORTH_IT: usize = 2;
@@ -34,21 +34,16 @@ impl Queue {
     }
 
     /// Chooses messages for a run: the oldest fresh ones of the least urgent lane that has enough of them for a run that is worth
-    /// it, else of the one that has most; but for the first `keep` of a lane. They stay where they are until [`Queue::spilled`].
-    pub(crate) fn plan_spill(
-        &mut self,
-        run: RunId,
-        keep: usize,
-        most: usize,
-        most_bytes: u64,
-    ) -> Option<Vec<Message>> {
+    /// it, else of the one that has most; but for those that it keeps. They stay where they are until [`Queue::spilled`].
+    pub(crate) fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<Vec<Message>> {
         if self.settings.last_value.is_some() || self.groups.is_some() {
             return None;
         }
-        let most = most.min(RUN_LEN_MAX as usize);
+        let bounds = SpillBounds { most: bounds.most.min(RUN_LEN_MAX as usize), ..bounds };
+        let SpillBounds { most, most_bytes, .. } = bounds;
         let mut best: Vec<Slot> = Vec::new();
         for rank in (0..self.lanes.len()).rev() {
-            let slots = self.spillable(rank, keep, most, most_bytes);
+            let slots = self.spillable(rank, bounds);
             if slots.len() > best.len() {
                 best = slots;
             }
@@ -69,16 +64,22 @@ impl Queue {
     }
 
     /// The oldest fresh messages of a lane that may go into a run.
-    fn spillable(&self, rank: usize, keep: usize, most: usize, most_bytes: u64) -> Vec<Slot> {
+    fn spillable(&self, rank: usize, bounds: SpillBounds) -> Vec<Slot> {
         let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
+        let bytes_of = |slot: &Slot| u64::from(self.entries[*slot].message.bytes);
         // Where older ones are in runs, the first in memory are not leased next.
-        let keep = if lane.runs.is_empty() { keep } else { 0 };
-        let stays = |slot: &Slot| !self.entries[*slot].spilling;
+        let keep = if lane.runs.is_empty() { bounds.keep } else { 0 };
+        let mut kept_bytes = 0;
+        let is_kept = |(at, slot): &(usize, Slot)| {
+            kept_bytes += bytes_of(slot);
+            *at < keep && kept_bytes <= bounds.keep_bytes
+        };
+        let fresh = self.lanes.fresh(&self.entries, index).enumerate().skip_while(is_kept);
+        let fresh = fresh.map(|(_, slot)| slot).filter(|slot| !self.entries[*slot].spilling);
         let mut bytes = 0;
-        let slots = self.lanes.fresh(&self.entries, index).skip(keep).filter(stays).take(most);
-        let slots = slots.take_while(|slot| {
-            let fits = bytes < most_bytes;
-            bytes += u64::from(self.entries[*slot].message.bytes);
+        let slots = fresh.take(bounds.most).take_while(|slot| {
+            let fits = bytes < bounds.most_bytes;
+            bytes += bytes_of(slot);
             fits
         });
         slots.collect()
@@ -181,8 +182,17 @@ impl Queue {
         Some(run)
     }
 
-    /// Every message that waits in a run is gone.
+    /// A run that is in a lane again has in quarantine what it had there before.
+    pub(crate) fn keep_quarantine(&mut self, id: RunId, before: Run) {
+        self.runs.get_mut(&id).expect("it was just put there").take_quarantine_of(before);
+    }
+
+    /// Every message that waits in a run is gone, and what of it is in quarantine.
     pub(crate) fn settle_run(&mut self, id: RunId, how: Settled, step: &mut Step) -> u64 {
+        if self.quarantined.remove(&id).is_some() {
+            step.effects.push(Effect::Forgotten { run: id, messages: 0 });
+            return 0;
+        }
         self.settle_down(id);
         let Some(run) = self.remove_run(id) else { return 0 };
         let messages = run.waiting();
@@ -191,12 +201,26 @@ impl Queue {
         messages
     }
 
+    /// What is in quarantine is given up.
+    pub(crate) fn give_up_quarantined(&mut self) {
+        self.quarantined.clear();
+        for run in self.runs.values_mut() {
+            run.give_up_quarantined();
+        }
+    }
+
+    /// What a recovery must know of a run: `None` if nothing of it waits, not even in quarantine.
+    pub(crate) fn run_record(&self, id: RunId) -> Option<RunRecord> {
+        self.runs.get(&id).or_else(|| self.quarantined.get(&id)).map(Run::durable_record)
+    }
+
     /// Every message is gone with its queue.
     pub(crate) fn forget_all(&self, step: &mut Step) {
         let places = self.by_seq.from(Seq(0)).map(|slot| self.entries[slot].message.place);
         step.effects.extend(places.map(Effect::Released));
         let runs = self.runs.values().map(|run| Effect::Forgotten { run: run.id, messages: run.waiting() });
         step.effects.extend(runs);
+        step.effects.extend(self.quarantined.keys().map(|run| Effect::Forgotten { run: *run, messages: 0 }));
         step.effects.extend(
             self.lost.iter().map(|(run, messages)| Effect::Forgotten { run: *run, messages: *messages }),
         );
@@ -225,9 +249,7 @@ impl Queue {
             lane.runs.insert((first, id));
         }
         if is_over {
-            self.strays.remove(&id);
-            self.remove_run(id);
-            self.emptied.push(id);
+            self.run_is_over(id);
         }
         let seq = message.seq;
         if let Some(slot) = self.by_seq.get(seq) {
@@ -337,7 +359,7 @@ impl Queue {
         }
     }
 
-    /// Messages of a run are lost: they wait no longer. [`Queue::take_lost`] says how many they were.
+    /// Messages of a run are in quarantine from now on: they wait no longer. [`Queue::take_lost`] says how many they were.
     pub(crate) fn lose(&mut self, id: RunId, ordinals: Range<u32>) {
         let Some(run) = self.runs.get_mut(&id) else { return };
         let (messages, bytes) = run.lose(ordinals);
@@ -353,11 +375,18 @@ impl Queue {
         lane.stats.settled_many(Settled::Removed, messages);
         self.lanes.count_ready(index);
         if is_over {
-            self.strays.remove(&id);
-            self.remove_run(id);
-            self.emptied.push(id);
+            self.run_is_over(id);
         }
         *self.lost.entry(id).or_default() += messages;
+    }
+
+    /// Nothing waits in a run any more, or only what is in quarantine.
+    fn run_is_over(&mut self, id: RunId) {
+        self.strays.remove(&id);
+        match self.remove_run(id) {
+            Some(run) if run.quarantined() > 0 => drop(self.quarantined.insert(id, run)),
+            _ => self.emptied.push(id),
+        }
     }
 
     /// How many messages of a run were lost since this was asked last.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Definition, Effect, Fact,
     Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind, Priority,
-    Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings, Status,
-    Step, Time, VhostId, Which,
+    Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings,
+    SpillBounds, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ impl Stage {
 
     /// Writes a run of at most so many messages.
     fn spill(&mut self, run: u64, most: usize) {
-        let (queue, messages) = self.broker.plan_spill(RunId(run), 0, most, 1_000).expect("there are some");
+        let (queue, messages) = self.broker.plan_spill(RunId(run), all_of(most)).expect("there are some");
         self.shelf.put(RunId(run), messages);
         let mut step = Step::default();
         self.broker.spilled(queue, RunId(run), &mut step);
@@ -87,6 +87,11 @@ impl Stage {
         broker.wake(NOW, &mut step);
         (broker, step)
     }
+}
+
+/// Nothing is kept in memory.
+fn all_of(most: usize) -> SpillBounds {
+    SpillBounds { keep: 0, keep_bytes: 0, most, most_bytes: 1_000 }
 }
 
 fn plain(priority: i64) -> Publish {
@@ -134,6 +139,41 @@ fn left_on_disk(check_entire_queue_on_cleanup: bool) -> (Vec<(u64, u64, u32)>, V
 fn a_run_is_looked_through_again_and_again_or_once() {
     assert_eq!(left_on_disk(true), (vec![(1, 2, 4)], vec![2, 3, 4]), "what expires soon was brought in");
     assert_eq!(left_on_disk(false), (vec![(1, 1, 4)], vec![2, 3, 4]), "all that expires was brought in");
+}
+
+/// What is in quarantine waits again once it can be read; whatever happened to the rest, and whether the run was said again meanwhile.
+#[test]
+fn what_is_in_quarantine_waits_for_a_recovery_that_can_read_it() {
+    for removed in [&[][..], &[1], &[4, 5], &[1, 2, 3, 4, 5, 6, 7, 8]] {
+        let mut stage = Stage::new(fifo());
+        stage.publish(&[4; 8]);
+        stage.spill(1, 8);
+        stage.shelf.damage(RunId(1), [2, 3]);
+        let mut step = Step::default();
+        stage.broker.lose(Q, RunId(1), 2..4, &mut step);
+        assert!(matches!(step.effects[..], [Effect::Forgotten { messages: 2, .. }]) && step.facts.is_empty());
+        stage.remove(removed);
+        let is_lost = |seq: &u64| [3, 4].contains(seq);
+        let whole: Vec<u64> = (1..=8).filter(|seq| is_lost(seq) || !removed.contains(seq)).collect();
+        let left: Vec<u64> = whole.iter().copied().filter(|seq| !is_lost(seq)).collect();
+        assert_eq!(seqs(&stage.broker), left, "{removed:?}");
+        assert!(stage.broker.has_quarantined(Q, RunId(1)));
+        let restated = stage.broker.run_fact(Q, RunId(1)).expect("something of it is in quarantine");
+        for is_readable in [true, false] {
+            let again = if is_readable { Vec::new() } else { vec![2, 3] };
+            stage.shelf.damage(RunId(1), again);
+            let expected = if is_readable { &whole } else { &left };
+            // The journal no longer has them.
+            let (mut folded, mut step) = stage.folded(|fact| !matches!(fact, Fact::Stored { .. }));
+            assert_eq!(&seqs(&folded), expected, "{removed:?}, by the facts");
+            folded.fold(restated.clone(), &mut step).expect("it is founded");
+            assert_eq!(&seqs(&folded), expected, "{removed:?}, and said again");
+        }
+        stage.ask(Command::Purge { queue: "q".into(), status: None });
+        assert!(!stage.broker.has_quarantined(Q, RunId(1)) && stage.broker.run_fact(Q, RunId(1)).is_none());
+        stage.shelf.damage(RunId(1), []);
+        assert!(seqs(&stage.folded(|_| true).0).is_empty(), "{removed:?}: a purge holds for it");
+    }
 }
 
 /// In the order of dispatch.
@@ -242,7 +282,7 @@ fn a_run_that_is_written_between_two_others_keeps_them_apart() {
     let mut stage = Stage::new(fifo());
     stage.publish(&[0; 6]);
     stage.spill(1, 2);
-    let (_, messages) = stage.broker.plan_spill(RunId(2), 0, 2, 1_000).expect("there are some");
+    let (_, messages) = stage.broker.plan_spill(RunId(2), all_of(2)).expect("there are some");
     stage.shelf.put(RunId(2), messages);
     stage.spill(3, 2);
     assert_eq!(stage.plan(4, &[1, 3]), "no");

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Backlog, Broker, BrowseOrder, Command, ConsumerId, Cursor, Destination, Effect, Fact, Message,
-    MessageView, Options, Place, Query, QueueId, QueueView, Refusal, Reply, RunId, RunView, Seq, State,
-    Status, Step, Time, VhostId,
+    MessageView, Options, Place, Query, QueueId, QueueView, Refusal, Reply, RunId, RunView, Seq, SpillBounds,
+    State, Status, Step, Time, VhostId,
 };
 use post::Post;
 use shelf::{Shelf, run_of};
@@ -101,7 +101,9 @@ impl Watch {
         }
         self.runs += 1;
         let run = RunId(self.runs);
-        if let Some((queue, messages)) = self.broker.plan_spill(run, keep, 3 + nth % 6, 90) {
+        let bounds =
+            SpillBounds { keep, keep_bytes: 10 * (nth as u64 % 8), most: 3 + nth % 6, most_bytes: 90 };
+        if let Some((queue, messages)) = self.broker.plan_spill(run, bounds) {
             self.shelf.put(run, messages);
             self.plan = Some((queue, run));
         }

@@ -1,13 +1,13 @@
 //! Segments that are no files: what was spilled, by run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
 
-/// Every run that was ever written.
+/// Every run that was ever written, and what of them cannot be read for now.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(Mutex<BTreeMap<RunId, Vec<(Message, Place)>>>);
+pub(crate) struct Shelf(Mutex<BTreeMap<RunId, Vec<(Message, Place)>>>, Mutex<BTreeSet<(RunId, u32)>>);
 
 /// Places of spilled messages are told from others by this bit.
 const SPILLED: u64 = 1 << 63;
@@ -20,6 +20,12 @@ impl Shelf {
             (Message { place, ..message.clone() }, message.place)
         });
         self.0.lock().expect("sound").insert(run, shelved.collect());
+    }
+
+    /// These cannot be read from now on; all others can.
+    #[allow(dead_code, reason = "not every test damages")]
+    pub(crate) fn damage(&self, run: RunId, ordinals: impl IntoIterator<Item = u32>) {
+        *self.1.lock().expect("sound") = ordinals.into_iter().map(|ordinal| (run, ordinal)).collect();
     }
 
     /// The place that content had before it was spilled, however often.
@@ -39,8 +45,15 @@ pub(crate) fn run_of(place: Place) -> Option<RunId> {
 impl Backlog for Shelf {
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
         let runs = self.0.lock().expect("sound");
-        let messages = runs.get(&run).into_iter().flatten();
-        messages.skip(from as usize).take(max).map(|(message, _)| message.clone()).collect()
+        let damaged = self.1.lock().expect("sound");
+        let messages = (0_u32..).zip(runs.get(&run).into_iter().flatten()).skip(from as usize).take(max);
+        let whole = messages.take_while(|(ordinal, _)| !damaged.contains(&(run, *ordinal)));
+        whole.map(|(_, (message, _))| message.clone()).collect()
+    }
+
+    fn lost(&self, run: RunId, ordinal: u32) -> u32 {
+        let damaged = self.1.lock().expect("sound");
+        (ordinal..).take_while(|ordinal| damaged.contains(&(run, *ordinal))).count() as u32
     }
 
     /// Every id as long as this one: of whatever run and queue, waiting or not.
