@@ -104,6 +104,14 @@ impl StoreError {
         matches!(self, Self::Full | Self::TooManyFiles { .. })
     }
 
+    /// Whether one file cannot be read because of what it is: it may not be read, or is none. Other files of the store can be.
+    #[must_use]
+    pub fn is_of_its_file(&self) -> bool {
+        use io::ErrorKind::{IsADirectory, NotADirectory, PermissionDenied};
+        let Self::Io { op: "open" | "read", source, .. } = self else { return false };
+        matches!(source.kind(), PermissionDenied | IsADirectory | NotADirectory)
+    }
+
     /// Whether the cause is a full disk: [`StoreError::Full`], or an [`StoreError::Io`] that says so.
     #[must_use]
     pub fn is_full(&self) -> bool {

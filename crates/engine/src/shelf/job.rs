@@ -176,7 +176,7 @@ impl<D: Disk> Spiller<D> {
                     self.quarantine.missing(*run);
                     return Ok(unreadable);
                 }
-                Err(error) if self.quarantine.segment(*run, &error) => return Ok(unreadable),
+                Err(error) if self.quarantine.served_segment(*run, &error) => return Ok(unreadable),
                 Err(error) => return Err(error),
             };
             for ordinal in u64::from(ordinals.start)..u64::from(ordinals.end) {

@@ -138,6 +138,18 @@ impl Quarantine {
         true
     }
 
+    /// The same of a segment that the broker serves from: also when it only may not read the file, or when something else has its name. A
+    /// start says so and ends, as nothing has happened yet.
+    pub(crate) fn served_segment(&self, run: RunId, error: &StoreError) -> bool {
+        if self.segment(run, error) {
+            return true;
+        }
+        if error.is_of_its_file() {
+            self.put(DamagedBlock::of_all(run, 0, error.to_string()));
+        }
+        error.is_of_its_file()
+    }
+
     /// Puts a whole segment into quarantine whose file somebody has removed.
     pub(crate) fn missing(&self, run: RunId) {
         self.put(DamagedBlock::missing(run));

@@ -46,7 +46,7 @@ impl<D: Disk> ShelfOnDisk<D> {
                 None
             }
             Err(error) => {
-                if !self.quarantine.segment(run, &error) {
+                if !self.quarantine.served_segment(run, &error) {
                     self.fail(error.to_string());
                 }
                 None

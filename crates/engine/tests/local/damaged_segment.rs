@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::ErrorKind;
 
 use overtake_engine::core::OpenError;
 use overtake_engine::{Engine, LocalEngine, Options};
@@ -270,8 +271,8 @@ async fn what_is_in_quarantine_waits_until_it_can_be_read_again() {
     engine.close();
     let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
     assert_eq!(drain(&engine).await.len(), 0, "it cannot be read yet");
-    assert_eq!(engine.health().damage.lost_messages, lost, "it is said again");
     publish_and_consume(&engine, 20_000).await;
+    assert_eq!(engine.health().damage.lost_messages, lost, "it is said again");
     engine.close();
     assert!(disk.flip(&name, at, 0x10), "the segment is kept");
     let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
@@ -309,6 +310,41 @@ async fn segments_that_are_put_back_after_everything_else_was_consumed_have_what
     found.extend(again);
     assert_eq!(found.len(), 48_000);
     engine.close();
+}
+
+/// A file that may not be read, or a directory in its place: a broker that serves goes on without what waits in it, and a start names it.
+#[tokio::test]
+async fn a_segment_that_may_not_be_read_ends_no_broker_and_refuses_a_start() {
+    for kind in [ErrorKind::PermissionDenied, ErrorKind::IsADirectory] {
+        let disk = store(32_000).await;
+        let segments = files_named(&disk, "segment-");
+        // The last 64 are still open.
+        assert!(segments.len() > 70, "{} segments", segments.len());
+        let name = segments[3].clone();
+        let forbid = |disk: &MemoryDisk| {
+            let forbidden = name.clone();
+            disk.set_hook(move |operation| {
+                let is_hit = operation.kind == OperationKind::Read && operation.name == forbidden;
+                if is_hit { Fault::Error(kind) } else { Fault::None }
+            });
+        };
+        let engine = open(&disk, OnDamage::Refuse).expect("opens");
+        forbid(&disk);
+        let mut found = drain(&engine).await;
+        let (lost, last) = (engine.health().damage.lost_messages, engine.health().damage.last);
+        assert!(lost > 0 && engine.health().down.is_none(), "{kind}: {lost} lost");
+        assert!(last.is_some_and(|last| last.contains(&name)), "{kind}");
+        engine.close();
+        disk.clear_hook();
+        forbid(&disk);
+        let refused = open(&disk, OnDamage::Refuse).err().expect("a start is refused").to_string();
+        assert!(refused.contains(&name) && refused.contains(&kind.to_string()), "{refused}");
+        disk.clear_hook();
+        let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+        found.extend(drain(&engine).await);
+        assert_eq!(found.len(), 32_000, "{kind}");
+        engine.close();
+    }
 }
 
 /// A purge, a deletion of the queue, and a start that skips damage end what is in quarantine.
