@@ -15,6 +15,7 @@ use overtake_lane::{
 use overtake_properties::Properties;
 
 use crate::consumer::Consumer;
+use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
@@ -577,28 +578,6 @@ pub struct MemoryHealth {
     pub inbox: BytesInUse,
     /// Messages that were pushed to connections which have not taken them yet.
     pub pushed: BytesInUse,
-}
-
-/// Damage that was found in segments since the store was opened: what it cost, and where it was seen last.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DamageHealth {
-    /// Damaged blocks, or whole segments, in quarantine.
-    pub blocks: u64,
-    /// Messages that are lost with them.
-    pub lost_messages: u64,
-    /// What was found last, as a sentence: file, byte, queue and how many messages.
-    pub last: Option<Arc<str>>,
-}
-
-impl DamageHealth {
-    /// Counts a damaged block of this queue, with which so many messages are lost.
-    pub(crate) fn found(&mut self, block: &impl std::fmt::Display, queue: &str, messages: u64) {
-        self.blocks += 1;
-        self.lost_messages += messages;
-        let plural = if messages == 1 { "" } else { "s" };
-        self.last =
-            Some(format!("{block}; {messages} message{plural} of queue `{queue}` cannot be read").into());
-    }
 }
 
 /// Whether an engine can serve.

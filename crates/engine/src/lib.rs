@@ -60,6 +60,7 @@ mod consumer;
 mod content;
 mod contents;
 pub mod core;
+mod damage;
 mod every_queue;
 #[doc(hidden)]
 #[cfg(any(test, feature = "fuzzing"))]
@@ -85,15 +86,16 @@ mod work;
 
 pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, BytesInUse, Connection, ConsumeRequest,
-    Content, DamageHealth, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health,
-    LeaseRequest, LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending,
-    PublishedCopy, QueuePage, Refused, Select, Target,
+    Content, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest,
+    LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
+    QueuePage, Refused, Select, Target,
 };
 pub use browsing::fitting;
 pub use clock::{
     Clock, ClockStep, ClockSteps, MachineTime, ManualClock, SteadyClock, SystemClock, TimeSource, WallClock,
 };
 pub use consumer::{Coming, Consumer};
+pub use damage::{DamageHealth, DamagedPlace};
 pub use every_queue::{QUEUES_AT_ONCE, every_queue, every_queue_everywhere};
 pub use headers::{header_of, headers_of};
 pub use holder::{Held, Holder, Progress, WORKER_LEN_MAX};

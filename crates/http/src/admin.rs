@@ -81,7 +81,7 @@ async fn readyz(State(app): State<Arc<App>>) -> Answer {
 /// What somebody should look at though the server is ready.
 fn warning(health: &Health) -> Option<String> {
     let full = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
-    let damage = health.damage.last.as_ref().map(|last| format!("damage in the store: {last}"));
+    let damage = health.damage.sentence().map(|places| format!("damage in the store: {places}"));
     let all: Vec<String> = full.into_iter().chain(damage).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
@@ -131,8 +131,11 @@ mod tests {
     fn whoever_asks_is_warned_of_damage_and_of_a_full_store() {
         let mut health = Health::default();
         assert_eq!(warning(&health), None);
-        health.damage.last = Some("segment-1 at byte 2: 3 messages of queue `q` cannot be read".into());
-        let damage = "damage in the store: segment-1 at byte 2: 3 messages of queue `q` cannot be read";
+        let (place, queue) = ("segment-1 at byte 2: its checksum is wrong".into(), "q".into());
+        let (run, ordinals) = (overtake_lane::RunId(1), 0..9);
+        let place = overtake_engine::DamagedPlace { place, queue, messages: 3, run, ordinals };
+        (health.damage.blocks, health.damage.places) = (1, [place].into());
+        let damage = "damage in the store: segment-1 at byte 2: its checksum is wrong; 3 messages of queue `q` cannot be read";
         assert_eq!(warning(&health).as_deref(), Some(damage));
         health.full = Some("no room".into());
         assert_eq!(warning(&health), Some(format!("publishes are refused: no room; {damage}")));

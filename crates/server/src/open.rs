@@ -140,16 +140,19 @@ fn cost(lost: &LostMessages) -> String {
     format!("{messages} messages of queue `{queue}` are lost{kept}")
 }
 
-/// Writes a line whenever damage is found in a shard, as long as it runs.
+/// Writes a line for each damaged place that is found in a shard, and when it costs more, as long as the shard runs.
 async fn tell_damage(mut damage: watch::Receiver<DamageHealth>) {
+    let mut told = damage.borrow().places.clone();
     while damage.changed().await.is_ok() {
-        let DamageHealth { blocks, lost_messages, last } = damage.borrow_and_update().clone();
-        let last = last.unwrap_or_default();
-        tracing::error!(
-            blocks,
-            lost_messages,
-            "damage in the store: {last}; everything else goes on. Read docs/damage.md"
-        );
+        let DamageHealth { blocks, lost_messages, places } = damage.borrow_and_update().clone();
+        for place in places.iter().filter(|place| !told.contains(place)) {
+            tracing::error!(
+                blocks,
+                lost_messages,
+                "damage in the store: {place}; everything else goes on. Read docs/damage.md"
+            );
+        }
+        told = places;
     }
 }
 

@@ -42,9 +42,10 @@ pub use request::{Answer, Request, answer_of};
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
 use crate::api::{
-    ANSWER_BYTES_MAX, Browse, ConsumeRequest, DamageHealth, Got, LeaseRequest, LeasedMessage, Refused, Select,
+    ANSWER_BYTES_MAX, Browse, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select,
 };
 use crate::contents::Contents;
+use crate::damage::DamageHealth;
 use crate::holder::Holder;
 use crate::options::Options;
 use crate::routing::Routes;

@@ -9,8 +9,9 @@ use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, S
 
 use super::runs::Runs;
 use super::{Core, house, spill};
-use crate::api::{Content, DamageHealth};
+use crate::api::Content;
 use crate::contents::Contents;
+use crate::damage::DamageHealth;
 use crate::options::Options;
 use crate::place::Where;
 use crate::post::Post;

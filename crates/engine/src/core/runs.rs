@@ -12,7 +12,8 @@ use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segme
 
 use super::recover::{Lost, LostMessages, OpenError};
 use super::salvage::Salvage;
-use crate::api::{Content, DamageHealth};
+use crate::api::Content;
+use crate::damage::DamageHealth;
 use crate::place::Where;
 use crate::shelf::{File, Holds, Quarantine};
 
@@ -311,7 +312,7 @@ impl Runs {
         for part in &mut lost.messages {
             part.salvaged = self.salvage.count(RunId(part.segment)).min(part.messages);
             part.messages -= part.salvaged;
-            damage.lost_messages = damage.lost_messages.saturating_sub(part.salvaged);
+            damage.salvaged(RunId(part.segment), part.salvaged);
         }
         for (run, nonsense) in
             self.unreadable.iter().filter(|(run, lost)| !lost.is_empty() && self.stored.contains_key(run))

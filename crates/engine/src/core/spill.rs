@@ -10,7 +10,8 @@ use overtake_store::SegmentInfo;
 
 use super::Core;
 use super::clean::Fetched;
-use crate::api::{BytesInUse, Content, DamageHealth, MemoryHealth};
+use crate::api::{BytesInUse, Content, MemoryHealth};
+use crate::damage::DamageHealth;
 use crate::place::Where;
 use crate::shelf::{Done, File, Job, Spill};
 
@@ -270,9 +271,15 @@ impl<T> Core<T> {
             return;
         }
         let mut step = std::mem::take(&mut self.step);
+        // So that what they cost is counted with the place that is damaged.
+        self.put_aside(&mut step);
         for (queue, seq) in std::mem::take(&mut self.lost) {
+            let place = self.broker.message_at(queue, seq).map(|message| message.place);
             self.broker.lose_message(queue, seq, &mut step);
-            self.damage.lost_messages += 1;
+            match place.map(Where::of) {
+                Some(Where::Shelf { run, ordinal }) => self.damage.lost(run, ordinal),
+                _ => self.damage.lost_messages += 1,
+            }
         }
         for (feed, bytes) in std::mem::take(&mut self.unpushed) {
             let taken = self.broker.apply(self.broker.now(), Command::Taken { feed, bytes }, &mut step);
@@ -322,6 +329,7 @@ impl<T> Core<T> {
                 .get(run)
                 .is_some_and(|held| held.messages == 0 && !self.broker.has_quarantined(held.queue, run));
             if is_free && let Some(held) = self.holds.end(run) {
+                self.damage.given_up(run);
                 let (queue, how) = (held.queue, Settled::Removed);
                 self.record(&[Fact::RunSettled { queue, run, how }], false);
                 if held.is_settled {

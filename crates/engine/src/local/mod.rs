@@ -34,9 +34,10 @@ use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::freeze::Freeze;
-use crate::api::{DamageHealth, Failure, Health, MemoryHealth};
+use crate::api::{Failure, Health, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
+use crate::damage::DamageHealth;
 use crate::options::Options;
 use crate::session::{self, Event, Places, Taken};
 use crate::watermarks::{DiskHealth, Full};

@@ -1,6 +1,6 @@
 //! How shards are, taken together.
 
-use crate::api::{DamageHealth, Health, MemoryHealth};
+use crate::api::{Health, MemoryHealth};
 use crate::work::{DiskWork, Distribution, SegmentWork};
 
 /// Down or full as soon as one is; of the disk what is said of the one with the least room; all else is added up.
@@ -11,11 +11,7 @@ pub(super) fn of_all(each: impl Iterator<Item = Health>) -> Health {
         disk: [all.disk, one.disk].into_iter().flatten().min_by_key(|disk| disk.free),
         journal_bytes: all.journal_bytes + one.journal_bytes,
         memory: memory(all.memory, one.memory),
-        damage: DamageHealth {
-            blocks: all.damage.blocks + one.damage.blocks,
-            lost_messages: all.damage.lost_messages + one.damage.lost_messages,
-            last: one.damage.last.or(all.damage.last),
-        },
+        damage: all.damage.and(one.damage),
         work: work(all.work, one.work),
         unsynced: all.unsynced + one.unsynced,
         servers: None,

@@ -22,9 +22,9 @@ use overtake_store::{Disk, RealDisk, StoreError};
 use tokio::sync::watch;
 
 use self::lobby::Lobby;
-use crate::api::DamageHealth;
 use crate::clock::Clock;
 use crate::core::{OpenError, Recovered};
+use crate::damage::DamageHealth;
 use crate::local::LocalEngine;
 use crate::options::Options;
 use crate::watermarks::Full;

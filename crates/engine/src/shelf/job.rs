@@ -186,7 +186,7 @@ impl<D: Disk> Spiller<D> {
                 });
                 match read {
                     Ok((message, block)) => writer.push(&message, block.content(ordinal))?,
-                    Err(error) if self.quarantine.block(&segment, ordinal, &error).is_some() => {
+                    Err(error) if self.quarantine.served_block(&segment, ordinal, &error).is_some() => {
                         return Ok(unreadable);
                     }
                     Err(error) => return Err(error),

@@ -119,6 +119,17 @@ impl Quarantine {
         Some(ordinals)
     }
 
+    /// The same of a segment that the broker serves from: when its file may not be read any more, the whole segment is in quarantine.
+    pub(crate) fn served_block<D: Disk>(
+        &self,
+        segment: &Segment<D>,
+        ordinal: u64,
+        error: &StoreError,
+    ) -> Option<Range<u32>> {
+        let whole = || self.served_segment(RunId(segment.info().number), error).then_some(0..u32::MAX);
+        self.block(segment, ordinal, error).or_else(whole)
+    }
+
     /// Of a segment only the beginning is left: the rest of what its record counts is in quarantine.
     pub(crate) fn missing_end(&self, record: &RunRecord, segment: &SegmentInfo) {
         self.put(DamagedBlock {

@@ -57,7 +57,7 @@ impl<D: Disk> ShelfOnDisk<D> {
     /// Puts the block that could not be read into quarantine, and answers the ordinals in it. `None`: that cannot help, and the
     /// failure stays.
     fn put_aside(&self, segment: &Segment<D>, ordinal: u64, error: &StoreError) -> Option<Range<u32>> {
-        let block = self.quarantine.block(segment, ordinal, error);
+        let block = self.quarantine.served_block(segment, ordinal, error);
         if block.is_none() {
             self.fail(error.to_string());
         }

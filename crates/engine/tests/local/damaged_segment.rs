@@ -196,7 +196,7 @@ async fn what_waits_in_a_segment_that_is_missing_is_taken_from_the_journal() {
         engine.queue("q").await.expect("it goes on");
         let damage = engine.health().damage;
         assert_eq!((damage.blocks, damage.lost_messages), (1, 0), "{name}");
-        let last = damage.last.expect("it is named");
+        let last = damage.sentence().expect("it is named");
         assert!(last.contains(name) && last.contains("missing"), "{last}");
         engine.close();
         let engine = open(&damaged, OnDamage::Refuse).expect("the next plain start works");
@@ -224,7 +224,7 @@ async fn a_segment_that_is_removed_while_the_broker_runs_costs_what_waited_in_it
     let damage = engine.health().damage;
     assert!(damage.blocks > 0 && damage.lost_messages > 0, "{damage:?}");
     assert_eq!(found.len() as u64 + damage.lost_messages, 48_000, "{damage:?}");
-    let last = damage.last.expect("it is named");
+    let last = damage.sentence().expect("it is named");
     assert!(removed.iter().any(|name| last.contains(name.as_str())) && last.contains("missing"), "{last}");
     let other = engine.lease(pull("other", 1)).await.expect("another queue goes on");
     assert_eq!(other.len(), 1);
@@ -331,9 +331,9 @@ async fn a_segment_that_may_not_be_read_ends_no_broker_and_refuses_a_start() {
         let engine = open(&disk, OnDamage::Refuse).expect("opens");
         forbid(&disk);
         let mut found = drain(&engine).await;
-        let (lost, last) = (engine.health().damage.lost_messages, engine.health().damage.last);
-        assert!(lost > 0 && engine.health().down.is_none(), "{kind}: {lost} lost");
-        assert!(last.is_some_and(|last| last.contains(&name)), "{kind}");
+        let damage = engine.health().damage;
+        assert!(damage.lost_messages > 0 && engine.health().down.is_none(), "{kind}: {damage:?}");
+        assert!(damage.places.iter().all(|place| place.place.contains(&name)), "{kind}: {damage:?}");
         engine.close();
         disk.clear_hook();
         forbid(&disk);
@@ -398,7 +398,10 @@ async fn what_the_disk_cannot_read_is_put_aside_and_all_else_goes_on() {
         assert_eq!(engine.health().down, None, "{region}");
         let damage = engine.health().damage;
         assert_eq!(damage.lost_messages, 16_000 - found.len() as u64, "{region}: {damage:?}");
-        assert!(damage.blocks == 0 || damage.last.is_some_and(|last| last.contains(&name)), "{region}");
+        assert!(
+            damage.blocks == 0 || damage.places.iter().all(|place| place.place.contains(&name)),
+            "{region}"
+        );
         lost.push((region, damage.lost_messages));
         engine.close();
     }
