@@ -50,15 +50,18 @@ impl Failures {
         Self { count: 0, last: now, next: now }
     }
 
-    /// How long an attempt waits where several are under way at once: each gets a time of its own.
-    pub(crate) fn slot(&mut self, slowing: &Slowing) -> Duration {
+    /// How long an attempt waits where several are under way at once: each gets a time of its own. `None`: longer than this.
+    pub(crate) fn slot(&mut self, slowing: &Slowing, patience: Duration) -> Option<Duration> {
         let (wait, now) = (self.wait(slowing), Instant::now());
         if wait.is_zero() {
-            return wait;
+            return Some(wait);
         }
         let slot = self.next.max(now) + wait;
+        if slot - now > patience {
+            return None;
+        }
         self.next = slot;
-        slot - now
+        Some(slot - now)
     }
 
     /// How long the next attempt waits.

@@ -14,6 +14,7 @@
 //!   of each other block, however many logins those have waiting.
 //! - A regular (a name from a block that logged in well before) has a processor and places apart, which strangers cannot take.
 //! - Guessing a name's password is slowed wherever it comes from. Whoever is remembered, or a regular, does not wait for that.
+//! - Nobody waits long to be told so: a login whose name has others before it for [`PATIENCE`] is refused, as most clients give up by then.
 //! - Places are bounded, and one block gets at most half of what is left; beyond that a login is refused at once.
 //! - A login that is given up keeps its turn until its comparison has ended: to hang up does not buy another one.
 
@@ -46,6 +47,9 @@ const FROM_A_BLOCK: Slowing =
 /// So nobody guesses one name's password more than once a second for long.
 const FROM_ANYWHERE: Slowing =
     Slowing { free: 20, first: Duration::from_millis(250), longest: Duration::from_secs(1) };
+
+/// So long a login waits for others of its name.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a password is compared: [`PasswordHash::is_of`], or something that a test counts.
 pub(crate) type Compare = Arc<dyn Fn(Option<&PasswordHash>, &str) -> bool + Send + Sync>;
@@ -126,7 +130,9 @@ impl Checks {
         let Some(place) = place else { return Checked::Crowded };
 
         let from_a_block = self.from_a_block.of(&pair);
-        let mut from_a_block = from_a_block.lock().await;
+        let Ok(mut from_a_block) = tokio::time::timeout(PATIENCE, from_a_block.lock()).await else {
+            return Checked::Crowded;
+        };
         // Whoever came before may have shown the same.
         if is_known() {
             return Checked::Right;
@@ -144,8 +150,11 @@ impl Checks {
                 return Checked::Right;
             }
             // Asked only now, so that many at once from everywhere are no faster.
-            let wait =
-                if was_slowed { Duration::ZERO } else { from_anywhere.lock().await.slot(&FROM_ANYWHERE) };
+            let wait = match was_slowed {
+                true => Some(Duration::ZERO),
+                false => from_anywhere.lock().await.slot(&FROM_ANYWHERE, PATIENCE),
+            };
+            let Some(wait) = wait else { return Checked::Crowded };
             if wait.is_zero() {
                 break turn;
             }

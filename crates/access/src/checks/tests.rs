@@ -264,3 +264,26 @@ fn a_block_is_an_address_of_ipv4_and_a_64_of_ipv6() {
     assert_eq!(Block::of(IpAddr::V6(Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped())), block("10.0.0.1"));
     assert_ne!(Block::of(IpAddr::V6(Ipv6Addr::LOCALHOST)), block("10.0.0.1"));
 }
+
+/// Nobody hangs behind those who guess: a first login with the right password is told to try again, and one that is known goes through.
+#[tokio::test(start_paused = true)]
+async fn a_login_behind_many_wrong_ones_of_its_name_is_answered_soon() {
+    for blocks in [1, 100] {
+        let mut world = World::new(&[("ann", "secret")]);
+        for _ in 0..256 {
+            world.go();
+        }
+        let wrong: Vec<_> = (0..200).map(|at| world.begin("ann", "guess", address(at % blocks))).collect();
+        world.settle().await;
+        let begun = Instant::now();
+        let right = world.begin("ann", "secret", address(0));
+        let answer = right.await.expect("it ends");
+        assert!(matches!(answer, Checked::Crowded | Checked::Right), "{answer:?}");
+        assert!(begun.elapsed() <= 2 * PATIENCE, "{blocks}: {:?}", begun.elapsed());
+        for login in wrong {
+            login.await.expect("it ends");
+        }
+        assert!(begun.elapsed() <= 3 * PATIENCE, "{blocks}: {:?}", begun.elapsed());
+        world.compared();
+    }
+}
