@@ -208,7 +208,9 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::PolicyInvalid
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::MessageTooLarge | Refusal::ReportTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Refusal::MessageTooLarge | Refusal::TooLargeAtOnce | Refusal::ReportTooLarge => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
         Refusal::QueueFull | Refusal::BelowPriority | Refusal::TooManyConsumers => {
             StatusCode::TOO_MANY_REQUESTS
         }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overtake_engine::{Failure, NewMessage};
+use overtake_engine::{Failure, NewMessage, Refused};
 use overtake_lane::{Backoff, Part, Refusal, Time};
 use tokio::sync::mpsc;
 
@@ -180,17 +180,19 @@ impl Intake {
         let mut fates = vec![Fate::Taken; incoming.len()];
         let messages = incoming.into_iter().map(|one| self.source.message(one)).enumerate();
         let mut left: Vec<(usize, NewMessage)> = messages.collect();
-        let mut failures = 0;
+        let (mut failures, mut at_once) = (0, usize::MAX);
         while !left.is_empty() {
-            let batch: Vec<NewMessage> = left.iter().map(|(_, message)| message.clone()).collect();
+            at_once = at_once.min(left.len());
+            let batch: Vec<NewMessage> = left[..at_once].iter().map(|(_, message)| message.clone()).collect();
             let bytes: u64 = batch.iter().map(|message| message.content.size() as u64).sum();
             match self.site.engine.publish(batch).await {
                 Ok(_) => {
-                    self.view.taken += left.len() as u64;
+                    self.view.taken += at_once as u64;
                     self.view.taken_bytes += bytes;
                     self.view.last_taken = Some(self.site.place.clock.now());
-                    break;
+                    left.drain(..at_once);
                 }
+                Err(Failure::Refused(refused)) if is_too_much(&refused) && at_once > 1 => at_once /= 2,
                 Err(Failure::Refused(refused)) if is_for_good(refused.refusal) => {
                     let at = match refused.part {
                         Some(Part::Publish(at)) => at,
@@ -239,11 +241,17 @@ impl Intake {
     }
 }
 
+/// Whether fewer messages may be taken.
+fn is_too_much(refused: &Refused) -> bool {
+    refused.part.is_none() && matches!(refused.refusal, Refusal::TooLargeAtOnce | Refusal::TooManyCopies)
+}
+
 /// Whether the same message would be refused again.
 fn is_for_good(refusal: Refusal) -> bool {
     matches!(
         refusal,
         Refusal::MessageTooLarge
+            | Refusal::TooLargeAtOnce
             | Refusal::KeyMissing
             | Refusal::KeyInvalid
             | Refusal::IdInvalid

@@ -587,6 +587,8 @@ pub struct Health {
     pub down: Option<Arc<str>>,
     /// Why it refuses publishes, while it still takes acknowledgements.
     pub full: Option<Arc<str>>,
+    /// What to do about that, as a phrase; `None` where nothing special is.
+    pub full_hint: Option<&'static str>,
     /// The room on its disk; `None` where it is not known.
     pub disk: Option<DiskHealth>,
     /// Bytes of journal on disk.

@@ -84,6 +84,23 @@ pub enum Full {
     Gone,
 }
 
+impl Full {
+    /// What to do about it, as a phrase.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Gone => {
+                "put the directory back as it was; where only LOCK is missing, start the broker again: what it has confirmed is there"
+            }
+            Self::TooManyFiles => "it is tried again every second",
+            Self::NoRoom => "free disk space; consume and acknowledge to let the store shrink",
+            Self::AtLow { .. } | Self::Low(_) => {
+                "free disk space, or lower the watermark, store.disk_low_bytes; consume and acknowledge to let the store shrink"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

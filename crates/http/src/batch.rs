@@ -69,10 +69,9 @@ fn store_full(health: &Health) -> Problem {
     let problem = Problem::from(Refusal::StoreFull);
     let Some(why) = &health.full else { return problem };
     let problem = problem.detail(format!("{}: {why}", Refusal::StoreFull));
-    if health.disk.is_some_and(|disk| disk.low > 0) {
-        problem.hint("free disk space, or lower the watermark, store.disk_low_bytes; consume and acknowledge to let the store shrink")
-    } else {
-        problem
+    match health.full_hint {
+        Some(hint) => problem.hint(hint),
+        None => problem,
     }
 }
 
@@ -80,11 +79,8 @@ fn store_full(health: &Health) -> Problem {
 fn of_all(refusal: Refusal, messages: usize) -> Problem {
     let problem = Problem::from(refusal);
     match refusal {
-        Refusal::MessageTooLarge => problem
-            .detail(format!(
-                "the {messages} messages are too large to be published at once; nothing was done"
-            ))
-            .hint("send fewer messages at once"),
+        Refusal::TooLargeAtOnce => problem
+            .detail(format!("the {messages} messages are too large to be stored at once; nothing was done")),
         _ => problem,
     }
 }

@@ -44,8 +44,10 @@ pub enum Refusal {
     QueueFull,
     /// The queue is deeper than `reject_below.depth` and this message is under `reject_below.priority`.
     BelowPriority,
-    /// The body is larger than `max_message_bytes`.
+    /// The message is larger than `max_message_bytes`, or than `max_bytes`.
     MessageTooLarge,
+    /// The message, or all messages of the request together, do not fit one record of the store.
+    TooLargeAtOnce,
     /// An id is empty, too long, holds control characters, or looks like one the broker gives.
     IdInvalid,
     /// A message of that id is pending, or in a last-value queue a newer one of that key, so the dead one cannot come back.
@@ -134,6 +136,7 @@ impl Refusal {
             Self::QueueFull => "queue-full",
             Self::BelowPriority => "below-priority",
             Self::MessageTooLarge => "message-too-large",
+            Self::TooLargeAtOnce => "too-large-at-once",
             Self::IdInvalid => "id-invalid",
             Self::IdPending => "id-pending",
             Self::KeyInvalid => "key-invalid",
@@ -197,7 +200,10 @@ impl Refusal {
             Self::QueueFull => "try again when messages have been consumed, or raise max_length or max_bytes",
             Self::BelowPriority => "try again later, or publish it with a higher priority if it is urgent",
             Self::MessageTooLarge => {
-                "store the body elsewhere and publish a reference, or raise what limits it: max_message_bytes, max_bytes, store.segment_bytes"
+                "store the body elsewhere and publish a reference, or raise max_message_bytes or max_bytes of the queue"
+            }
+            Self::TooLargeAtOnce => {
+                "publish fewer messages at once, and large bodies as references; an embedded store takes more with larger store.segment_bytes"
             }
             Self::IdInvalid => "use 1 to 200 bytes without control characters that do not start with `seq-`",
             Self::IdPending => {
@@ -282,6 +288,7 @@ impl fmt::Display for Refusal {
             Self::QueueFull => "the queue is full and this message is not the more urgent one",
             Self::BelowPriority => "the queue is deep and takes only more urgent messages now",
             Self::MessageTooLarge => "the message is too large",
+            Self::TooLargeAtOnce => "this is too large to be stored at once",
             Self::IdInvalid => "the id cannot be used",
             Self::IdPending => "another message of that id or key is pending",
             Self::KeyInvalid => "the key is too long or holds control characters",

@@ -21,15 +21,7 @@ pub(crate) async fn watch(mut full: Receiver<Option<Full>>) {
 }
 
 fn warn(why: Full) {
-    let todo = match why {
-        Full::Gone => "put the directory back, or stop the broker",
-        Full::TooManyFiles => "it is tried again every second",
-        Full::NoRoom => "free disk space, consume and acknowledge",
-        Full::AtLow { .. } | Full::Low(_) => {
-            "free disk space, consume and acknowledge, or lower store.disk_low_bytes"
-        }
-    };
-    tracing::warn!("publishes are refused: {why}; {todo}");
+    tracing::warn!("publishes are refused: {why}; {}", why.hint());
 }
 
 /// Waits until there has been room for a while; false when nobody says anything any more.

@@ -32,6 +32,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::PriorityOutOfRange
         | Refusal::PriorityUnknown
         | Refusal::MessageTooLarge
+        | Refusal::TooLargeAtOnce
         | Refusal::IdInvalid
         | Refusal::IdPending
         | Refusal::KeyInvalid

@@ -346,7 +346,7 @@ impl Limits {
                 "message-too-large",
                 "the body of the message is too large",
                 self.max_message_bytes,
-                "store the body elsewhere and publish a reference, or raise max_message_bytes",
+                "store the body elsewhere and publish a reference, or raise limits.max_message_bytes, and store.segment_bytes where a start says that it allows less",
             )
             .key("body"));
         }

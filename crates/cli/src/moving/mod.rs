@@ -274,7 +274,9 @@ impl Mover<'_> {
 
     /// Whether fewer of them may be taken there.
     fn is_less_taken(&mut self, part: &[Value], failure: &Failure) -> bool {
-        let is_too_much = failure.word() == Some("message-too-large") && part.len() > 1;
+        // An older broker says the second.
+        let is_told = matches!(failure.word(), Some("too-large-at-once" | "message-too-large"));
+        let is_too_much = is_told && part.len() > 1;
         if is_too_much {
             self.most = part.len() / 2;
         }

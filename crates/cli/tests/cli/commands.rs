@@ -390,7 +390,7 @@ fn a_line_that_is_refused_is_named_and_those_before_it_are_published() {
     expect![[r#"
         exit 1
         error: 636 messages published, then: line 637: the message is too large (413 message-too-large)
-         hint: store the body elsewhere and publish a reference, or raise what limits it: max_message_bytes, max_bytes, store.segment_bytes
+         hint: store the body elsewhere and publish a reference, or raise max_message_bytes or max_bytes of the queue
     "#]]
     .assert_eq(&run.picture());
     assert_eq!(story.ok(&["consume", "q", "--max", "1000"]), lines[..636].join("\n") + "\n");

@@ -25,15 +25,17 @@ impl Log {
     }
 }
 
-/// An origin that has one message, until it is settled.
+/// An origin that has these messages, until they are settled.
 struct Always {
     log: Log,
+    messages: Vec<Incoming>,
     /// Why its first connection is lost while somebody waits with what it brought.
     ending: Mutex<Option<LinkError>>,
 }
 
 struct One {
     log: Log,
+    messages: Vec<Incoming>,
     ending: Option<LinkError>,
     is_handed: bool,
 }
@@ -42,7 +44,8 @@ impl Origin for Always {
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>> {
         self.log.says("connect");
         let ending = self.ending.lock().expect("nobody panicked").take();
-        let inlet = One { log: self.log.clone(), ending, is_handed: false };
+        let messages = self.messages.clone();
+        let inlet = One { log: self.log.clone(), messages, ending, is_handed: false };
         Box::pin(async { Ok(Box::new(inlet) as Box<dyn Inlet>) })
     }
 }
@@ -53,7 +56,8 @@ impl Inlet for One {
         if std::mem::replace(&mut self.is_handed, true) {
             return Box::pin(std::future::pending());
         }
-        Box::pin(async { Ok(vec![Incoming { id: "1".to_owned(), ..Incoming::default() }]) })
+        let messages = std::mem::take(&mut self.messages);
+        Box::pin(async { Ok(messages) })
     }
 
     fn lost(&mut self) -> Work<'_, LinkError> {
@@ -77,15 +81,19 @@ struct World {
 }
 
 impl World {
-    /// Its queue is not there yet.
+    /// One message, and its queue is not there yet.
     fn new(ending: Option<LinkError>) -> Self {
+        Self::with(vec![Incoming { id: "1".to_owned(), ..Incoming::default() }], ending)
+    }
+
+    fn with(messages: Vec<Incoming>, ending: Option<LinkError>) -> Self {
         let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
         let engine = LocalEngine::open_on(MemoryDisk::new(7), options, Arc::new(SystemClock));
         let engine = engine.expect("the store opens");
         let source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "late"}});
         let source: Source = serde_json::from_value(source).expect("a source");
         let (told, log) = mpsc::channel(1_000);
-        let origin = Arc::new(Always { log: Log(told), ending: Mutex::new(ending) });
+        let origin = Arc::new(Always { log: Log(told), messages, ending: Mutex::new(ending) });
         let site = Site { place: Place::in_file("s"), engine: engine.connect(), life: "a".into() };
         let (control, controlled) = mpsc::channel(1);
         tokio::spawn(Intake::new(site, Arc::new(source), origin).run(controlled));
@@ -103,10 +111,14 @@ impl World {
         all.join(" · ")
     }
 
-    async fn state(&self) -> IntakeState {
+    async fn view(&self) -> IntakeView {
         let (caller, answer) = oneshot::channel();
         self.control.send(Control::View(caller)).await.expect("it goes on");
-        answer.await.expect("an answer").state
+        answer.await.expect("an answer")
+    }
+
+    async fn state(&self) -> IntakeState {
+        self.view().await.state
     }
 
     async fn makes_room(&self) {
@@ -132,4 +144,21 @@ async fn one_that_is_lost_meanwhile_is_made_anew_and_brings_it_again() {
     assert_eq!(world.until("stay").await, "connect · receive · stay");
     world.makes_room().await;
     world.until("settle").await;
+}
+
+/// What is too large for the store only all together is taken in parts, and what is too large alone is refused alone.
+#[tokio::test]
+async fn messages_that_are_too_large_together_are_taken_in_parts() {
+    let sizes = [100_000, 100_000, 900_000, 100_000, 100_000, 10, 100_000, 100_000];
+    let message = |(nth, size): (usize, &usize)| Incoming {
+        id: nth.to_string(),
+        body: vec![b'x'; *size].into(),
+        ..Incoming::default()
+    };
+    let messages = sizes.iter().enumerate().map(message).collect();
+    let mut world = World::with(messages, None);
+    world.makes_room().await;
+    world.until("settle").await;
+    let view = world.view().await;
+    assert_eq!((view.taken, view.refused), (7, 1), "{view:?}");
 }

@@ -118,6 +118,7 @@ fn is_for_good(refusal: Refusal) -> bool {
     matches!(
         refusal,
         Refusal::MessageTooLarge
+            | Refusal::TooLargeAtOnce
             | Refusal::KeyMissing
             | Refusal::KeyInvalid
             | Refusal::IdInvalid

@@ -183,7 +183,7 @@ pub async fn a_receipt_must_be_of_a_lease<F: Fixture>(fixture: F) {
 /// What would not fit the store in one piece.
 pub async fn a_message_too_large_for_the_broker_is_refused<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    assert_eq!(story.refusal("huge:5,bytes=200000000").await, Refusal::MessageTooLarge);
+    assert_eq!(story.refusal("huge:5,bytes=200000000").await, Refusal::TooLargeAtOnce);
     assert_eq!(story.left().await, "");
     story.publish("a:5").await;
 }

@@ -116,7 +116,7 @@ pub async fn a_batch_that_is_too_large_in_all_names_no_part<F: Fixture>(fixture:
     let story = Story::new(fixture).await;
     let many = vec![story.messages("a:5,bytes=8000").remove(0); 10_000];
     let refused = story.engine().transact(many, Vec::new()).await.expect_err("it is too large");
-    assert_eq!(refused, Failure::Refused(Refused { refusal: Refusal::MessageTooLarge, part: None }));
+    assert_eq!(refused, Failure::Refused(Refused { refusal: Refusal::TooLargeAtOnce, part: None }));
 }
 
 /// The sequence is assigned when it is done, so priority and age are respected.

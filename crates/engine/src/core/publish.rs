@@ -113,7 +113,7 @@ impl<T> Core<T> {
         let most = self.writer.record_len_max() / 2;
         if len > most {
             let alone = messages.iter().position(|message| size(message) > most);
-            return Err(Refused { refusal: Refusal::MessageTooLarge, part: alone.map(Part::Publish) });
+            return Err(Refused { refusal: Refusal::TooLargeAtOnce, part: alone.map(Part::Publish) });
         }
         let cost = Cost { bytes: Writer::cost(len), messages: messages.len() as u64 };
         Ok((!messages.is_empty()).then_some(cost))

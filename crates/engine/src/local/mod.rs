@@ -377,6 +377,7 @@ impl Door {
         Health {
             down: self.down.borrow().clone(),
             full: full.map(|why| Arc::from(why.to_string())),
+            full_hint: full.map(Full::hint),
             disk: *self.shared.disk.borrow(),
             memory: MemoryHealth {
                 inbox: self.places.bytes(),

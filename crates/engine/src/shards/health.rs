@@ -7,6 +7,7 @@ use crate::work::{DiskWork, Distribution, SegmentWork};
 pub(super) fn of_all(each: impl Iterator<Item = Health>) -> Health {
     each.reduce(|all, one| Health {
         down: all.down.or(one.down),
+        full_hint: if all.full.is_some() { all.full_hint } else { one.full_hint },
         full: all.full.or(one.full),
         disk: [all.disk, one.disk].into_iter().flatten().min_by_key(|disk| disk.free),
         journal_bytes: all.journal_bytes + one.journal_bytes,

@@ -266,7 +266,7 @@ async fn while_the_disk_has_room_no_batch_is_refused() {
                         Ok(_) => taken += count,
                         Err(Failure::Refused(refused)) => {
                             let is_too_large =
-                                matches!(refused.refusal, Refusal::MessageTooLarge | Refusal::TooManyCopies);
+                                matches!(refused.refusal, Refusal::TooLargeAtOnce | Refusal::TooManyCopies);
                             assert!(is_too_large, "{count} of {body} bytes, files of {file}: {refused:?}");
                             too_large += 1;
                         }

@@ -383,7 +383,7 @@ fn check_size(messages: &[NewMessage]) -> Result<(), Failure> {
         return Ok(());
     }
     let alone = sizes.clone().position(|size| size > TRANSACTION_BYTES_MAX);
-    Err(Failure::Refused(Refused { refusal: Refusal::MessageTooLarge, part: alone.map(Part::Publish) }))
+    Err(Failure::Refused(Refused { refusal: Refusal::TooLargeAtOnce, part: alone.map(Part::Publish) }))
 }
 
 impl Share {
