@@ -172,8 +172,8 @@ impl Guarded {
             Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too-many-connections",
-                "all HTTP connections of the broker are in use",
-                "close connections that are not needed and try again; or raise http.max_connections (--http-max-connections) and, where fewer are allowed, the \
+                "the broker has no room for another connection over HTTP",
+                "close connections that are not needed, over HTTP and AMQP, and try again; or raise http.max_connections (--http-max-connections) and, where fewer are allowed, the \
                  number of files that the process may open (`ulimit -n`, `LimitNOFILE=`)",
             )
         })

@@ -13,6 +13,8 @@ use crate::config::{Config, Origin};
 
 /// Descriptors that are kept for the store and for connections to other systems, at least, where there are as many.
 const KEPT_MIN: u64 = 128;
+/// Connections that are so few that somebody who configured nothing should know.
+const FEW: u64 = 500;
 /// Descriptors that are kept at most.
 const KEPT_MAX: u64 = 4_096;
 
@@ -31,6 +33,12 @@ pub(crate) fn prepare(config: &Config) -> Descriptors {
             "the configured limits allow {wanted} connections, but of the {limit} files that this process may have open at once, {shared} \
              are for connections: further connections will be refused; allow more open files (`ulimit -n`, `LimitNOFILE=` in a systemd unit, \
              `--ulimit nofile=` of docker), or lower http.max_connections and amqp.max_connections"
+        );
+    }
+    if !is_asked_for && shared < FEW {
+        tracing::warn!(
+            "at most {shared} connections can be open at once, over HTTP and AMQP together, since this process may open only {limit} files: \
+             allow more (`ulimit -n`, `LimitNOFILE=` in a systemd unit, `--ulimit nofile=` of docker)"
         );
     }
     Descriptors::new(usize::try_from(shared).unwrap_or(usize::MAX))
