@@ -123,7 +123,7 @@ mod tests {
         for url in
             ["http://ann:secret@h", "http://ann:secret/?#secret@h", "ann:secret@h", "http://h?token=secret"]
         {
-            let why = Base::parse(url).expect_err(url).to_string();
+            let why = format!("{:?}", Base::parse(url).expect_err(url));
             assert!(why.contains("is no address") && !why.contains("secret"), "{why}");
         }
     }

@@ -112,8 +112,8 @@ fn after_string<'t>(text: &'t str, quote: &str) -> Option<&'t str> {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        if rest.starts_with(quote) {
-            return Some(&rest[quote.len()..]);
+        if let Some(after) = rest.strip_prefix(quote) {
+            return Some(after);
         }
         let c = rest.chars().next()?;
         if is_of_one_line && c == '\n' {

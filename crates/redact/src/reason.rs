@@ -21,8 +21,11 @@ fn split_place(message: &str) -> (&str, &str) {
     if is_place(place) { (what, place) } else { (message, "") }
 }
 
-/// How serde begins what repeats a value, and what to say instead of the rest.
-const KINDS: [(&str, fn(&str) -> String); 6] = [
+/// How serde begins a message, and what to say instead of the rest.
+type Kind = (&'static str, fn(&str) -> String);
+
+/// The messages that repeat a value or name a type of Rust.
+const KINDS: [Kind; 6] = [
     ("invalid type: ", |rest| of_type(rest, false)),
     ("invalid value: ", |rest| of_type(rest, true)),
     ("invalid length ", of_length),
