@@ -7,6 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use http::StatusCode;
+use overtake_redact::reason;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -56,6 +57,7 @@ fn why_not<T: DeserializeOwned>(json: &[u8]) -> Option<Problem> {
 fn problem(error: &serde_json::Error, path: &str) -> Problem {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    let text = &*reason(text);
     let at = At { line: error.line(), column: error.column() };
     // A number like 1e999 is well-formed JSON, but larger than any field accepts.
     let is_absurd = text.starts_with("number out of range");

@@ -1,6 +1,7 @@
 //! A group of consumers as a queue: what it is called, and which settings it has.
 
 use overtake_lane::{Backoff, PriorityLanes, Scheme, Settings};
+use overtake_redact::reason;
 use serde_json::{Map, Value};
 
 /// Between a category and a group in the name of the queue.
@@ -56,8 +57,10 @@ pub(crate) fn settings_of(
         all.insert(key, value);
     }
     let read: Result<Settings, _> = serde_json::from_value(Value::Object(all));
-    let settings =
-        Settings { order: lanes.order(), ..read.map_err(|error| (String::new(), error.to_string()))? };
+    let settings = Settings {
+        order: lanes.order(),
+        ..read.map_err(|error| (String::new(), reason(&error.to_string())))?
+    };
     settings.validate().map_err(|bad| (bad.key.clone(), bad.why.clone()))?;
     Ok(settings)
 }

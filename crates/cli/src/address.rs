@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use overtake_redact::masked;
+
 use crate::failure::Failure;
 
 /// The address of a broker: `http://host:port` or `https://host:port`, perhaps with a path before the API.
@@ -15,7 +17,7 @@ impl Base {
     /// When it is no address of HTTP.
     pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
         let bad = |why: &str| {
-            Failure::usage(format!("`{url}` is no address of a broker: {why}"))
+            Failure::usage(format!("`{}` is no address of a broker: {why}", masked(url)))
                 .hint("use one such as http://127.0.0.1:15672 with --url or OVERTAKE_URL")
         };
         let (scheme, rest) = match url.split_once("://") {
@@ -114,7 +116,16 @@ mod tests {
         ] {
             assert_eq!(Base::parse(url).expect(url).is_loopback(), expect, "{url}");
         }
-        assert!(Base::parse("http://ann:secret@127.0.0.1").is_err());
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_not_repeated() {
+        for url in
+            ["http://ann:secret@h", "http://ann:secret/?#secret@h", "ann:secret@h", "http://h?token=secret"]
+        {
+            let why = format!("{:?}", Base::parse(url).expect_err(url));
+            assert!(why.contains("is no address") && !why.contains("secret"), "{why}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
+use overtake_redact::reason;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -219,8 +220,11 @@ impl Client {
             } else {
                 "something that is no JSON"
             };
-            Failure::new(Exit::Error, format!("{} answered {what}: {error}", self.base.as_str()))
-                .hint("is there an Overtake broker at this address?")
+            Failure::new(
+                Exit::Error,
+                format!("{} answered {what}: {}", self.base.as_str(), reason(&error.to_string())),
+            )
+            .hint("is there an Overtake broker at this address?")
         })
     }
 

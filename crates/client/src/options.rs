@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use overtake_amqp::client::{ClientOptions, Credentials};
+use overtake_redact::masked;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
@@ -106,8 +107,11 @@ impl ConnectOptions {
     /// # Errors
     /// [`Error::Invalid`]: the URL makes no sense.
     pub(crate) fn address(&self) -> Result<Address, Error> {
-        let wrong = |why: &str| Error::Invalid(format!("`{}`: {why}", without_password(&self.url)));
-        let url = Url::parse(&self.url).map_err(|error| wrong(&error.to_string()))?;
+        let wrong = |why: &str| Error::Invalid(format!("`{}`: {why}", masked(&self.url)));
+        let url = Url::parse(&self.url).map_err(|error| match self.url.contains('@') {
+            true => wrong(&format!("{error}; percent-encode `/`, `?`, `#` and `@` in a password")),
+            false => wrong(&error.to_string()),
+        })?;
         let is_secure = match url.scheme() {
             "amqp" => false,
             "amqps" => true,
@@ -166,20 +170,6 @@ impl ConnectOptions {
     }
 }
 
-/// For people.
-fn without_password(url: &str) -> String {
-    match Url::parse(url) {
-        Ok(mut parsed) if parsed.password().is_some() => {
-            // It has a password, so it can have another.
-            let _ = parsed.set_password(Some("…"));
-            parsed.to_string()
-        }
-        Ok(parsed) => parsed.to_string(),
-        // It may hold one anywhere.
-        Err(_) => "the URL".to_owned(),
-    }
-}
-
 impl From<&str> for ConnectOptions {
     fn from(url: &str) -> Self {
         Self::new(url)
@@ -217,7 +207,11 @@ mod tests {
         check("amqp://127.0.0.1", "127.0.0.1 5672 false   /");
         check("amqps://a:b%40c@host/%2f", "host 5671 true a b@c /");
         check("amqp://a@[::1]:7/shop%2Feu", "::1 7 false a  shop/eu");
-        check("http://a:secret@host", "`http://a:%E2%80%A6@host/`: it must begin with amqp:// or amqps://");
+        check("http://a:secret@host", "`http://a:***@host`: it must begin with amqp:// or amqps://");
+        let encode = "percent-encode `/`, `?`, `#` and `@` in a password";
+        for url in ["amqp://a:secret/secret@host", "amqp://a:secret?@host", "amqp://a:secret#secret@host"] {
+            check(url, &format!("`amqp://a:***@host`: invalid port number; {encode}"));
+        }
         check("amqp:///", "`amqp:///`: it names no host");
     }
 }

@@ -181,14 +181,6 @@ pub enum Provenance {
 }
 
 impl Provenance {
-    /// How a definition from there refers to a secret.
-    pub(crate) fn reference(self) -> &'static str {
-        match self {
-            Self::File => "where it is, as { env = \"NAME\" } or { file = \"/path\" }",
-            Self::Api => "where it is, as {\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server",
-        }
-    }
-
     pub(crate) fn vault(self) -> Vault {
         match self {
             Self::File => Vault::ANY,

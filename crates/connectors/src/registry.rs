@@ -24,6 +24,7 @@ use crate::connector::{
 };
 use crate::inline::{inline_secrets, new_secrets};
 use crate::shown::{shown, unmasked};
+use overtake_redact::reason;
 
 /// All connectors of a kind.
 pub struct Registry<C: Connector> {
@@ -116,6 +117,7 @@ impl<C: Connector> Registry<C> {
                 (Some(key), Ok(one)) => drop(kept.insert(key, one)),
                 (_, Ok(_)) => tracing::error!("the metadata `{key}` is no {noun}'s"),
                 (_, Err(why)) => {
+                    let why = reason(&why.to_string());
                     tracing::error!("the {noun} `{key}` cannot be read, and does not run: {why}")
                 }
             }
@@ -135,9 +137,9 @@ impl<C: Connector> Registry<C> {
         if !said.is_empty() {
             let (noun, said) = (C::WORDS.noun, said.join("`, `"));
             tracing::warn!(
-                "the {noun} {} holds a secret itself, in `{said}`: say {}",
+                "the {noun} {} holds a secret itself, in `{said}`: say where it is, as {}",
                 key.1,
-                provenance.reference()
+                provenance.vault().forms()
             );
         }
         let site = self.site(key, provenance.vault()).await?;
@@ -408,9 +410,10 @@ pub fn check_configured<C: Connector>(name: &str, definition: &C) -> Result<(), 
 /// What comes over the API holds no secret itself, but those that the definition before it held.
 fn must_name_secrets<C: Connector>(definition: &C, before: Option<&C>) -> Result<(), NotConfigured> {
     let Some(place) = new_secrets(definition, before).into_iter().next() else { return Ok(()) };
-    let reference = Provenance::Api.reference();
-    Err(Flaw::of(place, format_args!("a secret would be stored and backed up as it stands: say {reference}"))
-        .into())
+    let forms = Provenance::Api.vault().forms();
+    let why =
+        format_args!("a secret would be stored and backed up as it stands: say where it is, as {forms}");
+    Err(Flaw::of(place, why).into())
 }
 
 fn must_be_name(name: &str) -> Result<(), NotConfigured> {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use overtake_connectors::{Connector, ConnectorView, NotConfigured, Provenance};
+use overtake_connectors::{Connector, ConnectorView, NotConfigured, Provenance, Vault};
 use overtake_lane::{Refusal, Time};
+use overtake_redact::reason;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,12 +68,19 @@ pub(crate) fn tested(tested: Result<Duration, String>) -> Answer {
     json(StatusCode::OK, &out)
 }
 
-/// Reads a definition; its types are those of the configuration file.
+/// Reads a definition; its types are those of the configuration file. What it says in place of a secret is not repeated.
 pub(crate) fn definition<C: DeserializeOwned>(value: Value) -> Result<C, Problem> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
-        let key = if path == "." { String::new() } else { path };
-        Problem::bad_value(key, error.into_inner().to_string())
+        let path = if path == "." { String::new() } else { path };
+        let why = Vault::OF_API.phrase(&reason(&error.into_inner().to_string()));
+        // Keys of a cluster stand among others, and its reader names them.
+        match why.strip_prefix('`').and_then(|rest| rest.split_once("`: ")) {
+            Some((key, why)) if !key.contains(['`', ' ']) => {
+                Problem::bad_value(format!("{path}.{key}"), why.to_owned())
+            }
+            _ => Problem::bad_value(path, why),
+        }
     })
 }
 

@@ -1,6 +1,5 @@
 //! A request that was let in: who asks, for what, and with which body.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
@@ -9,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use overtake_access::{Desk, Identity, Tag};
 use overtake_engine::Engine;
+use overtake_redact::reason;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -145,13 +145,23 @@ impl Ask {
     }
 }
 
-/// JSON that means what is wanted.
+/// JSON that means what is wanted. What is refused is read once more, so that its place is known.
 pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| not_understood(&error))
+    serde_json::from_slice(bytes).map_err(|error| {
+        let placed =
+            serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
+        let why = placed.err().map_or_else(|| reason(&error.to_string()), |error| with_place(&error));
+        Problem::bad(format_args!("the body is not understood: {why}"))
+    })
 }
 
-fn not_understood(error: &impl Display) -> Problem {
-    Problem::bad(format_args!("the body is not understood: {error}"))
+/// What is wrong with JSON, with its place before it, as `queues[3].durable`, and without the value.
+pub(crate) fn with_place(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let why = reason(&error.inner().to_string());
+    match error.path().to_string() {
+        place if place == "." => why,
+        place => format!("{place}: {why}"),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, done, put, seen};
-use crate::ask::Ask;
+use crate::ask::{Ask, with_place};
 use crate::paging;
 use crate::problem::Problem;
 use crate::routes::Routes;
@@ -59,8 +59,8 @@ impl PolicyPut {
         if let Some(apply_to) = &self.apply_to {
             fields["apply-to"] = apply_to.as_str().into();
         }
-        let policy: Policy = serde_json::from_value(fields)
-            .map_err(|error| Problem::bad(format_args!("Validation failed: {error}")))?;
+        let policy: Policy = serde_path_to_error::deserialize(fields)
+            .map_err(|error| Problem::bad(format_args!("Validation failed: {}", with_place(&error))))?;
         policy.check(kind).map_err(Problem::bad)?;
         Ok(policy)
     }

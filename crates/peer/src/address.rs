@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use overtake_redact::{MASK, masked};
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
 use crate::reach::LinkLocal;
-use crate::secret::MASK;
+use crate::secret::Vault;
 
 /// Where another system is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,42 +22,57 @@ pub struct Address {
     pub(crate) link_local: LinkLocal,
 }
 
-/// A URL as it may be shown: without a password and a query, which may hold secrets.
-#[must_use]
-pub fn masked(url: &str) -> String {
-    let (before, is_asked) = match url.split_once('?') {
-        Some((before, query)) => (before, !query.is_empty()),
-        None => (url, false),
-    };
-    let start = before.find("://").map_or(0, |at| at + 3);
-    let end = before[start..].find('/').map_or(before.len(), |at| start + at);
-    let (scheme, authority, path) = (&before[..start], &before[start..end], &before[end..]);
-    let authority = match authority.rsplit_once('@') {
-        Some((userinfo, host)) => match userinfo.split_once(':') {
-            Some((user, _)) => format!("{user}:{MASK}@{host}"),
-            None => authority.to_owned(),
-        },
-        None => authority.to_owned(),
-    };
-    let query = if is_asked { format!("?{MASK}") } else { String::new() };
-    format!("{scheme}{authority}{path}{query}")
+/// How a URL and the keys beside it say who asks. A URL is shown to people, so none holds a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// The URL may name the user; the password is in the key `password`.
+    UserInUrl,
+    /// The user is in the key `user`, the password in `password`.
+    UserInKey,
+    /// Headers show who asks.
+    InHeaders,
 }
 
-/// A URL with one of these schemes, each with its port and whether it means TLS.
+impl Login {
+    fn check(self, vault: Vault, has_user: bool, has_password: bool) -> Result<(), String> {
+        match self {
+            Self::InHeaders if has_user || has_password => Err(format!(
+                "`url` names a user or a password, which is not sent: say it in `headers`, as {}",
+                vault.header_form()
+            )),
+            Self::UserInUrl | Self::UserInKey if has_password => {
+                Err(format!("a URL is shown to people: say the password in `password`, as {}", vault.forms()))
+            }
+            Self::UserInKey if has_user => Err("say the user in `user`, not in the URL".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A URL with one of these schemes, each with its port and whether it means TLS, and its address as far as the vault admits it.
 ///
 /// # Errors
 /// What is wrong with it, as a phrase.
-pub fn parse(text: &str, schemes: &[(&str, u16, bool)]) -> Result<(Url, Address), String> {
+pub fn parse(
+    vault: Vault,
+    text: &str,
+    schemes: &[(&str, u16, bool)],
+    login: Login,
+) -> Result<(Url, Address), String> {
     let shown = masked(text);
-    let url = Url::parse(text).map_err(|error| format!("`{shown}` is no URL: {error}"))?;
+    let parsed = Url::parse(text);
+    // A password with `/`, `?`, `#` or `@` in it makes a URL that does not parse.
+    let has_password = match &parsed {
+        Ok(url) => url.password().is_some(),
+        Err(_) => shown.contains(&format!(":{MASK}@")),
+    };
+    login.check(vault, parsed.as_ref().is_ok_and(|url| !url.username().is_empty()), has_password)?;
+    let url = parsed.map_err(|error| format!("`{shown}` is no URL: {error}"))?;
     let known = schemes.iter().find(|(scheme, ..)| *scheme == url.scheme());
     let Some((_, port, is_secure)) = known else {
         let all: Vec<String> = schemes.iter().map(|(scheme, ..)| format!("{scheme}://")).collect();
         return Err(format!("`{shown}` must begin with {}", all.join(" or ")));
     };
-    if url.password().is_some() {
-        return Err("a URL is shown to people: say the password in `password`, as { env = \"…\" } or { file = \"…\" }".to_owned());
-    }
     let host = match url.host() {
         Some(Host::Domain("")) | None => return Err(format!("`{shown}` names no host")),
         Some(Host::Ipv6(address)) => address.to_string(),
@@ -64,7 +80,7 @@ pub fn parse(text: &str, schemes: &[(&str, u16, bool)]) -> Result<(Url, Address)
     };
     let port = url.port().unwrap_or(*port);
     let address = Address { host, port, is_secure: *is_secure, link_local: LinkLocal::Allowed };
-    Ok((url, address))
+    Ok((url, vault.admit(address)?))
 }
 
 impl Address {
@@ -109,12 +125,16 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::Vault;
+
+    const HTTP: [(&str, u16, bool); 1] = [("http", 80, false)];
+
+    fn of_api(vault: Vault, url: &str) -> Result<Address, String> {
+        parse(vault, url, &HTTP, Login::UserInUrl).map(|(_, address)| address)
+    }
 
     /// The address, as a definition over the API may name it.
     fn admitted(url: &str) -> Result<Address, String> {
-        let (_, address) = parse(url, &[("http", 80, false)]).expect("a URL");
-        Vault::OF_API.admit(address)
+        of_api(Vault::OF_API, url)
     }
 
     #[test]
@@ -124,33 +144,39 @@ mod tests {
             assert!(why.contains("link-local"), "{why}");
         }
         assert!(admitted("http://127.0.0.1").is_ok());
-        let (_, address) = parse("http://169.254.169.254", &[("http", 80, false)]).expect("a URL");
         let allowed = Vault::OF_API.with_link_local(LinkLocal::Allowed);
-        assert!(allowed.admit(address).is_ok());
+        assert!(of_api(allowed, "http://169.254.169.254").is_ok());
     }
 
     #[test]
-    fn a_url_is_shown_without_its_password_and_its_query() {
+    fn what_is_wrong_with_a_url_is_said_without_its_secrets() {
+        use Login::{InHeaders, UserInKey, UserInUrl};
         let cases = [
-            ("https://h/p", "https://h/p"),
-            ("https://h/p?token=x", "https://h/p?***"),
-            ("https://ann:pw@h:1/p?a=b?c", "https://ann:***@h:1/p?***"),
-            ("redis://ann@h", "redis://ann@h"),
-            ("https://a:p@w@h/@", "https://a:***@h/@"),
-            ("a:b@c?d", "a:***@c?***"),
-            ("", ""),
+            ("ftp://ann@h?token=pw#pw", UserInUrl, "`ftp://ann@h?***` must begin with http://"),
+            ("ftp://ann:pw@h?token=pw", UserInUrl, "say the password in `password`"),
+            ("http://ann:pw/pw@h", UserInUrl, "say the password in `password`"),
+            ("http://ann:pw?pw@h", UserInKey, "say the password in `password`"),
+            ("http://ann:pw#pw@h", InHeaders, "say it in `headers`"),
+            ("http://ann@h", InHeaders, "say it in `headers`"),
+            ("http://ann@h", UserInKey, "say the user in `user`"),
+            ("http://h:pw/?pw#pw", UserInUrl, "is no URL: invalid port number"),
         ];
-        for (url, shown) in cases {
-            assert_eq!(masked(url), shown);
+        for (url, login, expect) in cases {
+            for vault in [Vault::ANY, Vault::OF_API] {
+                let why = parse(vault, url, &HTTP, login).expect_err(url);
+                assert!(why.contains(expect), "{url}: {why}");
+                let is_of_api = why.contains("OVERTAKE_SECRET_");
+                assert_eq!(is_of_api, vault.is_of_api() && why.contains("env"), "{url}: {why}");
+            }
         }
-        let why = parse("ftp://ann:pw@h?token=x", &[("http", 80, false)]).expect_err("refused");
-        assert!(why.contains("`ftp://ann:***@h?***` must begin with http://"), "{why}");
+        let why = parse(Vault::ANY, "http://ann:pw/pw@h", &HTTP, Login::UserInUrl).expect_err("a password");
+        assert!(!why.contains("pw"), "{why}");
     }
 
     #[tokio::test]
     async fn a_name_is_judged_by_where_it_leads_when_a_connection_is_made() {
         // What a resolver answers for a name comes by the same way as the text of an address that was not looked at before.
-        let (_, address) = parse("http://169.254.169.254", &[("http", 80, false)]).expect("a URL");
+        let address = of_api(Vault::ANY, "http://169.254.169.254").expect("a URL");
         let unjudged = Address { link_local: LinkLocal::Refused, ..address };
         let why = unjudged.connect().await.expect_err("refused");
         assert!(why.starts_with("169.254.169.254: 169.254.169.254 is a link-local address"), "{why}");

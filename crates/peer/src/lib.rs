@@ -11,8 +11,9 @@ pub mod redis;
 mod secret;
 mod tls;
 
-pub use address::{Address, masked, parse};
+pub use address::{Address, Login, parse};
+pub use overtake_redact::{MASK, masked};
 pub use peer::{Named, Peer, Socket};
 pub use reach::LinkLocal;
-pub use secret::{MASK, Secret, Text, Vault};
+pub use secret::{Secret, Text, Vault};
 pub use tls::{Tls, begin};

@@ -6,7 +6,7 @@ use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use url::Url;
 
-use crate::address::{Address, parse};
+use crate::address::{Address, Login, parse};
 use crate::secret::{Secret, Vault};
 use crate::tls::{self, Tls};
 
@@ -44,8 +44,7 @@ impl Peer {
     /// # Errors
     /// What is wrong with it, as a phrase.
     pub fn new(vault: Vault, named: &Named<'_>, schemes: &[(&str, u16, bool)]) -> Result<Self, String> {
-        let (url, address) = parse(named.url, schemes)?;
-        let address = vault.admit(address)?;
+        let (url, address) = parse(vault, named.url, schemes, Login::UserInUrl)?;
         if let Some(secret) = named.password {
             vault.check("password", secret)?;
         }

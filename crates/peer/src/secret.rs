@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use overtake_redact::MASK;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
@@ -11,6 +12,10 @@ use crate::tls::Tls;
 
 /// Longest secret, bytes.
 const LEN_MAX: u64 = 64 << 10;
+/// How a configuration file says where a secret is. The messages of [`Secret`] and [`Text`] have it, too.
+const FORMS: &str = "{ env = \"VARIABLE\" } or { file = \"PATH\" }";
+/// How a definition over the API does.
+const FORM_OF_API: &str = "{\"env\": \"OVERTAKE_SECRET_…\"}, a variable of the server";
 /// What variables are called that may be named over the API.
 const PREFIX: &str = "OVERTAKE_SECRET_";
 
@@ -87,6 +92,27 @@ impl Vault {
         self.secrets == Secrets::Closed
     }
 
+    /// How a definition says where a secret is: in TOML in the server's configuration, in JSON over the API.
+    #[must_use]
+    pub fn forms(self) -> &'static str {
+        if self.is_of_api() { FORM_OF_API } else { FORMS }
+    }
+
+    /// How a header says where its value is.
+    pub(crate) fn header_form(self) -> &'static str {
+        if self.is_of_api() {
+            "{\"authorization\": {\"env\": \"OVERTAKE_SECRET_…\"}}, a variable of the server"
+        } else {
+            "{ authorization = { env = \"VARIABLE\" } }"
+        }
+    }
+
+    /// What is wrong with a definition, with the [`forms`](Self::forms) that are allowed here: who reads a [`Secret`] does not know where it stands.
+    #[must_use]
+    pub fn phrase(self, why: &str) -> String {
+        why.replace(FORMS, self.forms())
+    }
+
     /// The address as it may be connected to: what its name leads to is looked at with each connection.
     ///
     /// # Errors
@@ -112,9 +138,7 @@ impl Vault {
         match (self.secrets, secret) {
             (Secrets::Any | Secrets::Closed, _) => Ok(()),
             (Secrets::OfApi, Secret::Env(name)) if name.starts_with(PREFIX) => Ok(()),
-            (Secrets::OfApi, _) => Err(format!(
-                "`{key}`: over the API a secret is {{\"env\": \"{PREFIX}…\"}}, a variable of the server"
-            )),
+            (Secrets::OfApi, _) => Err(format!("`{key}`: over the API a secret is {FORM_OF_API}")),
         }
     }
 
@@ -129,9 +153,6 @@ impl Vault {
         Err("`tls` names files of the server: say it in its configuration, not over the API".to_owned())
     }
 }
-
-/// What is shown in the place of a secret.
-pub const MASK: &str = "***";
 
 /// A text that may be secret: the text itself, or where it is. It is shown masked.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,7 +245,9 @@ mod tests {
             json!({"hunter2": "x"}),
         ] {
             let why = refused(said);
-            assert!(why.contains("{ env = ") && !why.contains("hunter2"), "{why}");
+            assert!(why.contains(FORMS) && !why.contains("hunter2"), "{why}");
+            let why = Vault::OF_API.phrase(&why);
+            assert!(why.contains(FORM_OF_API) && !why.contains("file"), "{why}");
         }
         for (said, expect) in [
             (json!({"env": "A"}), Secret::Env("A".to_owned())),

@@ -13,21 +13,25 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
     ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
     ("overtake-access", &["overtake-lane", "overtake-routes", "overtake-engine"]),
-    ("overtake-api", &["overtake-lane", "overtake-engine"]),
+    ("overtake-api", &["overtake-lane", "overtake-engine", "overtake-redact"]),
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),
-    ("overtake-categories", &["overtake-lane", "overtake-engine", "overtake-access"]),
+    ("overtake-categories", &["overtake-lane", "overtake-engine", "overtake-access", "overtake-redact"]),
     ("overtake-overview", &["overtake-lane", "overtake-engine"]),
     ("overtake-page", &[]),
-    ("overtake-routes", &[]),
-    ("overtake-telemetry", &["overtake-lane", "overtake-engine"]),
+    ("overtake-routes", &["overtake-redact"]),
+    ("overtake-redact", &[]),
+    ("overtake-telemetry", &["overtake-lane", "overtake-engine", "overtake-redact"]),
     ("overtake-forward", &["overtake-lane"]),
     ("overtake-corpus", &[]),
     ("overtake-free-port", &[]),
-    ("overtake-peer", &[]),
+    ("overtake-peer", &["overtake-redact"]),
     ("overtake-streams", &["overtake-lane", "overtake-peer"]),
     ("overtake-valkey", &["overtake-engine", "overtake-lane", "overtake-peer", "overtake-store"]),
-    ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams"]),
-    ("overtake-client", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams"]),
+    ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams", "overtake-redact"]),
+    (
+        "overtake-client",
+        &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams", "overtake-redact"],
+    ),
     (
         "overtake-connectors",
         &[
@@ -39,6 +43,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-telemetry",
             "overtake-forward",
             "overtake-peer",
+            "overtake-redact",
         ],
     ),
     (
@@ -55,6 +60,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-schedules",
             "overtake-overview",
             "overtake-telemetry",
+            "overtake-redact",
         ],
     ),
     (
@@ -67,6 +73,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-engine",
             "overtake-access",
             "overtake-telemetry",
+            "overtake-redact",
         ],
     ),
     (
@@ -101,6 +108,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-page",
             "overtake-peer",
             "overtake-valkey",
+            "overtake-redact",
         ],
     ),
     (
@@ -116,6 +124,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "overtake-http",
             "overtake-server",
             "overtake-valkey",
+            "overtake-redact",
         ],
     ),
     // Nothing may depend on the simulator: it is never in a release binary.

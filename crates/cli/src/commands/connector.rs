@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
+use overtake_redact::{reason, toml_error};
 use serde_json::{Value, json};
 
 use super::queue::text;
@@ -244,9 +245,9 @@ fn read(file: &Path) -> Result<Value, Failure> {
     };
     done.map_err(|error| wrong(error.to_string()))?;
     if written.trim_start().starts_with('{') {
-        return serde_json::from_str(&written).map_err(|error| wrong(error.to_string()));
+        return serde_json::from_str(&written).map_err(|error| wrong(reason(&error.to_string())));
     }
-    toml::from_str(&written).map_err(|error| wrong(error.to_string().trim_end().to_owned()))
+    toml::from_str(&written).map_err(|error| wrong(toml_error(&written, error.span(), error.message())))
 }
 
 fn endpoints(all: &[Value]) -> String {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use overtake_redact::reason;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -221,7 +222,10 @@ fn message(line: &[u8], plan: &Plan) -> Result<Value, String> {
     if plan.are_json {
         let said: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
             // Its line is always the first: the file's is said already.
-            format!("no message in JSON: {}", error.to_string().replace(" at line 1 column ", " at column "))
+            format!(
+                "no message in JSON: {}",
+                reason(&error.to_string()).replace(" at line 1 column ", " at column ")
+            )
         })?;
         message.extend(said);
     } else {

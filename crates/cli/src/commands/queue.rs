@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
+use overtake_redact::{reason, toml_error};
 use serde_json::{Map, Value, json};
 
 use super::{Ended, Session};
@@ -110,9 +111,9 @@ fn read_settings(file: &Path) -> Result<Map<String, Value>, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(Exit::Error, format!("cannot read {}: {error}", file.display())))?;
     let parsed = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).map_err(|error| error.to_string())
+        serde_json::from_str(&text).map_err(|error| reason(&error.to_string()))
     } else {
-        toml::from_str(&text).map_err(|error| error.to_string())
+        toml::from_str(&text).map_err(|error| toml_error(&text, error.span(), error.message()))
     };
     parsed.map_err(|why| Failure::new(Exit::Error, format!("{}: {}", file.display(), why.trim_end())))
 }

@@ -374,3 +374,19 @@ fn a_directory_that_is_no_store_cannot_be_checked() {
         assert!(run.stderr.contains("hint: give the directory the broker was started with"), "{run:?}");
     }
 }
+
+#[test]
+fn what_is_wrong_in_a_file_is_said_without_its_values() {
+    let files: [(&[&str], &str, &str); 6] = [
+        (&["endpoint", "put", "hook", "-"], "bearer_token = \"hunter2\n", "1 | bearer_token = …"),
+        (&["endpoint", "put", "hook", "-"], "bearer_token = hunter2\n", "1 | bearer_token = …"),
+        (&["source", "put", "in", "-"], "hunter2\n", "1 | …"),
+        (&["source", "put", "in", "-"], "{\"token\": hunter2}", "expected value at line 1 column 11"),
+        (&["endpoint", "test", "hook", "--with", "-"], "[to]\npassword = 'hunter2\n", "2 | password = …"),
+        (&["--url", "http://ann:hunter2/hunter2@h", "health"], "", "`http://ann:***@h` is no address"),
+    ];
+    for (words, text, expect) in files {
+        let picture = support::run(words, text.as_bytes()).picture();
+        assert!(picture.contains(expect) && !picture.contains("hunter2"), "{words:?}: {picture}");
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use overtake_amqp::client::{ClientOptions, Credentials};
 use overtake_engine::Clock;
-use overtake_peer::{Address, Secret, Tls, Vault, parse};
+use overtake_peer::{Address, Login, Secret, Tls, Vault, parse};
 use overtake_properties::ShortText;
 use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
@@ -43,11 +43,8 @@ impl AmqpServer {
     /// # Errors
     /// What is wrong with it, as a phrase.
     pub(crate) fn way(&self, vault: Vault, name: &str, clock: Arc<dyn Clock>) -> Result<AmqpWay, String> {
-        let (url, address) = parse(&self.url, &[("amqp", 5672, false), ("amqps", 5671, true)])?;
-        let address = vault.admit(address)?;
-        if !url.username().is_empty() {
-            return Err("say the user in `user`, not in the URL".to_owned());
-        }
+        let schemes = [("amqp", 5672, false), ("amqps", 5671, true)];
+        let (url, address) = parse(vault, &self.url, &schemes, Login::UserInKey)?;
         self.password.iter().try_for_each(|secret| vault.check("password", secret))?;
         let path = url.path().strip_prefix('/').unwrap_or_default();
         let vhost =

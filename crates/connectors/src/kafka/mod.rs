@@ -14,7 +14,9 @@ mod property;
 use std::collections::BTreeMap;
 
 use overtake_peer::{Secret, Tls, Vault};
-use serde::{Deserialize, Serialize};
+use overtake_redact::reason;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a build says that has no librdkafka.
 #[cfg(not(feature = "kafka"))]
@@ -43,6 +45,14 @@ pub struct KafkaCluster {
     /// What else librdkafka is told, by its names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
+}
+
+/// Reads a cluster whose keys stand among others, with the key in what is wrong with its value: serde forgets it there.
+pub(crate) fn named_keys<'de, D: Deserializer<'de>>(among: D) -> Result<KafkaCluster, D::Error> {
+    serde_path_to_error::deserialize(among).map_err(|error| match error.path().to_string() {
+        whole if whole == "." => error.into_inner(),
+        key => D::Error::custom(format_args!("`{key}`: {}", reason(&error.inner().to_string()))),
+    })
 }
 
 /// What goes over the line.

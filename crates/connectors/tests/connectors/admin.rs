@@ -56,7 +56,7 @@ async fn what_cannot_be_is_said_and_changes_nothing() {
         (json!({"webhook": {"url": "ftp://x"}}), "to.webhook: `ftp://x` must begin with http:// or https://"),
         (
             json!({"webhook": {"url": "http://a:b@x"}}),
-            "to.webhook: `url` names a user or a password, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }",
+            "to.webhook: `url` names a user or a password, which is not sent: say it in `headers`, as {\"authorization\": {\"env\": \"OVERTAKE_SECRET_…\"}}, a variable of the server",
         ),
         (
             json!({"webhook": {"url": "http://x", "signing_key": {"env": "HOME"}}}),
@@ -192,7 +192,7 @@ async fn what_may_be_a_secret_is_kept_and_never_told() {
 
     shown["to"]["webhook"]["url"] = "http://127.0.0.1:9/elsewhere".into();
     let why = world.try_put("hook", shown).await.expect_err("told to no other receiver").to_string();
-    assert!(why.contains("the header `x-key` is ***"), "{why}");
+    assert!(why.contains("`headers.x-key`: *** stands for"), "{why}");
     let told = format!("{:?}", world.gate.audit().recent());
     assert!(told.contains("endpoint.put") && !told.contains("secret"), "{told}");
 }

@@ -53,6 +53,8 @@ async fn what_cannot_be_names_the_key() {
         (r#"{"to":{"pigeon":{}}}"#, "to"),
         (r#"{"to":{"webhook":{"url":"ftp://x"}}}"#, "to.webhook"),
         (r#"{"to":{"queue":{"name":"r"}},"send":{"fan_out":0}}"#, "send"),
+        (r#"{"to":{"kafka":{"brokers":["a:1"],"topic":"t","password":"hunter2"}}}"#, "to.kafka.password"),
+        (r#"{"to":{"kafka":{"brokers":4711,"topic":"t"}}}"#, "to.kafka.brokers"),
     ];
     for (definition, key) in said {
         let reply = world.put("/v1/endpoints/q", definition).await;
@@ -63,4 +65,39 @@ async fn what_cannot_be_names_the_key() {
             reply.text
         );
     }
+}
+
+#[tokio::test]
+async fn no_value_is_repeated_and_only_what_the_api_takes_is_advised() {
+    let world = World::with_queue("").await;
+    let webhook = |more: &str| format!(r#"{{"to":{{"webhook":{{"url":"http://h",{more}}}}}}}"#);
+    let definitions = [
+        webhook(r#""bearer_token":"hunter2""#),
+        webhook(r#""signing_key":{"env":"HUNTER2","file":"hunter2"}"#),
+        webhook(r#""headers":{"x-key":{"hunter2":1}}"#),
+        webhook(r#""headers":{"authorization":"hunter2"}"#),
+        webhook(r#""headers":{"x-key":"***"}"#),
+        webhook(r#""format":"hunter2""#),
+        webhook(r#""refused":"hunter2""#),
+        r#"{"to":{"webhook":{"url":"http://ann:hunter2@h"}}}"#.to_owned(),
+        r#"{"to":{"webhook":{"url":"http://ann:hunter2/hunter2@h"}}}"#.to_owned(),
+        r#"{"to":{"amqp":{"url":"amqp://ann:hunter2#hunter2@h","password":{"env":"HUNTER2"}}}}"#.to_owned(),
+        r#"{"to":{"amqp":{"url":"amqp://h","password":"hunter2"}}}"#.to_owned(),
+        r#"{"to":{"kafka":{"brokers":["a:1"],"topic":"t","password":"hunter2"}}}"#.to_owned(),
+        r#"{"to":{"amqp://ann:hunter2@h":{}}}"#.to_owned(),
+        r#"{"to":"hunter2"}"#.to_owned(),
+    ];
+    for definition in definitions {
+        let text = world.put("/v1/endpoints/q", &definition).await.expect(422).text;
+        let is_discreet = !text.contains("hunter2") && !text.contains("invalid type");
+        assert!(is_discreet, "{definition}: {text}");
+        let is_of_a_secret = text.contains("env");
+        assert!(!is_of_a_secret || text.contains("OVERTAKE_SECRET_"), "{definition}: {text}");
+        assert!(!text.contains("{ env") && !text.contains("file = "), "{definition}: {text}");
+    }
+    let said = world.put("/v1/queues/r", r#"{"paused":"hunter2"}"#).await.expect(422).json;
+    assert_eq!(
+        (&said["key"], &said["detail"]),
+        (&json!("paused"), &json!("expected true or false, found a text"))
+    );
 }

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::ask::with_place;
 use crate::bindings::BindingPut;
 use crate::exchanges::ExchangePut;
 use crate::policies::PolicyPut;
@@ -94,12 +95,8 @@ impl Definitions {
     /// What cannot be, with its place: `queues[3].durable`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let mut json = serde_json::Deserializer::from_slice(bytes);
-        serde_path_to_error::deserialize(Object(&mut json)).map_err(|error| match error.path().to_string() {
-            place if place == "." => {
-                Problem::bad(format_args!("the body is not understood: {}", error.inner()))
-            }
-            place => Problem::bad(format_args!("the body is not understood: {place}: {}", error.inner())),
-        })
+        serde_path_to_error::deserialize(Object(&mut json))
+            .map_err(|error| Problem::bad(format_args!("the body is not understood: {}", with_place(&error))))
     }
 }
 

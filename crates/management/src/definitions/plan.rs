@@ -15,6 +15,7 @@ use overtake_lane::{
 use serde_json::Value;
 
 use super::file::{BindingDefined, Definitions, DestinationType, Placed};
+use crate::ask::with_place;
 use crate::exchanges::ExchangePut;
 use crate::parameters;
 use crate::policies::PolicyPut;
@@ -158,7 +159,8 @@ impl Plan {
             let vhost = placed("parameters", at, vhost_of(defined.vhost.as_deref(), into))?;
             placed("parameters", at, there.vhost(vhost))?;
             if defined.component == OPERATOR_POLICY {
-                let said = serde_json::from_value(defined.value.clone()).map_err(Problem::bad);
+                let said = serde_path_to_error::deserialize(defined.value.clone());
+                let said = said.map_err(|error| Problem::bad(with_place(&error)));
                 let said: PolicyPut = placed("parameters", at, said)?;
                 let planned = self.policy(PolicyKind::Operator, &defined.name, Ok(vhost), &said, there);
                 placed("parameters", at, planned)?;

@@ -57,7 +57,10 @@ async fn a_policy_that_cannot_be_says_why() {
         (r#"{"pattern":"","definition":{"max-lenght":1}}"#, "max-lenght"),
         (r#"{"pattern":"","definition":{"max-length":-1}}"#, "max-length"),
         (r#"{"pattern":"","definition":{}}"#, "definition"),
-        (r#"{"pattern":"","definition":{"max-length":1},"apply-to":"streams"}"#, "streams"),
+        (
+            r#"{"pattern":"","definition":{"max-length":1},"apply-to":"streams"}"#,
+            "apply-to: expected one of `",
+        ),
         (r#"{"definition":{"max-length":1}}"#, "pattern"),
     ] {
         let refused = world.put("/api/policies/%2F/p", policy).await.expect(400);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use overtake_client::ConnectOptions;
-use overtake_peer::{Secret, Tls};
+use overtake_peer::{Login, MASK, Secret, Tls, Vault, masked};
 
 use self::file::{File, SinkSection};
 use self::place::Place;
@@ -104,8 +104,8 @@ impl Config {
         let sink = sink(file.sink, &file.lanes).map_err(at)?;
         let settings = file::settings(file.relay, file.retry, file.clean, &table).map_err(at)?;
         if let file::UrlSection::Plain(url) = &database.url
-            && let Ok(parsed) = url::Url::parse(url)
-            && parsed.password().is_some()
+            && !url.starts_with("sqlite:")
+            && masked(url).contains(&format!(":{MASK}@"))
         {
             let why = "a file is shown to people: say the password in `password`, or all of it as { env = \"…\" } or { file = \"…\" }";
             return Err(place.of_key("database.url", why.to_owned()));
@@ -220,12 +220,17 @@ fn sink(section: SinkSection, lanes: &file::LanesSection) -> Result<SinkOf, (Str
 
 /// How to be a client of the broker.
 fn options(url: &str, password: Option<&str>, tls: &Tls) -> Result<ConnectOptions, String> {
-    let (mut parsed, _) = overtake_peer::parse(url, &[("amqp", 5672, false), ("amqps", 5671, true)])?;
+    let (mut parsed, _) = overtake_peer::parse(
+        Vault::ANY,
+        url,
+        &[("amqp", 5672, false), ("amqps", 5671, true)],
+        Login::UserInUrl,
+    )?;
     if let Some(password) = password {
         if parsed.username().is_empty() {
             return Err("a password is somebody's: name the user, as amqp://USER@HOST".to_owned());
         }
-        parsed.set_password(Some(password)).map_err(|()| format!("`{url}` takes no password"))?;
+        parsed.set_password(Some(password)).map_err(|()| format!("`{}` takes no password", masked(url)))?;
     }
     let mut client = overtake_client::Tls::new();
     if let Some(file) = &tls.ca_file {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use overtake_redact::reason;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
@@ -21,7 +22,7 @@ impl Place<'_> {
             let table = DeTable::parse(self.text).ok()?;
             around(table.get_ref(), span)
         });
-        let what = error.message().trim().to_owned();
+        let what = reason(error.message());
         self.error(span, key.unwrap_or_default(), what)
     }
 

@@ -27,7 +27,7 @@ fn an_error_names_its_line_and_its_key() {
     );
     check(
         "[relay]\nbatch = \"many\"\n",
-        "relay.toml:6: `relay.batch`: invalid type: string \"many\", expected usize",
+        "relay.toml:6: `relay.batch`: expected a whole number of at least 0, found a text",
     );
     check(
         "[relay]\nid = \"a\"\nlock = \"30\"\n",
@@ -54,6 +54,26 @@ fn an_error_names_its_line_and_its_key() {
         "[sink.redis]\nurl = \"redis://h\"\n",
         "relay.toml:5: `sink.redis`: a relay has one sink: run another for the other",
     );
+}
+
+#[test]
+fn an_error_repeats_no_value() {
+    let texts = [
+        "[sink.overtake]\nurl = \"amqp://a@h\"\npassword = \"hunter2\"\n",
+        "[sink.overtake]\nurl = \"amqp://a:hunter2@h\"\n",
+        "[sink.overtake]\nurl = \"amqp://a:hunter2/hunter2@h\"\n",
+        "[sink.overtake]\nurl = \"amqp://a:hunter2#hunter2@h\"\n",
+        "[sink.overtake]\nurl = \"amqp://a@h\"\npasword = \"hunter2\"\n",
+        "[sink.overtake]\nurl = \"amqp://a@h\"\nbody = \"hunter2\"\n",
+        "[sink.overtake]\nurl = \"amqp://a@h\"\npassword = hunter2\n",
+        "[sink.overtake]\nurl = \"amqp://a@h\"\npassword = \"hunter2\n",
+        "[sink]\novertake = \"hunter2\"\n",
+    ];
+    for text in texts {
+        let text = format!("[database]\nurl = \"postgres://app@localhost/shop\"\n{text}");
+        let why = Config::parse(&text, "relay.toml").expect_err(&text).to_string();
+        assert!(!why.contains("hunter2"), "{text}: {why}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a configuration says of itself to people, without secrets and without a connection.
 
+use overtake_peer::masked;
+
 use super::{Config, SinkOf, Url};
 use crate::database::Database;
 use crate::error::Error;
@@ -15,20 +17,20 @@ impl Config {
 
     /// Where the table is.
     #[must_use]
-    pub fn database_name(&self) -> &str {
+    pub fn database_name(&self) -> String {
         match &self.url {
-            Url::Plain(url) => url,
-            Url::Secret(_) => "a database whose address is secret",
+            Url::Plain(url) => masked(url),
+            Url::Secret(_) => "a database whose address is secret".to_owned(),
         }
     }
 
     /// Where rows go.
     #[must_use]
-    pub fn sink_name(&self) -> &str {
+    pub fn sink_name(&self) -> String {
         match &self.sink {
-            SinkOf::Broker { url, .. } => url,
+            SinkOf::Broker { url, .. } => masked(url),
             #[cfg(feature = "redis")]
-            SinkOf::Streams { server, .. } => &server.url,
+            SinkOf::Streams { server, .. } => masked(&server.url),
         }
     }
 }

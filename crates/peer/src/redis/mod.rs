@@ -12,6 +12,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use overtake_redact::masked;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, Value, cmd};
 use tokio::task::JoinHandle;
@@ -43,7 +44,7 @@ impl RedisServer {
         let path = peer.url.path().trim_start_matches('/');
         let database = if path.is_empty() { Ok(0) } else { path.parse() };
         let database = database.map_err(|_| {
-            format!("`{}` must end in the number of a database, as redis://HOST:6379/0", named.url)
+            format!("`{}` must end in the number of a database, as redis://HOST:6379/0", masked(named.url))
         })?;
         Ok(Self { peer, database })
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use overtake_redact::{reason, toml_error};
+
 use super::document::Document;
 use super::section::{find, pointer};
 use super::{
@@ -19,16 +21,18 @@ const STORE_KEYS: [&str; 1] = ["timeToLiveSecs"];
 pub(super) fn from_json(text: &str) -> Result<Manifest, ManifestError> {
     let parse = || {
         let braced = is_inside_of_object(text).then(|| format!("{{{text}}}"));
-        serde_json::from_str(braced.as_deref().unwrap_or(text)).map_err(|error| error.to_string())
+        serde_json::from_str(braced.as_deref().unwrap_or(text)).map_err(|error| reason(&error.to_string()))
     };
     let document = too_long(text).map_or_else(parse, Err);
     read(document.map_err(|why| format!("this is no JSON: {why}")))
 }
 
 pub(super) fn from_toml(text: &str) -> Result<Manifest, ManifestError> {
-    let document =
-        too_long(text).map_or_else(|| toml::from_str(text).map_err(|error| error.to_string()), Err);
-    read(document.map_err(|why| format!("this is no TOML: {}", why.trim_end())))
+    let document = too_long(text).map_or_else(
+        || toml::from_str(text).map_err(|error| toml_error(text, error.span(), error.message())),
+        Err,
+    );
+    read(document.map_err(|why| format!("this is no TOML: {why}")))
 }
 
 /// Whether it is what stands between the braces of an object, as people quote a part of a deployment.

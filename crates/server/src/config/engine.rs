@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use overtake_peer::{Secret, Tls};
+use overtake_redact::masked;
 use overtake_valkey::cluster::{Durability, Kind, Nodes};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -100,15 +101,16 @@ impl Value for Urls {
 
     fn read(text: &str) -> Result<Self, String> {
         if text.trim_start().starts_with('[') {
+            // What was said is not repeated: a URL may hold a password.
             let wrong =
-                || format!("`{text}` is no list of servers: use one such as 10.0.0.1:6379,10.0.0.2:6379");
+                || "this is no list of servers: use one such as 10.0.0.1:6379,10.0.0.2:6379".to_owned();
             return alone(text).ok_or_else(wrong);
         }
         Ok(Self::of(text.split(',')))
     }
 
     fn show(&self) -> String {
-        format!("[{}]", self.0.iter().map(|url| quoted(url)).collect::<Vec<_>>().join(", "))
+        format!("[{}]", self.0.iter().map(|url| quoted(&masked(url))).collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use overtake_redact::{excerpt, reason};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
@@ -45,11 +46,7 @@ impl File {
             Err(error) => {
                 let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
                 let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-                let mut wrong = file.error(error.span(), lead + error.message());
-                if key.split('.').any(|part| part == "password") {
-                    // What stands there may be the secret itself.
-                    wrong.excerpt = None;
-                }
+                let wrong = file.error(error.span(), lead + &reason(error.message()));
                 Err(match key.split_once('.') {
                     Some((environment, _)) if !SECTIONS.contains(&environment) => wrong.hint(format!(
                         "`{environment}` is no section, so it is read as what holds where OVERTAKE_ENV is {environment}; the sections are {}",
@@ -67,7 +64,7 @@ impl File {
             return ConfigError::at(self.origin_at(0), what);
         };
         let mut error = ConfigError::at(self.origin_at(span.start), what);
-        error.excerpt = Some(self.excerpt(span));
+        error.excerpt = Some(excerpt(&self.text, span));
         error
     }
 
@@ -116,21 +113,6 @@ impl File {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
-    }
-
-    /// The line of a span with a mark under it.
-    fn excerpt(&self, span: Range<usize>) -> String {
-        let start = self.text[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let end = self.text[span.start..].find('\n').map_or(self.text.len(), |end| span.start + end);
-        let number = (self.text[..start].matches('\n').count() + 1).to_string();
-        let lead = self.text[start..span.start]
-            .chars()
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect::<String>();
-        let marks =
-            "^".repeat(self.text[span.start..span.end.min(end).max(span.start)].chars().count().max(1));
-        let margin = " ".repeat(number.len());
-        format!("  {number} | {}\n  {margin} | {lead}{marks}", &self.text[start..end])
     }
 }
 

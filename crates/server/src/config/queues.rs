@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::Settings;
+use overtake_redact::reason;
 use serde::Deserialize;
 
 use super::Origin;
@@ -35,5 +36,5 @@ pub(super) fn read_inline(text: &str) -> Result<Settings, String> {
     }
     toml::from_str(&format!("settings = {text}"))
         .map(|document: Document| document.settings)
-        .map_err(|error| error.message().to_owned())
+        .map_err(|error| reason(error.message()))
 }

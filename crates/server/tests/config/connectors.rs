@@ -9,11 +9,11 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[endpoints.cloud]\nqueue = \"out\"\nto.webhook = { url = \"ftp://x\" }\n",
         expect![[r#"
-        overtake.toml:3:4: `endpoints.cloud.to.webhook`: `ftp://x` must begin with http:// or https://
-          3 | to.webhook = { url = "ftp://x" }
-            |    ^^^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:3:4: `endpoints.cloud.to.webhook`: `ftp://x` must begin with http:// or https://
+              3 | to.webhook = …
+                |    ^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud.to.webhook]\nurl = \"https://x\"\nheaders = { \"a b\" = \"1\" }\n",
@@ -28,7 +28,7 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
         "[endpoints.cloud]\nto.queue.name = \"in\"\n[endpoints.cloud.send]\nbatch = 5\nfan_out = 0\n",
         expect![[r#"
             overtake.toml:5:1: `endpoints.cloud.send`: `fan_out` must be 1 to 64
-              5 | fan_out = 0
+              5 | fan_out = …
                 | ^^^^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],
@@ -36,53 +36,53 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[endpoints.cloud]\nto.queue.name = \"in\"\nsend.reconnect = { initial_ms = 0 }\n",
         expect![[r#"
-        overtake.toml:3:20: `endpoints.cloud.send`: `reconnect.initial_ms` must be 1 or more
-          3 | send.reconnect = { initial_ms = 0 }
-            |                    ^^^^^^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:3:20: `endpoints.cloud.send`: `reconnect.initial_ms` must be 1 or more
+              3 | send.reconnect = …
+                |                  ^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud]\nto.queue = {}\n",
         expect![[r#"
-        overtake.toml:2:4: `endpoints.cloud.to.queue`: `name` must be a queue, or `exchange` an exchange
-          2 | to.queue = {}
-            |    ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:2:4: `endpoints.cloud.to.queue`: `name` must be a queue, or `exchange` an exchange
+              2 | to.queue = …
+                |    ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud]\nto.queue.name = \"cloud\"\n",
         expect![[r#"
-        overtake.toml:2:4: `endpoints.cloud.to.queue`: cloud would be sent to itself
-          2 | to.queue.name = "cloud"
-            |    ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:2:4: `endpoints.cloud.to.queue`: cloud would be sent to itself
+              2 | to.queue.name = …
+                |    ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud]\nqueue = \"\"\nto.queue.name = \"in\"\n",
         expect![[r#"
-        overtake.toml:2:1: `endpoints.cloud`: `queue`: the name is empty, too long or holds control characters
-          2 | queue = ""
-            | ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:2:1: `endpoints.cloud`: `queue`: the name is empty, too long or holds control characters
+              2 | queue = …
+                | ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud]\nto.mqtt = { url = \"mqtt://h\", topic = \"a/{prio}\" }\n",
         expect![[r#"
-        overtake.toml:2:31: `endpoints.cloud.to.mqtt`: `topic`: {prio} is none of {priority}, {lane}, {key}, {queue} and {routing_key}
-          2 | to.mqtt = { url = "mqtt://h", topic = "a/{prio}" }
-            |                               ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:2:31: `endpoints.cloud.to.mqtt`: `topic`: {prio} is none of {priority}, {lane}, {key}, {queue} and {routing_key}
+              2 | to.mqtt = …
+                |           ^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[endpoints.cloud]\nto.amqp = { url = \"amqps://h\", tls = { cert_file = \"/nowhere/cert.pem\" } }\n",
         expect![[r#"
             overtake.toml:2:4: `endpoints.cloud.to.amqp`: `cert_file` and `key_file` go together
-              2 | to.amqp = { url = "amqps://h", tls = { cert_file = "/nowhere/cert.pem" } }
+              2 | to.amqp = …
                 |    ^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],
@@ -90,11 +90,11 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[endpoints.\"\"]\nto.queue.name = \"in\"\n",
         expect![[r#"
-        overtake.toml:1:12: `endpoints.`: the name is 1 to 200 bytes of text without control characters
-          1 | [endpoints.""]
-            |            ^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:1:12: `endpoints.`: the name is 1 to 200 bytes of text without control characters
+              1 | …
+                | ^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
 }
 
@@ -104,7 +104,7 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
         "[sources.jobs]\nbatch = 0\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"in\"\n",
         expect![[r#"
             overtake.toml:2:1: `sources.jobs`: `batch` must be 1 to 10000
-              2 | batch = 0
+              2 | batch = …
                 | ^^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],
@@ -122,7 +122,7 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
         "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.mqtt]\nurl = \"mqtt://h\"\nclient_id = \"c\"\ntopics = [\"a/#/b\"]\n",
         expect![[r#"
             overtake.toml:6:1: `sources.jobs.from.mqtt`: `topics`: `a/#/b` must have `+` for whole levels only, and `#` for the last one only
-              6 | topics = ["a/#/b"]
+              6 | topics = …
                 | ^^^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],
@@ -131,7 +131,7 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
         "[sources.jobs]\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"\"\n",
         expect![[r#"
         overtake.toml:3:4: `sources.jobs`: `to.queue`: the name is empty, too long or holds control characters
-          3 | to.queue = ""
+          3 | to.queue = …
             |    ^^^^^
         hint: see docs/endpoints.md for what each key means
     "#]],
@@ -140,7 +140,7 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
         "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.amqp]\nurl = \"amqp://h\"\nqueue = \"q\"\nprefetch = 0\n",
         expect![[r#"
             overtake.toml:6:1: `sources.jobs.from.amqp`: `prefetch` must be at least 1: with 0 the server sends all it has, and it would wait in memory here
-              6 | prefetch = 0
+              6 | prefetch = …
                 | ^^^^^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],
@@ -153,17 +153,17 @@ fn a_build_without_kafka_says_so() {
     file(
         "[endpoints.cloud]\nto.kafka = { brokers = [\"h:9092\"], topic = \"t\" }\n",
         expect![[r#"
-        overtake.toml:2:4: `endpoints.cloud.to.kafka`: this build has no Kafka: build it with --features kafka
-          2 | to.kafka = { brokers = ["h:9092"], topic = "t" }
-            |    ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:2:4: `endpoints.cloud.to.kafka`: this build has no Kafka: build it with --features kafka
+              2 | to.kafka = …
+                |    ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[sources.jobs]\nfrom.kafka = { brokers = [\"h:9092\"], topics = [\"t\"] }\nto.queue = \"in\"\n",
         expect![[r#"
             overtake.toml:2:6: `sources.jobs.from.kafka`: this build has no Kafka: build it with --features kafka
-              2 | from.kafka = { brokers = ["h:9092"], topics = ["t"] }
+              2 | from.kafka = …
                 |      ^^^^^
             hint: see docs/endpoints.md for what each key means
         "#]],

@@ -113,10 +113,10 @@ fn what_keeps_messages_nowhere_is_refused() {
     file(
         "[engine]\nkind = \"cluster\"\nnodes = \"a:1\"\n",
         expect![[r#"
-        overtake.toml:3:9: `engine.nodes`: invalid type: string "a:1", expected a list of servers such as ["10.0.0.1:6379", "10.0.0.2:6379"]
-          3 | nodes = "a:1"
-            |         ^^^^^
-    "#]],
+            overtake.toml:3:9: `engine.nodes`: expected a list of servers such as ["10.0.0.1:6379", "10.0.0.2:6379"], found a text
+              3 | nodes = …
+                |         ^
+        "#]],
     );
     file(
         "[engine]\nkind = \"cluster\"\nnodes = [\"a:1\"]\nusername = \"broker\"\n",
@@ -135,8 +135,8 @@ fn what_keeps_messages_nowhere_is_refused() {
         "OVERTAKE__ENGINE__NODES",
         "[a",
         expect![[r#"
-        environment OVERTAKE__ENGINE__NODES: `engine.nodes`: `[a` is no list of servers: use one such as 10.0.0.1:6379,10.0.0.2:6379
-    "#]],
+            environment OVERTAKE__ENGINE__NODES: `engine.nodes`: this is no list of servers: use one such as 10.0.0.1:6379,10.0.0.2:6379
+        "#]],
     );
     flag(
         "engine-replicas-acked",
@@ -181,13 +181,17 @@ fn a_password_that_is_said_itself_is_refused_and_not_repeated() {
     file(
         "[engine]\npassword = \"hunter2\"\n",
         expect![[r#"
-        overtake.toml:2:12: `engine.password`: a password is not said itself: say where it is, as { file = "…" } or { env = "…" }, or off
-    "#]],
+            overtake.toml:2:12: `engine.password`: a password is not said itself: say where it is, as { file = "…" } or { env = "…" }, or off
+              2 | password = …
+                |            ^
+        "#]],
     );
     file(
         "[engine]\npassword = { text = \"hunter2\" }\n",
         expect![[r#"
-        overtake.toml:2:12: `engine.password`: a secret is not said itself: say where it is, as { env = "VARIABLE" } or { file = "PATH" }
-    "#]],
+            overtake.toml:2:12: `engine.password`: a secret is not said itself: say where it is, as { env = "VARIABLE" } or { file = "PATH" }
+              2 | password = …
+                |            ^
+        "#]],
     );
 }

@@ -78,26 +78,26 @@ fn a_threshold_is_a_whole_number() {
     file(
         "[server.priority_lanes]\nthreshold = \"low\"",
         expect![[r#"
-        overtake.toml:2:13: `server.priority_lanes.threshold`: `low` is no whole number from -2147483648 to 2147483647
-          2 | threshold = "low"
-            |             ^^^^^
-    "#]],
+            overtake.toml:2:13: `server.priority_lanes.threshold`: `low` is no whole number from -2147483648 to 2147483647
+              2 | threshold = …
+                |             ^
+        "#]],
     );
     file(
         "[server.priority_lanes]\nthreshold = 0.5",
         expect![[r#"
-        overtake.toml:2:13: `server.priority_lanes.threshold`: invalid value: floating point `0.5`, expected a whole number
-          2 | threshold = 0.5
-            |             ^^^
-    "#]],
+            overtake.toml:2:13: `server.priority_lanes.threshold`: expected a whole number, found a decimal number
+              2 | threshold = …
+                |             ^
+        "#]],
     );
     file(
         "[server.priority_lanes]\nthreshold = 3_000_000_000",
         expect![[r#"
-        overtake.toml:2:13: `server.priority_lanes.threshold`: `3000000000` is no whole number from -2147483648 to 2147483647
-          2 | threshold = 3_000_000_000
-            |             ^^^^^^^^^^^^^
-    "#]],
+            overtake.toml:2:13: `server.priority_lanes.threshold`: `3000000000` is no whole number from -2147483648 to 2147483647
+              2 | threshold = …
+                |             ^
+        "#]],
     );
 }
 
@@ -106,16 +106,16 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
     file(
         "[server.priority_lanes]\nenable = true",
         expect![[r#"
-        overtake.toml:2:1: `server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
-          2 | enable = true
-            | ^^^^^^
-    "#]],
+            overtake.toml:2:1: `server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
+              2 | enable = …
+                | ^^^^^^
+        "#]],
     );
     check(
         &Said { file: Some("[staging.server.priority_lanes]\nenable = true"), ..Said::default() },
         expect![[r#"
             overtake.toml:2:1: `staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
-              2 | enable = true
+              2 | enable = …
                 | ^^^^^^
             hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
@@ -124,7 +124,7 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
         "[stor]\ndata_dir = \"/tmp\"",
         expect![[r#"
             overtake.toml:2:1: `stor.data_dir`: unknown field `data_dir`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
-              2 | data_dir = "/tmp"
+              2 | data_dir = …
                 | ^^^^^^^^
             hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],

@@ -78,7 +78,7 @@ fn a_file_is_refused_with_its_line_and_column() {
         "[http]\nlistn = \"127.0.0.1:0\"\n",
         expect![[r#"
             overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `max_request_bytes`, `hosts`, `max_connections`, `header_timeout_ms`
-              2 | listn = "127.0.0.1:0"
+              2 | listn = …
                 | ^^^^^
         "#]],
     );
@@ -86,7 +86,7 @@ fn a_file_is_refused_with_its_line_and_column() {
         "[htp]\nlisten = \"127.0.0.1:0\"\n",
         expect![[r#"
             overtake.toml:2:1: `htp.listen`: unknown field `listen`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
-              2 | listen = "127.0.0.1:0"
+              2 | listen = …
                 | ^^^^^^
             hint: `htp` is no section, so it is read as what holds where OVERTAKE_ENV is htp; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
@@ -94,33 +94,33 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlisten = 15672\n",
         expect![[r#"
-            overtake.toml:2:10: `http.listen`: invalid value: integer `15672`, expected an address such as "127.0.0.1:15672"
-              2 | listen = 15672
-                |          ^^^^^
+            overtake.toml:2:10: `http.listen`: expected an address such as "127.0.0.1:15672", found a whole number
+              2 | listen = …
+                |          ^
         "#]],
     );
     file(
         "[http]\n  listen = \"broker:1\" # here\n",
         expect![[r#"
             overtake.toml:2:12: `http.listen`: `broker:1` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
-              2 |   listen = "broker:1" # here
-                |            ^^^^^^^^^^
+              2 |   listen = …
+                |            ^
         "#]],
     );
     file(
         "[http]\nlisten = \n",
         expect![[r#"
-        overtake.toml:2:10: string values must be quoted, expected literal string
-          2 | listen = 
-            |          ^
-    "#]],
+            overtake.toml:2:10: string values must be quoted, expected literal string
+              2 | listen =
+                |         ^
+        "#]],
     );
     file(
         "[http]\nmax_connections = -1\n",
         expect![[r#"
-            overtake.toml:2:19: `http.max_connections`: invalid value: integer `-1`, expected a whole number
-              2 | max_connections = -1
-                |                   ^^
+            overtake.toml:2:19: `http.max_connections`: expected a whole number, found a negative number
+              2 | max_connections = …
+                |                   ^
         "#]],
     );
     file(
@@ -140,10 +140,10 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[store]\ndisk_low_bytes = \"5%\"\n",
         expect![[r#"
-        overtake.toml:2:18: `store.disk_low_bytes`: `5%` is no number of bytes: use one such as 1GiB, 0, or auto
-          2 | disk_low_bytes = "5%"
-            |                  ^^^^
-    "#]],
+            overtake.toml:2:18: `store.disk_low_bytes`: `5%` is no number of bytes: use one such as 1GiB, 0, or auto
+              2 | disk_low_bytes = …
+                |                  ^
+        "#]],
     );
     file(
         "[store]\ndisk_low_bytes = 0\ndisk_high_bytes = 1000\n",
@@ -173,32 +173,32 @@ fn a_file_is_refused_with_its_line_and_column() {
         "[store]\nsegment_bytes = \"64 apples\"\n",
         expect![[r#"
             overtake.toml:2:17: `store.segment_bytes`: `64 apples` is no number of bytes: use one such as 67108864 or 64MiB
-              2 | segment_bytes = "64 apples"
-                |                 ^^^^^^^^^^^
+              2 | segment_bytes = …
+                |                 ^
         "#]],
     );
     file(
         "[store]\nsegment_bytes = -1\n",
         expect![[r#"
-            overtake.toml:2:17: `store.segment_bytes`: invalid value: integer `-1`, expected a number of bytes such as 67108864 or "64MiB"
-              2 | segment_bytes = -1
-                |                 ^^
+            overtake.toml:2:17: `store.segment_bytes`: expected a number of bytes such as 67108864 or "64MiB", found a negative number
+              2 | segment_bytes = …
+                |                 ^
         "#]],
     );
     file(
         "[store]\nsegment_bytes = 1.5\n",
         expect![[r#"
-            overtake.toml:2:17: `store.segment_bytes`: invalid value: floating point `1.5`, expected a number of bytes such as 67108864 or "64MiB"
-              2 | segment_bytes = 1.5
-                |                 ^^^
+            overtake.toml:2:17: `store.segment_bytes`: expected a number of bytes such as 67108864 or "64MiB", found a decimal number
+              2 | segment_bytes = …
+                |                 ^
         "#]],
     );
     file(
         "[store]\non_damage = \"ignore\"\n",
         expect![[r#"
             overtake.toml:2:13: `store.on_damage`: `ignore` is none of refuse, skip
-              2 | on_damage = "ignore"
-                |             ^^^^^^^^
+              2 | on_damage = …
+                |             ^
         "#]],
     );
     file(
@@ -223,25 +223,25 @@ fn a_file_is_refused_with_its_line_and_column() {
         "[log]\nlevel = \"loud\"\n",
         expect![[r#"
             overtake.toml:2:9: `log.level`: `loud` is no log level: use error, warn, info, debug or trace, or such as info,overtake_engine=debug
-              2 | level = "loud"
-                |         ^^^^^^
+              2 | level = …
+                |         ^
         "#]],
     );
     file(
         "[log]\nformat = \"xml\"\n",
         expect![[r#"
             overtake.toml:2:10: `log.format`: `xml` is none of text, json
-              2 | format = "xml"
-                |          ^^^^^
+              2 | format = …
+                |          ^
         "#]],
     );
     file(
         "[log]\nlevel = \"info\"\nlevel = \"warn\"\n",
         expect![[r#"
-        overtake.toml:3:1: duplicate key
-          3 | level = "warn"
-            | ^^^^^
-    "#]],
+            overtake.toml:3:1: duplicate key
+              3 | level = …
+                | ^^^^^
+        "#]],
     );
 }
 
@@ -251,7 +251,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
         "[queues.orders]\nscheme = \"signed\"\nmax_activ = 10\n",
         expect![[r#"
             overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
-              3 | max_activ = 10
+              3 | max_activ = …
                 | ^^^^^^^^^
         "#]],
     );
@@ -259,33 +259,33 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
         "[queues.orders]\nscheme = \"five\"\n",
         expect![[r#"
             overtake.toml:2:10: `queues.orders.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
-              2 | scheme = "five"
-                |          ^^^^^^
+              2 | scheme = …
+                |          ^
         "#]],
     );
     file(
         "[queues.orders]\nmax_active = 10\nmax_unacked = 0\n",
         expect![[r#"
-        overtake.toml:3:1: `queues.orders.max_unacked` must be 1 to 1000000
-          3 | max_unacked = 0
-            | ^^^^^^^^^^^
-    "#]],
+            overtake.toml:3:1: `queues.orders.max_unacked` must be 1 to 1000000
+              3 | max_unacked = …
+                | ^^^^^^^^^^^
+        "#]],
     );
     file(
         "[queues.orders.backoff]\ninitial_ms = 1\nmultiplier = 0\n",
         expect![[r#"
-        overtake.toml:3:1: `queues.orders.backoff.multiplier` must be 1 to 1000
-          3 | multiplier = 0
-            | ^^^^^^^^^^
-    "#]],
+            overtake.toml:3:1: `queues.orders.backoff.multiplier` must be 1 to 1000
+              3 | multiplier = …
+                | ^^^^^^^^^^
+        "#]],
     );
     file(
         "[queues.\"\"]\n",
         expect![[r#"
-        overtake.toml:1:9: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
-          1 | [queues.""]
-            |         ^^
-    "#]],
+            overtake.toml:1:9: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
+              1 | …
+                | ^
+        "#]],
     );
     file(
         "[queues.mail]\norder = { lanes = [{ name = \"primary\", from = 0 }, { name = \"backfill\" }] }\nscheme = \"signed\"\n",
@@ -640,4 +640,43 @@ fn what_pushing_is_told_wrong_is_refused() {
         environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: must be 1 or more
         environment OTEL_RESOURCE_ATTRIBUTES: `telemetry.resource_attributes`: part 1 is not NAME=VALUE: use such as a=1,b=2"#]]
     .assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn an_error_in_a_file_shows_no_value() {
+    let cases = [
+        (
+            "[endpoints.a]\nto.webhook = { url = \"http://h\", bearer_token = \"hunter2\" }\n",
+            "a secret is not said itself",
+        ),
+        ("[endpoints.a.to.webhook]\nurl = \"http://h\"\nbearer_token = \"hunter2\n", "bearer_token = …"),
+        ("[endpoints.a.to.webhook]\nurl = \"http://h\"\nbearer_token = hunter2\n", "bearer_token = …"),
+        ("[endpoints.a.to.webhook]\nurl = \"http://h\"\nsigning_key hunter2\n", "3 | …"),
+        (
+            "[endpoints.a.to.webhook]\nurl = \"http://h\"\nsigning_key = \"\"\"\nhunter2=\n\\q\"\"\"\n",
+            "5 | …",
+        ),
+        ("[endpoints.a.to.webhook]\nurl = \"http://ann:hunter2/hunter2@h\"\n", "say it in `headers`"),
+        ("[endpoints.a.to.webhook]\nurl = \"http://h\"\nformat = \"hunter2\"\n", "expected one of `raw`"),
+        (
+            "[endpoints.a.to.kafka]\nbrokers = [\"a:1\"]\ntopic = \"t\"\npassword = \"hunter2\"\n",
+            "`password`: a secret",
+        ),
+        ("[engine]\nkind = \"redis\"\npasword = \"hunter2\"\n", "unknown field `pasword`"),
+        ("[engine]\nkind = \"redis\"\nnodes = \"redis://ann:hunter2@h\"\n", "expected a list of servers"),
+        (
+            "[engine]\nkind = \"redis\"\nnodes = [\"redis://ann:hunter2#hunter2@h\"]\n",
+            "say the password in `password`",
+        ),
+        ("[telemetry]\notlp_endpoint = \"http://ann:hunter2/hunter2@h\"\n", "`telemetry.otlp_endpoint`"),
+        ("[telemetry]\notlp_headers = [\"hunter2\"]\n", "found a list"),
+        ("[queues.q]\npaused = \"hunter2\"\n", "expected true or false, found a text"),
+        ("hunter2\n", "1 | …"),
+    ];
+    for (text, expect) in cases {
+        let file = Said { file: Some(text), ..Said::default() };
+        let error = file.load().expect_err(text);
+        let said = format!("{error}\n{:?}", error.hint);
+        assert!(said.contains(expect) && !said.contains("hunter2"), "{text}\n{said}");
+    }
 }

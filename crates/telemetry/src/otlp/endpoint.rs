@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use overtake_redact::masked;
 use percent_encoding::percent_decode_str;
 
 /// The address of a collector, to which the path of a signal is added.
@@ -35,36 +36,27 @@ impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown = without_secrets(text);
+        let shown = masked(text);
         let wrong = |why: &str| Err(format!("`{shown}` {why}: use one such as http://127.0.0.1:4318"));
         let trimmed = text.trim().trim_end_matches('/');
+        // It would be shown, and never sent. The rest of a password with `/` in it counts as a path below.
+        if trimmed.contains('@') {
+            return Err("an address holds no password: give it as a header, in otlp_headers".to_owned());
+        }
         let Ok(uri) = Uri::from_str(trimmed) else { return wrong("is no address") };
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return wrong("does not begin with http:// or https://");
         }
-        let Some(authority) = uri.authority() else { return wrong("names no host") };
-        // It would be shown, and never sent.
-        if authority.as_str().contains('@') {
-            return Err("an address holds no password: give it as a header, in otlp_headers".to_owned());
+        if uri.authority().is_none() {
+            return wrong("names no host");
         }
-        if uri.query().is_some() {
-            return wrong("has a query");
+        if uri.query().is_some() || trimmed.contains('#') {
+            return wrong("has a query or a fragment");
         }
         if ["/v1/metrics", "/v1/traces"].iter().any(|path| uri.path().ends_with(path)) {
             return wrong("ends with the path of a signal, which is added to it");
         }
         Ok(Self(trimmed.to_owned()))
-    }
-}
-
-/// An address as it may be said in an error: without what stands before the host, and without a query.
-fn without_secrets(text: &str) -> String {
-    let before = text.split('?').next().unwrap_or_default();
-    match (before.find("://"), before.rfind('@')) {
-        (Some(scheme), Some(host)) if scheme < host => {
-            format!("{}://***{}", &before[..scheme], &before[host..])
-        }
-        _ => before.to_owned(),
     }
 }
 
@@ -161,6 +153,7 @@ mod tests {
             ("http://a:b@c.example", None),
             ("http://c.example/v1/metrics", None),
             ("http://c.example?x=1", None),
+            ("http://c.example#x", None),
         ] {
             assert_eq!(Endpoint::from_str(text).ok().as_ref().map(Endpoint::as_str), expect, "{text}");
         }
@@ -170,6 +163,9 @@ mod tests {
             "http://ann:secret@",
             "http://c.example?key=secret",
             "c.example?key=secret",
+            "http://c.example#secret",
+            "http://ann:secret/secret@c.example",
+            "http://ann:secret#secret@c.example",
         ];
         for text in secretive {
             let said = Endpoint::from_str(text).expect_err(text);

@@ -39,7 +39,7 @@ const AHEAD_KBYTES: &str = "8192";
 #[serde(deny_unknown_fields)]
 pub struct KafkaTopics {
     /// Where they are.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "crate::kafka::named_keys")]
     pub cluster: KafkaCluster,
     /// The topics.
     pub topics: Vec<String>,

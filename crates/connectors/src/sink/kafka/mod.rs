@@ -45,7 +45,7 @@ const DELIVERY_MS: &str = "10000";
 #[serde(deny_unknown_fields)]
 pub struct Kafka {
     /// Where it is.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "crate::kafka::named_keys")]
     pub cluster: KafkaCluster,
     /// The topic, in which `{priority}`, `{lane}`, `{queue}`, `{routing_key}` and `{key}` stand for what the message says.
     pub topic: String,

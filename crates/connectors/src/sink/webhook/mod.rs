@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use overtake_peer::{Address, MASK, Secret, Text, Tls, Vault, parse};
+use overtake_peer::{Address, Login, MASK, Secret, Text, Tls, Vault, parse};
 use rustls::ClientConfig;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -101,12 +101,9 @@ pub(crate) struct Target {
 
 impl Target {
     fn of(vault: Vault, url: &str) -> Result<Self, String> {
-        // Before anything is said that is meant for those who have a key `password`.
-        if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
-            return Err("`url` names a user or a password, which is not sent: say it in `headers`, as { authorization = { env = \"…\" } }".to_owned());
-        }
-        let (url, address) = parse(url, &[("http", 80, false), ("https", 443, true)])?;
-        Ok(Self { url, address: vault.admit(address)? })
+        let schemes = [("http", 80, false), ("https", 443, true)];
+        let (url, address) = parse(vault, url, &schemes, Login::InHeaders)?;
+        Ok(Self { url, address })
     }
 }
 
@@ -129,8 +126,8 @@ impl Webhook {
             match value {
                 Text::Plain(text) if text == MASK => {
                     return Err(format!(
-                        "the header `{name}` is {MASK}, which stands for a value that is not shown: say the value, or better where it \
-                         is, as {{ env = \"…\" }}"
+                        "`headers.{name}`: {MASK} stands for a value that is not shown: say the value, or better where it is, as {}",
+                        vault.forms()
                     ));
                 }
                 Text::Plain(text) => drop(header_value(&header, text)?),

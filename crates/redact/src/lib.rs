@@ -1,0 +1,12 @@
+//! What an error may show of a text that a user gave: a URL without its password, and a parser's message without the value it was given.
+//!
+//! Errors are copied into logs, terminals and issues. A value that does not parse may be a secret under a misspelled key, so no value is repeated: an error
+//! names the key, its place, what is expected, and what kind of value was found.
+
+mod excerpt;
+mod reason;
+mod url;
+
+pub use excerpt::{excerpt, toml_error};
+pub use reason::reason;
+pub use url::{MASK, masked};
