@@ -20,6 +20,11 @@ def confirm(page, verb):
     page.get_by_role("dialog").get_by_role("button", name=verb, exact=True).click()
 
 
+FIGURE_IS_AT_LEAST = """([label, least]) => [...document.querySelectorAll(".figure")]
+    .filter((figure) => figure.textContent.includes(label))
+    .some((figure) => Number(figure.querySelector(".value").textContent.replace(/\\D/g, "")) >= least)"""
+
+
 def figure(page, label):
     """One of the numbers at the top of the overview."""
     return page.locator(".figure").filter(has_text=label).locator(".value")
@@ -227,7 +232,8 @@ def test_the_overview_moves(api, open_page):
     before = int(re.sub(r"\D", "", figure(page, "Waiting").inner_text()))
     api.publish(queue, *({"body": "x", "priority": "high"} for _ in range(500)))
     expect(line.locator(".chips")).to_contain_text("high500")
-    expect(figure(page, "Waiting")).to_have_text(f"{before + 500:,}")
+    # Queues of other tests have their own comings and goings.
+    page.wait_for_function(FIGURE_IS_AT_LEAST, arg=["Waiting", before + 500])
     expect(page.locator(".trouble-row", has_text=queue)).to_contain_text("nobody takes them")
     api.lease(queue, 200)
     expect(line.locator(".chips")).to_contain_text("high300")
