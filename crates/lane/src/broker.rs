@@ -454,11 +454,23 @@ impl Broker {
         self.queues.values_mut().for_each(|queue| queue.give_up_quarantined());
     }
 
-    /// Whether messages of a run are in quarantine.
+    /// What of a run is in quarantine was found elsewhere: it is given up, and what else waits in the run is brought into memory, so that the run
+    /// is over. During a recovery; the fact that says so is to be recorded.
+    pub fn replace_quarantined(&mut self, queue: QueueId, run: RunId) -> Option<Fact> {
+        let found = self.queues.get_mut(&queue)?;
+        if let Some(run) = found.runs.get_mut(&run) {
+            run.give_up_quarantined();
+        }
+        found.quarantined.remove(&run);
+        found.bring_run(run);
+        Some(Fact::RunFetched { queue, run })
+    }
+
+    /// Messages of a run that are in quarantine.
     #[must_use]
-    pub fn has_quarantined(&self, queue: QueueId, run: RunId) -> bool {
-        let Some(queue) = self.queues.get(&queue) else { return false };
-        queue.quarantined.contains_key(&run) || queue.runs.get(&run).is_some_and(|run| run.quarantined() > 0)
+    pub fn quarantined(&self, queue: QueueId, run: RunId) -> u64 {
+        let Some(queue) = self.queues.get(&queue) else { return 0 };
+        queue.quarantined.get(&run).or_else(|| queue.runs.get(&run)).map_or(0, Run::quarantined)
     }
 
     /// A message in memory whose content cannot be read any more is gone, whatever its state.

@@ -108,7 +108,7 @@ impl StoreError {
     #[must_use]
     pub fn is_of_its_file(&self) -> bool {
         use io::ErrorKind::{IsADirectory, NotADirectory, PermissionDenied};
-        let Self::Io { op: "open" | "read", source, .. } = self else { return false };
+        let Self::Io { op: "open" | "read" | "remove", source, .. } = self else { return false };
         matches!(source.kind(), PermissionDenied | IsADirectory | NotADirectory)
     }
 

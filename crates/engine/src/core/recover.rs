@@ -170,6 +170,11 @@ impl<T> Core<T> {
         step.facts.extend(facts);
         let mut damage = DamageHealth::default();
         let lost = Lost { adopted, ..runs.check_lost(&mut broker, &mut damage) };
+        // What the journal still has of a damaged segment is settled by name, so it must not wait in the segment, too, until that can be read again.
+        for (queue, run) in runs.found_elsewhere(&lost) {
+            step.facts.extend(broker.replace_quarantined(queue, run));
+            damage.given_up(run);
+        }
         let damaged = runs.damaged();
         for (queue, run) in &damaged {
             // What can be read of a damaged segment leaves it. Of one that is over there is nothing to be brought.
@@ -308,8 +313,15 @@ impl Folding {
                 | Fact::RunsRewritten { queue, run, .. } => Some((*queue, run.clone())),
                 _ => None,
             };
+            let fetched = if let Fact::RunFetched { queue, run } = fact { Some((queue, run)) } else { None };
             if is_whole {
                 self.left_over += u64::from(self.fold(fact));
+            }
+            if let Some((queue, run)) = fetched
+                && self.runs.is_found_elsewhere(run, self.broker.quarantined(queue, run))
+            {
+                // As when that was said.
+                let _ = self.broker.replace_quarantined(queue, run);
             }
             if let Some((queue, run)) = told {
                 self.runs.note_salvaged(&self.broker, queue, &run);

@@ -60,6 +60,7 @@ impl<T> Core<T> {
         self.writer.retire(start);
         self.commit_all(committer)?;
         committer.retire()?;
+        self.end_lingering();
         Ok(())
     }
 

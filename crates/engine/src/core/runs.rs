@@ -323,6 +323,18 @@ impl Runs {
         lost
     }
 
+    /// Whether so many messages of a run were found in the journal.
+    pub(super) fn is_found_elsewhere(&self, run: RunId, quarantined: u64) -> bool {
+        (1..=self.salvage.count(run)).contains(&quarantined)
+    }
+
+    /// The runs of which all that is damaged was found in the journal, with their queues.
+    pub(super) fn found_elsewhere(&self, lost: &Lost) -> Vec<(QueueId, RunId)> {
+        let whole = lost.messages.iter().filter(|part| part.messages == 0 && part.salvaged > 0);
+        let runs = whole.map(|part| RunId(part.segment));
+        runs.filter_map(|run| Some((self.stored.get(&run)?.queue, run))).collect()
+    }
+
     /// The runs whose segments are damaged, as far as they were looked through, with their queues.
     pub(super) fn damaged(&self) -> Vec<(QueueId, RunId)> {
         let there = self.damaged.iter().filter_map(|run| Some((self.stored.get(run)?.queue, *run)));

@@ -81,6 +81,13 @@ impl<T> Core<T> {
         std::mem::take(&mut self.spilling.over).into_iter().map(Job::Remove).collect()
     }
 
+    /// The journal was written again, and speaks of no segment any more that is over.
+    pub(super) fn end_lingering(&mut self) {
+        let over = std::mem::take(&mut self.spilling.lingering).into_iter().map(|(_, run)| run);
+        let over: Vec<RunId> = over.chain(std::mem::take(&mut self.spilling.over)).collect();
+        self.spilling.jobs.extend(over.into_iter().map(Job::Remove));
+    }
+
     /// A job is done.
     pub fn done(&mut self, done: Done) {
         match done {
@@ -327,7 +334,7 @@ impl<T> Core<T> {
             let is_free = self
                 .holds
                 .get(run)
-                .is_some_and(|held| held.messages == 0 && !self.broker.has_quarantined(held.queue, run));
+                .is_some_and(|held| held.messages == 0 && self.broker.quarantined(held.queue, run) == 0);
             if is_free && let Some(held) = self.holds.end(run) {
                 self.damage.given_up(run);
                 let (queue, how) = (held.queue, Settled::Removed);

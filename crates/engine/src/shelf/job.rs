@@ -113,8 +113,12 @@ impl<D: Disk> Spiller<D> {
                 self.ids.forget(run.0);
                 if self.quarantine.has(run) {
                     self.segments.set_aside(run.0)?;
-                } else {
-                    self.segments.remove(run.0)?;
+                    return Ok(Done::Removed);
+                }
+                match self.segments.remove(run.0) {
+                    // Somebody has put something else in its place.
+                    Err(error) if error.is_of_its_file() => self.segments.set_aside(run.0)?,
+                    removed => removed?,
                 }
                 Ok(Done::Removed)
             }

@@ -284,6 +284,57 @@ async fn what_is_in_quarantine_waits_until_it_can_be_read_again() {
     engine.close();
 }
 
+/// What was found in the journal is settled for good: it is in no quarantine, from which it would come again.
+#[tokio::test]
+async fn what_was_found_in_the_journal_comes_once_even_if_its_block_can_be_read_again() {
+    let whole = store(4_000).await;
+    let (name, places) = regions(&whole);
+    for (region, at) in places {
+        for others in [0, 20_000] {
+            let disk = copy_of(&whole);
+            assert!(disk.flip(&name, at, 0x10));
+            let engine = open(&disk, OnDamage::Refuse).unwrap_or_else(|error| panic!("{region}: {error}"));
+            assert_eq!(drain(&engine).await.len(), 4_000, "{region}: the journal has them");
+            publish_and_consume(&engine, others).await;
+            assert_eq!(engine.health().damage.sentence(), None, "{region}: nothing is missing");
+            engine.close();
+            for mended in [false, true] {
+                if mended {
+                    disk.flip(&name, at, 0x10);
+                }
+                let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+                assert_eq!(drain(&engine).await.len(), 0, "{region}, {others} others, mended: {mended}");
+                publish_and_consume(&engine, others).await;
+                engine.close();
+            }
+        }
+    }
+}
+
+/// What was found in the journal and not consumed yet waits after each start, though all else of its segment is gone.
+#[tokio::test]
+async fn what_was_found_in_the_journal_waits_through_starts() {
+    let disk = store(4_000).await;
+    let (name, places) = regions(&disk);
+    let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+    assert!(disk.flip(&name, at, 0x10));
+    let mut found = BTreeSet::new();
+    for _ in 0..4 {
+        let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+        for _ in 0..10 {
+            let leased = engine.lease(pull("q", 100)).await.expect("leased");
+            for message in &leased {
+                let body = String::from_utf8_lossy(&message.content.body).into_owned();
+                assert!(found.insert(body), "a message comes once");
+            }
+            let receipts = leased.iter().map(|message| message.receipt).collect();
+            engine.settle(receipts, Outcome::Ack).await.expect("settled");
+        }
+        engine.close();
+    }
+    assert_eq!(found.len(), 4_000);
+}
+
 /// Segments that were removed under a running broker and come back, when everything else of their queue was consumed.
 #[tokio::test]
 async fn segments_that_are_put_back_after_everything_else_was_consumed_have_what_they_had() {
