@@ -200,7 +200,7 @@ fn settings_come_from_a_file_too() {
     std::fs::write(&file, "scheme = \n").expect("a file");
     let run = story.broker.run(&["queue", "declare", "jobs", "--from", file.to_str().expect("text")]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("jobs.toml: TOML parse error at line 1, column 10"), "{run:?}");
+    assert!(run.stderr.contains("jobs.toml: line 1, column 10: "), "{run:?}");
 }
 
 #[test]
