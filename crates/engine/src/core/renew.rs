@@ -60,7 +60,6 @@ impl<T> Core<T> {
         self.writer.retire(start);
         self.commit_all(committer)?;
         committer.retire()?;
-        self.end_lingering();
         Ok(())
     }
 

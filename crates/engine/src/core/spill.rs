@@ -81,13 +81,6 @@ impl<T> Core<T> {
         std::mem::take(&mut self.spilling.over).into_iter().map(Job::Remove).collect()
     }
 
-    /// The journal was written again, and speaks of no segment any more that is over.
-    pub(super) fn end_lingering(&mut self) {
-        let over = std::mem::take(&mut self.spilling.lingering).into_iter().map(|(_, run)| run);
-        let over: Vec<RunId> = over.chain(std::mem::take(&mut self.spilling.over)).collect();
-        self.spilling.jobs.extend(over.into_iter().map(Job::Remove));
-    }
-
     /// A job is done.
     pub fn done(&mut self, done: Done) {
         match done {
