@@ -290,7 +290,7 @@ async fn what_was_found_in_the_journal_comes_once_even_if_its_block_can_be_read_
     let whole = store(4_000).await;
     let (name, places) = regions(&whole);
     for (region, at) in places {
-        for others in [0, 20_000] {
+        for others in [0, 6_000] {
             let disk = copy_of(&whole);
             assert!(disk.flip(&name, at, 0x10));
             let engine = open(&disk, OnDamage::Refuse).unwrap_or_else(|error| panic!("{region}: {error}"));
