@@ -48,7 +48,7 @@ const FROM_A_BLOCK: Slowing =
 const FROM_ANYWHERE: Slowing =
     Slowing { free: 20, first: Duration::from_millis(250), longest: Duration::from_secs(1) };
 
-/// So long a login waits for others of its name.
+/// The longest time that a login waits for others of its name.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a password is compared: [`PasswordHash::is_of`], or something that a test counts.

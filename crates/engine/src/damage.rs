@@ -8,9 +8,9 @@ use overtake_lane::RunId;
 
 use crate::shelf::DamagedBlock;
 
-/// So many places are told of one by one; more are counted only.
+/// The most places that are listed one by one; more are only counted.
 const PLACES_MAX: usize = 100;
-/// And so many of them in one sentence.
+/// The most of them that one sentence names.
 const SAID_MAX: usize = 3;
 
 /// Damage in the segments of a store: what was found since it was opened, and is in quarantine still.
@@ -20,7 +20,7 @@ pub struct DamageHealth {
     pub blocks: u64,
     /// Messages that were lost with any, whether it is in quarantine still or was given up.
     pub lost_messages: u64,
-    /// Which blocks, as they were found, the first hundred of them.
+    /// The first hundred of those blocks, in the order in which they were found.
     pub places: Arc<[DamagedPlace]>,
 }
 
@@ -64,7 +64,7 @@ impl DamageHealth {
         }
     }
 
-    /// So many messages fewer are lost with the places of this run: they were found in the journal.
+    /// Of the messages of this run that were counted as lost, this many were found in the journal.
     pub(crate) fn salvaged(&mut self, run: RunId, messages: u64) {
         self.lost_messages = self.lost_messages.saturating_sub(messages);
         let mut places = self.places.to_vec();
@@ -84,7 +84,7 @@ impl DamageHealth {
         self.places = left;
     }
 
-    /// With that of another store.
+    /// The damage of two stores together.
     pub(crate) fn and(self, other: Self) -> Self {
         let places = self.places.iter().chain(&*other.places).take(PLACES_MAX).cloned().collect();
         let lost_messages = self.lost_messages + other.lost_messages;

@@ -265,7 +265,7 @@ fn a_block_is_an_address_of_ipv4_and_a_64_of_ipv6() {
     assert_ne!(Block::of(IpAddr::V6(Ipv6Addr::LOCALHOST)), block("10.0.0.1"));
 }
 
-/// Nobody hangs behind those who guess: a first login with the right password is told to try again, and one that is known goes through.
+/// A first login with the right password behind many wrong ones is told to try again within the bound.
 #[tokio::test(start_paused = true)]
 async fn a_login_behind_many_wrong_ones_of_its_name_is_answered_soon() {
     for blocks in [1, 100] {

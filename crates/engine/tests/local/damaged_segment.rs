@@ -62,6 +62,11 @@ fn regions(disk: &MemoryDisk) -> (String, Vec<(&'static str, u64)>) {
     (name, places)
 }
 
+/// The place in a block that is neither the first nor the last.
+fn middle_of(places: &[(&str, u64)]) -> u64 {
+    places.iter().find(|(region, _)| *region == "block").expect("a segment has one").1
+}
+
 /// Takes everything out of `q` and settles it; each once.
 async fn drain(engine: &LocalEngine) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -261,7 +266,7 @@ async fn a_segment_that_is_put_back_has_what_was_not_settled_without_it() {
 async fn what_is_in_quarantine_waits_until_it_can_be_read_again() {
     let disk = store(16_000).await;
     let (name, places) = regions(&disk);
-    let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+    let at = middle_of(&places);
     assert!(disk.flip(&name, at, 0x10));
     let engine = open(&disk, OnDamage::Refuse).expect("opens");
     let mut found = drain(&engine).await;
@@ -316,7 +321,7 @@ async fn what_was_found_in_the_journal_comes_once_even_if_its_block_can_be_read_
 async fn what_was_found_in_the_journal_waits_through_starts() {
     let disk = store(4_000).await;
     let (name, places) = regions(&disk);
-    let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+    let at = middle_of(&places);
     assert!(disk.flip(&name, at, 0x10));
     let mut found = BTreeSet::new();
     for _ in 0..4 {
@@ -404,7 +409,7 @@ async fn what_is_in_quarantine_is_over_when_somebody_says_so() {
     for end in ["purge", "delete", "skip"] {
         let disk = store(16_000).await;
         let (name, places) = regions(&disk);
-        let at = places.iter().find(|(region, _)| *region == "block").expect("it is there").1;
+        let at = middle_of(&places);
         assert!(disk.flip(&name, at, 0x10));
         let engine = open(&disk, OnDamage::Refuse).expect("opens");
         drain(&engine).await;
