@@ -159,7 +159,7 @@ struct QueueOut<'a> {
 #[schema(as = Trouble)]
 #[allow(dead_code)]
 struct TroubleSchema {
-    /// `no-consumer`, `full`, `new-dead-letters`, `overtaken`, `paused`, `grows`, `at-cap`, `dead-letters`.
+    /// `no-consumer`, `full`, `unreadable`, `new-dead-letters`, `overtaken`, `paused`, `grows`, `at-cap`, `dead-letters`.
     kind: String,
     /// 3: work stands still or is lost; 2: it will be; 1: worth knowing.
     severity: u8,
@@ -321,7 +321,7 @@ impl BrokerOut {
         let (state, why) = match (health.down, draining, health.full) {
             (Some(why), _, _) => ("down", Some(why)),
             (None, true, _) => ("draining", None),
-            (None, false, Some(why)) => ("full", Some(why)),
+            (None, false, Some(why)) => ("full", Some(why.to_string().into())),
             (None, false, None) => ("ok", None),
         };
         Self {

@@ -66,6 +66,9 @@ struct QueueOut<'a> {
     consumers: u64,
     /// Requests that wait for a message.
     waiting: u64,
+    /// Messages that cannot be read for now, because a part of the store is damaged. No lane counts them. Left out when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quarantined: Option<u64>,
     /// Its lanes, the most urgent first.
     #[schema(value_type = Vec<LaneSchema>)]
     lanes: &'a [LaneView],
@@ -167,6 +170,7 @@ impl<'a> QueueOut<'a> {
             totals: view.lanes.iter().fold(Totals::default(), Totals::with),
             consumers: view.consumers,
             waiting: view.waiting,
+            quarantined: (view.quarantined > 0).then_some(view.quarantined),
             lanes: &view.lanes,
         }
     }

@@ -270,6 +270,7 @@ impl Queue {
             waiting,
             first_seq: self.first_seq(),
             next_seq: self.next_seq,
+            quarantined: self.runs.values().chain(self.quarantined.values()).map(Run::quarantined).sum(),
             lanes: lanes.collect(),
         }
     }

@@ -48,6 +48,7 @@ mod roster;
 mod run;
 mod sessions;
 mod settings;
+mod spilling;
 mod stats;
 mod topology;
 mod vhosts;

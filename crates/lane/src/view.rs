@@ -43,6 +43,8 @@ pub struct QueueView {
     pub first_seq: Seq,
     /// The sequence its next message gets.
     pub next_seq: Seq,
+    /// Messages in quarantine: they cannot be read for now, and no lane counts them. See [`Broker::lose`](crate::Broker::lose).
+    pub quarantined: u64,
     /// Its lanes, the most urgent first.
     pub lanes: Vec<LaneView>,
 }

@@ -176,6 +176,7 @@ pub(crate) mod tests {
             waiting: 0,
             first_seq: overtake_lane::Seq(1),
             next_seq: Seq(1),
+            quarantined: 0,
             lanes: lanes.collect(),
         }
     }

@@ -38,6 +38,8 @@ pub enum TroubleKind {
     NoConsumer,
     /// It takes no more, or gives old messages away for new ones.
     Full,
+    /// Messages cannot be read, because what holds them is damaged.
+    Unreadable,
     /// Messages became dead letters within the last minute.
     NewDeadLetters,
     /// Something waits for more than a minute in the most urgent lane while less urgent messages are leased.
@@ -55,7 +57,7 @@ pub enum TroubleKind {
 impl TroubleKind {
     fn severity(self) -> u8 {
         match self {
-            Self::NoConsumer | Self::Full => 3,
+            Self::NoConsumer | Self::Full | Self::Unreadable => 3,
             Self::NewDeadLetters | Self::Overtaken => 2,
             Self::Paused | Self::Grows | Self::AtCap | Self::DeadLetters => 1,
         }
@@ -85,6 +87,9 @@ pub(crate) fn of(queue: &QueueLook, history: &History) -> Vec<Trouble> {
     let gives_way = queue.role == QueueRole::History && settings.overflow == Overflow::Evict;
     if is_full && !gives_way {
         say(TroubleKind::Full, None, waiting);
+    }
+    if queue.view.quarantined > 0 {
+        say(TroubleKind::Unreadable, None, queue.view.quarantined);
     }
     let new_dead =
         queue.view.lanes.iter().map(|lane| history.new_dead(queue.view.queue, lane, RECENT_SAMPLES)).sum();
@@ -199,6 +204,12 @@ mod tests {
         assert_eq!(said(before.clone(), now.clone(), Vec::new()), [(TroubleKind::Overtaken, 1)]);
         now.lanes[0].oldest_age_ms -= 1;
         assert_eq!(said(before, now, Vec::new()), []);
+    }
+
+    #[test]
+    fn messages_that_cannot_be_read_are_said_even_of_an_empty_queue() {
+        let damaged = QueueView { quarantined: 62, ..queue(1, &[("high", 62, 0)]) };
+        assert_eq!(still(damaged), [(TroubleKind::Unreadable, 62)]);
     }
 
     #[test]

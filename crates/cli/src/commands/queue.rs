@@ -165,9 +165,22 @@ async fn list(session: &Session) -> Ended {
                 number(queue["consumers"].as_u64().unwrap_or(0) + queue["waiting"].as_u64().unwrap_or(0)),
             ]);
         }
-        table.text()
+        let notes = queues.iter().filter_map(|queue| {
+            let name = crate::table::one_line(&text(&queue["name"]), usize::MAX);
+            Some(format!("{name}: {}\n", unreadable(queue)?))
+        });
+        table.text() + &notes.collect::<String>()
     })?;
     Ok(Exit::Done)
+}
+
+/// That messages of a queue are in quarantine, if any are.
+fn unreadable(queue: &Value) -> Option<String> {
+    let messages = queue["quarantined"].as_u64().filter(|messages| *messages > 0)?;
+    Some(format!(
+        "{} cannot be read: a part of the store is damaged, see `overtake health`",
+        count(messages, "message")
+    ))
 }
 
 async fn show(queue: &str, session: &Session) -> Ended {
@@ -179,6 +192,9 @@ async fn show(queue: &str, session: &Session) -> Ended {
             format!("{HEAD}{}{RESET}\n", crate::table::one_line(&text(&queue["name"]), usize::MAX));
         shown.push_str(&format!("  consumers: {}, waiting: {}\n", number(consumers), number(waiting)));
         shown.push_str(&identity(&queue["identity"]));
+        if let Some(unreadable) = unreadable(queue) {
+            shown.push_str(&format!("  {unreadable}\n"));
+        }
         for (key, value) in queue["settings"].as_object().into_iter().flatten() {
             shown
                 .push_str(&format!("  {key} = {}\n", crate::table::one_line(&value.to_string(), usize::MAX)));

@@ -99,7 +99,7 @@ pub(crate) struct Queue {
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
     /// Messages of runs that were lost, and nobody has heard of yet.
-    lost: BTreeMap<RunId, u64>,
+    lost: BTreeMap<(RunId, u32), u64>,
     /// Bytes of the deaths and records of the messages in memory.
     pub(crate) history_bytes: u64,
     /// Evicted in this step, to be dead-lettered before it ends.
@@ -218,7 +218,7 @@ impl Queue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.len() == 0 && self.runs.is_empty()
+        self.entries.len() == 0 && self.runs.is_empty() && self.quarantined.is_empty()
     }
 
     // ---- where a message stands ----

@@ -187,18 +187,18 @@ impl Queue {
         self.runs.get_mut(&id).expect("it was just put there").take_quarantine_of(before);
     }
 
-    /// Every message that waits in a run is gone, and what of it is in quarantine.
+    /// Every message that waits in a run is gone, and what of it is in quarantine. Answers how many both were.
     pub(crate) fn settle_run(&mut self, id: RunId, how: Settled, step: &mut Step) -> u64 {
-        if self.quarantined.remove(&id).is_some() {
+        if let Some(run) = self.quarantined.remove(&id) {
             step.effects.push(Effect::Forgotten { run: id, messages: 0 });
-            return 0;
+            return run.quarantined();
         }
         self.settle_down(id);
         let Some(run) = self.remove_run(id) else { return 0 };
         let messages = run.waiting();
         self.lanes.lane_mut(run.lane).stats.settled_many(how, messages);
         step.effects.push(Effect::Forgotten { run: id, messages });
-        messages
+        messages + run.quarantined()
     }
 
     /// What is in quarantine is given up.
@@ -222,7 +222,7 @@ impl Queue {
         step.effects.extend(runs);
         step.effects.extend(self.quarantined.keys().map(|run| Effect::Forgotten { run: *run, messages: 0 }));
         step.effects.extend(
-            self.lost.iter().map(|(run, messages)| Effect::Forgotten { run: *run, messages: *messages }),
+            self.lost.iter().map(|((run, _), messages)| Effect::Forgotten { run: *run, messages: *messages }),
         );
     }
 
@@ -362,6 +362,7 @@ impl Queue {
     /// Messages of a run are in quarantine from now on: they wait no longer. [`Queue::take_lost`] says how many they were.
     pub(crate) fn lose(&mut self, id: RunId, ordinals: Range<u32>) {
         let Some(run) = self.runs.get_mut(&id) else { return };
+        let end = ordinals.end;
         let (messages, bytes) = run.lose(ordinals);
         if messages == 0 {
             return;
@@ -377,7 +378,7 @@ impl Queue {
         if is_over {
             self.run_is_over(id);
         }
-        *self.lost.entry(id).or_default() += messages;
+        *self.lost.entry((id, end)).or_default() += messages;
     }
 
     /// Nothing waits in a run any more, or only what is in quarantine.
@@ -389,9 +390,9 @@ impl Queue {
         }
     }
 
-    /// How many messages of a run were lost since this was asked last.
-    pub(crate) fn take_lost(&mut self, id: RunId) -> u64 {
-        self.lost.remove(&id).unwrap_or_default()
+    /// How many messages of a run, of those that ended before this ordinal, were lost since this was asked last.
+    pub(crate) fn take_lost(&mut self, id: RunId, end: u32) -> u64 {
+        self.lost.remove(&(id, end)).unwrap_or_default()
     }
 
     /// Brings back the next few messages of a run, past those that are lost. False if they cannot be read.
