@@ -20,7 +20,7 @@ use crate::holder::{Held, Holder};
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
-use crate::watermarks::DiskHealth;
+use crate::watermarks::{DiskHealth, Full};
 use crate::work::{DiskWork, ServerWork};
 
 /// An answer that is on its way.
@@ -586,9 +586,7 @@ pub struct Health {
     /// Why it cannot serve at all.
     pub down: Option<Arc<str>>,
     /// Why it refuses publishes, while it still takes acknowledgements.
-    pub full: Option<Arc<str>>,
-    /// What to do about that, as a phrase; `None` where nothing special is.
-    pub full_hint: Option<&'static str>,
+    pub full: Option<Full>,
     /// The room on its disk; `None` where it is not known.
     pub disk: Option<DiskHealth>,
     /// Bytes of journal on disk.

@@ -125,6 +125,8 @@ async fn openapi() -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use overtake_engine::Full;
+
     use super::*;
 
     #[test]
@@ -137,8 +139,11 @@ mod tests {
         (health.damage.blocks, health.damage.places) = (1, [place].into());
         let damage = "damage in the store: segment-1 at byte 2: its checksum is wrong; 3 messages of queue `q` cannot be read";
         assert_eq!(warning(&health).as_deref(), Some(damage));
-        health.full = Some("no room".into());
-        assert_eq!(warning(&health), Some(format!("publishes are refused: no room; {damage}")));
+        health.full = Some(Full::NoRoom);
+        assert_eq!(
+            warning(&health),
+            Some(format!("publishes are refused: the disk has no room for more messages; {damage}"))
+        );
     }
 
     #[test]
@@ -149,7 +154,7 @@ mod tests {
         };
         let well = Health::default();
         check(&well, None);
-        let full = Health { full: Some("no room".into()), ..well.clone() };
+        let full = Health { full: Some(Full::NoRoom), ..well.clone() };
         check(&full, None);
         let down = Health { down: Some("a sync failed".into()), ..full };
         check(&down, Some("the engine is down: a sync failed"));

@@ -67,11 +67,11 @@ fn settlement(at: usize, receipts: &[usize]) -> (String, String) {
 /// Why the store takes no messages, and what to do.
 fn store_full(health: &Health) -> Problem {
     let problem = Problem::from(Refusal::StoreFull);
-    let Some(why) = &health.full else { return problem };
-    let problem = problem.detail(format!("{}: {why}", Refusal::StoreFull));
-    match health.full_hint {
-        Some(hint) => problem.hint(hint),
-        None => problem,
+    match health.full {
+        Some(why) => problem.detail(format!("{}: {why}", Refusal::StoreFull)).hint(why.hint()),
+        None => {
+            problem.detail("the store was full a moment ago, and takes messages again").hint("send it again")
+        }
     }
 }
 

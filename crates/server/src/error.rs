@@ -163,7 +163,11 @@ impl ServeError {
     /// What to do.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
+        use io::ErrorKind::{AlreadyExists, NotADirectory};
         Some(match self {
+            Self::Directory { error, .. } if matches!(error.kind(), AlreadyExists | NotADirectory) => {
+                "that is a file, or below one: name a directory with --data-dir".to_owned()
+            }
             Self::Directory { place: Origin::Default, .. } => {
                 "name a directory this user may write to with --data-dir".to_owned()
             }
@@ -213,7 +217,7 @@ impl ServeError {
             }
             Self::PortsFile { .. } => "name a file in a directory this user may write to".to_owned(),
             Self::Stopped { .. } => {
-                "everything confirmed is on the disk: remove the cause, then start the server again"
+                "remove the cause, then start the server again: what it confirmed is in the data directory, as long as that is there"
                     .to_owned()
             }
             Self::Threads { .. } => {
@@ -244,7 +248,12 @@ fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
         StoreError::BadSegmentBytes { .. } => "correct store.segment_bytes (--segment-bytes)".to_owned(),
         error if error.is_full() => "free space on its disk".to_owned(),
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            format!("give {dir} and what is in it to the user the server runs as")
+            format!("give {dir} and what is in it to the user the server runs as; read docs/damage.md")
+        }
+        error if error.is_of_its_file() => {
+            format!(
+                "take what is not the store's out of {dir}, or start with --on-damage skip to go on without it; read docs/damage.md"
+            )
         }
         _ => return None,
     })

@@ -32,5 +32,5 @@ mod threads;
 
 pub use error::ServeError;
 pub use logs::start_logs;
-pub use running::{Found, FoundStore};
+pub use running::{Found, FoundStore, Notice};
 pub use serve::{Addresses, Ready, Stopped, serve};

@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use overtake_engine::core::{LostMessages, OpenError, Recovered};
+use overtake_engine::core::{LostMessages, OpenError, Recovered, UnknownSegment};
 use overtake_engine::traces::Traces;
 use overtake_engine::{DamageHealth, NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
 use overtake_store::{Damage, RealDisk};
@@ -16,7 +16,7 @@ use crate::ServeError;
 use crate::cluster::open_cluster_engine;
 use crate::config::{Config, OnDamage, Origin};
 use crate::memory::Shares;
-use crate::running::{Found, FoundStore, Opened};
+use crate::running::{Found, FoundStore, Notice, Opened};
 
 /// Opens the engine. Messages are traced so.
 pub(crate) async fn open(
@@ -74,10 +74,14 @@ async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) ->
     for damage in engine.damage() {
         tokio::spawn(tell_damage(damage));
     }
+    let skips = config.store.on_damage.value == OnDamage::Skip;
     let of_shard = |(shard, recovered)| {
-        skipped(recovered).into_iter().map(move |what| match shard {
-            0 => what,
-            shard => format!("{}: {what}", shard_dir(Path::new(""), shard).display()),
+        notices(recovered, skips).into_iter().map(move |notice| match shard {
+            0 => notice,
+            shard => {
+                let text = format!("{}: {}", shard_dir(Path::new(""), shard).display(), notice.text);
+                Notice { text, ..notice }
+            }
         })
     };
     let found = Found::Store(FoundStore {
@@ -86,7 +90,7 @@ async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) ->
         queues: engine.recovered().map(|recovered| recovered.queues as u64).sum(),
         messages: engine.recovered().map(|recovered| recovered.messages).sum(),
         life: engine.recovered().map(|recovered| recovered.life).max().unwrap_or_default(),
-        skipped: engine.recovered().enumerate().flat_map(of_shard).collect(),
+        notices: engine.recovered().enumerate().flat_map(of_shard).collect(),
     });
     Ok(Opened { running: Arc::new(engine), found })
 }
@@ -104,40 +108,54 @@ fn warn_of_copy_on_write(dir: &Path, shards: usize) {
     }
 }
 
-/// What was skipped while opening a shard, one sentence each.
-fn skipped(recovered: &Recovered) -> Vec<String> {
-    let sentence = |damage: &Damage| {
-        format!("{} at byte {}, {} bytes: {}", damage.file, damage.at, damage.bytes, damage.what)
+/// What people should know of the opening of a shard, one sentence each.
+fn notices(recovered: &Recovered, skips: bool) -> Vec<Notice> {
+    let lost = |text: String| Notice { is_loss: true, text };
+    let told = |text: String| Notice { is_loss: false, text };
+    let of_journal = recovered.journal.damage.iter().map(|Damage { file, at, bytes, what }| {
+        lost(format!("damage skipped: {file} at byte {at}, {bytes} bytes: {what}"))
+    });
+    let of_segment = |what: &str, part: &LostMessages| {
+        let (number, queue) = (part.segment, &part.queue);
+        let found = if part.salvaged == 0 {
+            String::new()
+        } else {
+            format!(", {} were found in the journal", part.salvaged)
+        };
+        let messages = messages(part.messages);
+        if skips {
+            lost(format!(
+                "damage skipped: segment {number} {what}: {messages} of queue `{queue}` lost{found}"
+            ))
+        } else {
+            told(format!(
+                "damage: segment {number} {what}: {messages} of queue `{queue}` cannot be read{found}; everything else goes on"
+            ))
+        }
     };
-    let lost = recovered
-        .lost
-        .segments
-        .iter()
-        .map(|lost| format!("segment {} cannot be read: {}", lost.segment, cost(lost)));
-    let unreadable = recovered
-        .lost
-        .messages
-        .iter()
-        .map(|lost| format!("segment {} is damaged: {}", lost.segment, cost(lost)));
-    let adopted = recovered.lost.adopted.iter().map(|found| {
-        format!(
-            "segment {} was no longer mentioned in the journal: {} messages of queue `{}` were taken from it, some of which may have been settled before",
-            found.segment, found.salvaged, found.queue
-        )
+    let unreadable = recovered.lost.segments.iter().map(|part| of_segment("cannot be read", part));
+    let damaged = recovered.lost.messages.iter().map(|part| of_segment("is damaged", part));
+    let adopted = recovered.lost.adopted.iter().map(|part| {
+        told(format!(
+            "damage skipped: segment {} was no longer mentioned in the journal: {} of queue `{}` taken from it, some of which may have been settled before",
+            part.segment, messages(part.salvaged), part.queue
+        ))
     });
-    let renewed = recovered.renewed.map(|renewed| match renewed {
-        true => "the store was written again without the damage: it starts without --on-damage skip from now on",
-        false => "there was no room to write the store again without the damage: until there is, it starts only with --on-damage skip",
+    let unknown = recovered.unknown.iter().map(|UnknownSegment { segment, queue, messages: count, kept_as }| {
+        let messages = messages(*count);
+        told(format!(
+            "segment {segment} ({messages} of queue `{queue}`) is not mentioned in the journal any more, so nothing says which of them were settled: it is kept as {kept_as} and not read; read docs/damage.md"
+        ))
     });
-    let all = recovered.journal.damage.iter().map(sentence).chain(lost).chain(unreadable).chain(adopted);
-    all.chain(renewed.map(str::to_owned)).collect()
+    let renewed = recovered.renewed.map(|renewed| told(match renewed {
+        true => "the store was written again without the damage: it starts without --on-damage skip from now on".to_owned(),
+        false => "there was no room to write the store again without the damage: until there is, it starts only with --on-damage skip".to_owned(),
+    }));
+    of_journal.chain(unreadable).chain(damaged).chain(adopted).chain(unknown).chain(renewed).collect()
 }
 
-/// What damage to a segment cost, as a phrase.
-fn cost(lost: &LostMessages) -> String {
-    let LostMessages { queue, messages, salvaged, .. } = lost;
-    let kept = if *salvaged == 0 { String::new() } else { format!(", {salvaged} were found in the journal") };
-    format!("{messages} messages of queue `{queue}` are lost{kept}")
+fn messages(count: u64) -> String {
+    format!("{count} message{}", if count == 1 { "" } else { "s" })
 }
 
 /// Writes a line for each damaged place that is found in a shard, and when it costs more, as long as the shard runs.

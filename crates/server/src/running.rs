@@ -61,8 +61,17 @@ pub struct FoundStore {
     pub messages: u64,
     /// How often it was opened, this time included.
     pub life: u32,
-    /// Damage that was skipped, one sentence each.
-    pub skipped: Vec<String>,
+    /// What people should know, such as damage.
+    pub notices: Vec<Notice>,
+}
+
+/// A sentence about a store that was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether something is lost for good.
+    pub is_loss: bool,
+    /// What it says.
+    pub text: String,
 }
 
 impl Running for ShardedEngine {

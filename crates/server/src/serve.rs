@@ -11,7 +11,7 @@ use overtake_categories::Categories;
 use overtake_connections::{
     Amqp, Bounds, Budget, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term,
 };
-use overtake_engine::{Engine, SystemClock, WallClock};
+use overtake_engine::{Engine, Full, SystemClock, WallClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
 use overtake_management::Connections;
@@ -28,7 +28,7 @@ use crate::descriptors::Refused;
 use crate::memory::{HeldMemory, Shares};
 use crate::ports::PortsFile;
 use crate::routes::RoutesFile;
-use crate::running::{Found, Opened, Running};
+use crate::running::{Found, Notice, Opened, Running};
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Pushing, Spans};
 use crate::{
@@ -204,6 +204,9 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
         closed = drained => closed?,
     }
     drop(ports);
+    if held.health().full == Some(Full::Gone) {
+        return Err(ServeError::Stopped { why: Full::Gone.to_string() });
+    }
     tracing::info!("stopped");
     Ok(Stopped::Finished)
 }
@@ -290,8 +293,12 @@ fn ready(addresses: Addresses, found: Found, opened_in: Duration) -> Ready {
         Found::Store(store) => (Some(store), None),
         Found::Servers { primaries } => (None, Some(primaries.join(","))),
     };
-    for damage in store.iter().flat_map(|store| &store.skipped) {
-        tracing::error!("damage skipped: {damage}");
+    for Notice { is_loss, text } in store.iter().flat_map(|store| &store.notices) {
+        if *is_loss {
+            tracing::error!("{text}");
+        } else {
+            tracing::warn!("{text}");
+        }
     }
     tracing::info!(
         http = %addresses.http,

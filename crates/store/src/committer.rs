@@ -132,6 +132,12 @@ impl<D: Disk> Committer<D> {
         self.pool.space()
     }
 
+    /// Whether somebody removed the file that was written to last: what was committed there is found by nobody.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.open.front().is_some_and(|(_, file)| file.is_removed().unwrap_or(false))
+    }
+
     /// Everything below this LSN is durable.
     #[must_use]
     pub fn durable(&self) -> Lsn {

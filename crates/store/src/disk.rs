@@ -125,6 +125,12 @@ pub trait DiskFile: Send + Sync + 'static {
         Ok(self.len()? == 0)
     }
 
+    /// Whether the file was removed, so that nobody will find what is written to it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn is_removed(&self) -> io::Result<bool>;
+
     /// Cuts or extends the file to `len` bytes.
     ///
     /// # Errors

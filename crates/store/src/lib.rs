@@ -102,7 +102,7 @@ pub use overlay::{Overlay, OverlayFile};
 pub use pool::Prepared;
 pub use real::{RealDisk, RealFile, RealGuard};
 pub use recovery::Recovery;
-pub use segment::{Block, BlockInfo, Segment, SegmentInfo, SegmentWriter, Segments, Spilled};
+pub use segment::{Aside, Block, BlockInfo, Segment, SegmentInfo, SegmentWriter, Segments, Spilled};
 pub use snapshot::{
     Intake, MANIFEST_NAME, Manifest, ManifestFile, Moment, SnapshotError, SnapshotFile, SnapshotFiles,
     SnapshotReader, copy, restore,

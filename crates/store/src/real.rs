@@ -263,6 +263,10 @@ impl DiskFile for RealFile {
         self.0.metadata().map(|metadata| metadata.len())
     }
 
+    fn is_removed(&self) -> io::Result<bool> {
+        self.0.metadata().map(|metadata| metadata.nlink() == 0)
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }

@@ -68,8 +68,8 @@ fn banner(ready: &Ready) -> String {
         text.push_str(&format!("  {scheme:5} {scheme}://{address}\n"));
     }
     if let Found::Store(store) = &ready.found {
-        for damage in &store.skipped {
-            text.push_str(&format!("  damage skipped: {damage}\n"));
+        for notice in &store.notices {
+            text.push_str(&format!("  {}\n", notice.text));
         }
     }
     text.push_str("Ctrl-C stops it. In another terminal: overtake health\n");

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use overtake_engine::core::{Core, LostMessages, OpenError, Opened, Recovered};
+use overtake_engine::core::{Core, LostMessages, OpenError, Opened, Recovered, UnknownSegment};
 use overtake_engine::{Clock, Options, SystemClock, shard_dir};
 use overtake_store::{Damage, Disk, OnDamage, Overlay, RealDisk, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use serde_json::{Value, json};
@@ -155,6 +155,7 @@ fn as_json(recovered: &Recovered) -> Value {
         let LostMessages { segment, queue, messages, salvaged } = lost;
         json!({ "segment": segment, "queue": queue, "lost": messages, "salvaged": salvaged })
     };
+    let unknown = |UnknownSegment { segment, queue, messages, kept_as }: &UnknownSegment| json!({ "segment": segment, "queue": queue, "messages": messages, "kept_as": kept_as });
     let parts = |all: &[LostMessages]| -> Vec<Value> { all.iter().map(part).collect() };
     json!({
         "damaged": is_damaged(recovered),
@@ -163,13 +164,14 @@ fn as_json(recovered: &Recovered) -> Value {
         "unreadable_segments": parts(&recovered.lost.segments),
         "damaged_segments": parts(&recovered.lost.messages),
         "segments_taken_over": parts(&recovered.lost.adopted),
+        "unknown_segments": recovered.unknown.iter().map(unknown).collect::<Vec<_>>(),
         "queues": recovered.queues,
         "messages": recovered.messages,
     })
 }
 
 fn as_text(dir: &Path, recovered: &Recovered) -> String {
-    if !is_damaged(recovered) {
+    if !is_damaged(recovered) && recovered.unknown.is_empty() {
         return format!("{} is not damaged\n", dir.display());
     }
     let mut text = String::new();
@@ -191,6 +193,12 @@ fn as_text(dir: &Path, recovered: &Recovered) -> String {
             found.segment,
             count(found.salvaged, "message"),
             found.queue
+        ));
+    }
+    for UnknownSegment { segment, queue, messages, kept_as } in &recovered.unknown {
+        text.push_str(&format!(
+            "segment {segment} ({} of queue `{queue}`) is not mentioned in the journal any more: it is kept as {kept_as} and not read\n",
+            count(*messages, "message")
         ));
     }
     text.push_str(&format!(

@@ -29,6 +29,9 @@ const DELETION_LEN_MAX: u64 = 6;
 /// What stands in a record of metadata beside its key and value, or of a policy beside what it says, bytes, at most.
 pub(super) const METADATA_LEN_MAX: usize = 16;
 
+/// The journal is kept for segments that are missing while it has no more files than these beside four times what it keeps for messages.
+const KEPT_FOR_MISSING: u64 = 8;
+
 /// What is known of room and cleaning.
 #[derive(Debug)]
 pub(super) struct House {
@@ -210,11 +213,22 @@ impl<T> Core<T> {
             self.record_runs(needed, RUNS_AT_ONCE);
         }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
+        let needed = self.kept_for_missing().map_or(needed, |chunk| needed.min(chunk));
         if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
             self.rewrite_topology();
         }
         let keep_from = needed.min(self.house.topology_chunk);
         self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes))
+    }
+
+    /// From where on the journal is kept for segments that are missing, as long as it is not too long: should one of them come back, what
+    /// waits in it is what the journal does not say to be over.
+    pub(super) fn kept_for_missing(&self) -> Option<u32> {
+        let oldest = self.chunk_of(self.writer.oldest_lsn());
+        let first =
+            self.missing.iter().map(|missing| missing.chunk).filter(|chunk| *chunk >= oldest).min()?;
+        let most = 4 * self.live_bytes() + KEPT_FOR_MISSING * self.options.segment_bytes;
+        (!self.is_at_end() && self.journal_bytes() < most).then_some(first)
     }
 
     /// Bytes of journal that are still needed, or not yet given back.

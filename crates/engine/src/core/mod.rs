@@ -36,7 +36,7 @@ use overtake_lane::{
 };
 use overtake_store::{Batch, Lsn, Writer};
 
-pub use recover::{Lost, LostMessages, OpenError, Opened, Recovered};
+pub use recover::{Lost, LostMessages, OpenError, Opened, Recovered, UnknownSegment};
 pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
@@ -109,6 +109,8 @@ pub struct Core<T> {
     lost: Vec<(QueueId, Seq)>,
     /// What of segments was found damaged.
     damage: DamageHealth,
+    /// Runs whose segments were missing when the store was opened, as long as that is told.
+    missing: Vec<runs::Missing>,
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
@@ -211,7 +213,15 @@ impl<T> Core<T> {
             }
             Request::Do(command) => {
                 self.check_room(&command)?;
-                Ok(self.apply(now, command).map(answer_of)?)
+                let purged = match &command {
+                    Command::Purge { queue, status: None | Some(Status::Ready) } => {
+                        self.broker.id_of(self.asking.vhost, queue).ok()
+                    }
+                    _ => None,
+                };
+                let answer = self.apply(now, command).map(answer_of)?;
+                self.give_up_missing(purged);
+                Ok(answer)
             }
             Request::SetRoutes(set) => self.set_routes(now, set),
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),

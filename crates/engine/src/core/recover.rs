@@ -98,6 +98,19 @@ pub struct LostMessages {
     pub salvaged: u64,
 }
 
+/// A segment that the journal does not mention, and that no crash can have left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownSegment {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Name of the queue of its messages.
+    pub queue: String,
+    /// Messages in it. Some or all of them may have been settled.
+    pub messages: u64,
+    /// The file name under which it is kept until somebody removes it.
+    pub kept_as: String,
+}
+
 /// What a recovery found.
 #[derive(Clone, Debug)]
 pub struct Recovered {
@@ -111,6 +124,8 @@ pub struct Recovered {
     pub segments: usize,
     /// What of segments was skipped; nothing unless damage may be.
     pub lost: Lost,
+    /// Segments that nobody knows of.
+    pub unknown: Vec<UnknownSegment>,
     /// How often the store has been opened, this time included.
     pub life: u32,
     /// Facts about what is no longer kept: leases and settlements of messages whose records are gone.
@@ -183,11 +198,8 @@ impl<T> Core<T> {
         if options.on_damage == OnDamage::Skip {
             broker.give_up_quarantined();
         }
-        let (holds, over) = runs.held(&broker, &segments.numbers()?);
-        for run in &over {
-            // A damaged one is put aside and not removed.
-            let _ = segments.get(run.0).inspect_err(|error| _ = quarantine.segment(*run, error));
-        }
+        let (holds, mut over) = runs.held(&broker, &segments.numbers()?);
+        let unknown = runs.set_unknown_aside(&broker, &segments, report.previous_life, &mut over)?;
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
         let routes = Routes::recover(&broker);
@@ -200,6 +212,7 @@ impl<T> Core<T> {
             ended: Vec::new(),
             lost: Vec::new(),
             damage,
+            missing: runs.missing(),
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
@@ -230,6 +243,14 @@ impl<T> Core<T> {
         if let Some(why) = core.failure() {
             return Err(OpenError::Unreadable(why));
         }
+        let mut spiller = Spiller::new(segments, ids, quarantine);
+        if renewed == Some(true) {
+            // A start before the next commit would take damaged files for ones that are over.
+            for job in core.take_late_jobs() {
+                let done = spiller.perform(job)?;
+                core.done(done);
+            }
+        }
         let origin = Origin { store: store_id, life };
         let is_partial = core.messages() > 0;
         let tracer = |traces| Box::new(super::tracer::Tracer::new(traces, origin, is_partial));
@@ -240,12 +261,13 @@ impl<T> Core<T> {
             spilled: core.broker.spilled_count(),
             segments: core.holds.len(),
             lost,
+            unknown,
             life,
             left_over,
             journal: report,
             renewed,
         };
-        Ok(Opened { core, committer, spiller: Spiller::new(segments, ids, quarantine), recovered })
+        Ok(Opened { core, committer, spiller, recovered })
     }
 
     /// Runs whose last message was settled before the store was closed, which nobody could say any more.

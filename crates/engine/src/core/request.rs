@@ -219,6 +219,12 @@ impl Request {
 }
 
 impl Answer {
+    /// Whether something may have been published with it.
+    pub(crate) fn is_of_publish(&self) -> bool {
+        // One that counts may be of `PublishOne`.
+        matches!(self, Self::Copies(_) | Self::Count(_))
+    }
+
     /// What was leased with it.
     pub fn leased(&self) -> impl Iterator<Item = Receipt> + '_ {
         let messages = match self {

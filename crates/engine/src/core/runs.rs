@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{Broker, Fact, Ordinals, Priority, QueueId, RunId, RunRecord, Seq, State, Step};
-use overtake_store::{Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments};
+use overtake_store::{Aside, Block, Disk, IdIndex, OnDamage, Segment, SegmentInfo, Segments};
 
-use super::recover::{Lost, LostMessages, OpenError};
+use super::recover::{Lost, LostMessages, OpenError, UnknownSegment};
 use super::salvage::Salvage;
 use crate::api::Content;
 use crate::damage::DamageHealth;
@@ -22,24 +22,35 @@ pub(super) struct Runs {
     on_damage: OnDamage,
     /// The last record of each that is not said to be over.
     stored: BTreeMap<RunId, Told>,
-    /// Those of them whose segment is not there, or of which nothing can be read, with the queue and how many messages waited. It is
-    /// gone because they are over, which is said later, or lost.
-    missing: BTreeMap<RunId, (QueueId, u64)>,
+    /// Those of them whose segment is not there, or of which nothing can be read. It is gone because they are over, which is said
+    /// later, or lost.
+    missing: BTreeMap<RunId, Missing>,
     /// Messages that make no sense in segments that were looked through, though their blocks are whole.
     unreadable: BTreeMap<RunId, Ordinals>,
     quarantine: Arc<Quarantine>,
     /// Segments that were looked through and of which something is damaged, whatever it costs.
     damaged: BTreeSet<RunId>,
+    /// The runs that are said to be over,
+    over: BTreeSet<RunId>,
+    /// and the queues that are said to be gone.
+    deleted: BTreeSet<QueueId>,
     /// Records are missing, so that there may be segments of which nothing is said.
     is_damaged: bool,
-    /// Of a journal in which records are missing: the runs that are said to be over,
-    over: BTreeSet<RunId>,
-    /// the messages that are said to be gone,
+    /// Of a journal in which records are missing: the messages that are said to be gone.
     gone: BTreeSet<(QueueId, Seq)>,
-    /// and the queues.
-    deleted: BTreeSet<QueueId>,
     /// Messages of damaged blocks and missing segments that the journal still has.
     salvage: Salvage,
+}
+
+/// A run whose segment is not there, or of which nothing can be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing {
+    pub(super) queue: QueueId,
+    pub(super) run: RunId,
+    /// Messages that waited in it.
+    waiting: u64,
+    /// Where the journal speaks of it first.
+    pub(super) chunk: u32,
 }
 
 struct Told {
@@ -61,23 +72,20 @@ impl Runs {
             unreadable: BTreeMap::new(),
             quarantine,
             damaged: BTreeSet::new(),
-            is_damaged,
             over: BTreeSet::new(),
-            gone: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            is_damaged,
+            gone: BTreeSet::new(),
             salvage: Salvage::default(),
         }
     }
 
-    /// Remembers what a fact says is over, where records are missing.
+    /// Remembers what a fact says is over: runs and queues, and where records are missing messages, too.
     pub(super) fn note_ended(&mut self, fact: &Fact) {
-        if !self.is_damaged {
-            return;
-        }
         match fact {
             Fact::RunSettled { run, .. } => drop(self.over.insert(*run)),
             Fact::RunsRewritten { of, .. } => self.over.extend(of.iter().map(|old| old.run)),
-            Fact::Settled { queue, seq, .. } | Fact::Moved { from: queue, seq, .. } => {
+            Fact::Settled { queue, seq, .. } | Fact::Moved { from: queue, seq, .. } if self.is_damaged => {
                 self.gone.insert((*queue, *seq));
             }
             Fact::QueueDeleted { queue } => drop(self.deleted.insert(*queue)),
@@ -191,6 +199,10 @@ impl Runs {
                 }
                 Ok(true)
             }
+            Fact::QueueDeleted { queue } => {
+                self.missing.retain(|_, missing| missing.queue != *queue);
+                Ok(true)
+            }
             _ => Ok(true),
         }
     }
@@ -212,7 +224,8 @@ impl Runs {
         };
         let found = found.filter(|segment| is_of(record, queue, segment.info()) || !self.may_skip());
         let Some(segment) = found else {
-            self.missing.insert(run, (queue, record.waiting()));
+            let chunk = self.missing.get(&run).map_or(chunk, |missing| missing.chunk);
+            self.missing.insert(run, Missing { queue, run, waiting: record.waiting(), chunk });
             return Ok(false);
         };
         if !is_of(record, queue, segment.info()) {
@@ -285,9 +298,9 @@ impl Runs {
     /// After the last record: what is lost leaves the broker, and is counted.
     pub(super) fn check_lost(&self, broker: &mut Broker, damage: &mut DamageHealth) -> Lost {
         let mut lost = Lost::default();
-        for (run, (queue, messages)) in &self.missing {
-            let salvaged = self.salvage.count(*run).min(*messages);
-            let (queue, messages) = (name_of(broker, *queue), messages - salvaged);
+        for Missing { queue, run, waiting, .. } in self.missing.values() {
+            let salvaged = self.salvage.count(*run).min(*waiting);
+            let (queue, messages) = (name_of(broker, *queue), waiting - salvaged);
             damage.found(&self.quarantine.whole(*run), &queue, messages);
             lost.segments.push(LostMessages { segment: run.0, queue, messages, salvaged });
         }
@@ -323,6 +336,11 @@ impl Runs {
         lost
     }
 
+    /// The runs whose segments may come back; none where damage is skipped.
+    pub(super) fn missing(&self) -> Vec<Missing> {
+        if self.may_skip() { Vec::new() } else { self.missing.values().copied().collect() }
+    }
+
     /// Whether so many messages of a run were found in the journal.
     pub(super) fn is_found_elsewhere(&self, run: RunId, quarantined: u64) -> bool {
         (1..=self.salvage.count(run)).contains(&quarantined)
@@ -349,6 +367,36 @@ impl Runs {
             ids.add(run.0)?;
         }
         Ok(())
+    }
+
+    /// Sets those of the segments that nobody knows of aside that no crash can have left, and keeps the rest in the list. A crash leaves a
+    /// segment of the life before this one of which nothing was said yet, or one that is said to be over; another was put there by
+    /// somebody, perhaps after it had been missing for so long that the journal no longer mentions it.
+    pub(super) fn set_unknown_aside<D: Disk>(
+        &self,
+        broker: &Broker,
+        segments: &Segments<D>,
+        previous_life: Option<u32>,
+        over: &mut Vec<RunId>,
+    ) -> Result<Vec<UnknownSegment>, OpenError> {
+        let mut unknown = Vec::new();
+        for run in std::mem::take(over) {
+            let found = segments.get(run.0).inspect_err(|error| _ = self.quarantine.segment(run, error));
+            let is_left = |segment: &Segment<D>| {
+                let is_over = self.over.contains(&run) || self.deleted.contains(&segment.info().queue);
+                let is_new = Some(segment.life()) == previous_life;
+                !self.missing.contains_key(&run) && (is_over || is_new || self.is_damaged)
+            };
+            match found {
+                Ok(Some(segment)) if !is_left(&segment) => {
+                    let (queue, messages) = (name_of(broker, segment.info().queue), segment.info().count);
+                    let kept_as = segments.set_aside(run.0, Aside::Unknown)?;
+                    unknown.push(UnknownSegment { segment: run.0, queue, messages, kept_as });
+                }
+                _ => over.push(run),
+            }
+        }
+        Ok(unknown)
     }
 
     /// Who holds which segment, and the segments that nobody knows of.

@@ -10,6 +10,7 @@ use overtake_store::SegmentInfo;
 
 use super::Core;
 use super::clean::Fetched;
+use super::runs::Missing;
 use crate::api::{BytesInUse, Content, MemoryHealth};
 use crate::damage::DamageHealth;
 use crate::place::Where;
@@ -287,6 +288,21 @@ impl<T> Core<T> {
         }
         self.step = step;
         self.keep(false);
+    }
+
+    /// What waited in segments that are missing is told no longer when its queue was purged, or is gone.
+    pub(super) fn give_up_missing(&mut self, purged: Option<QueueId>) {
+        if self.missing.is_empty() {
+            return;
+        }
+        let (over, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.missing)
+            .into_iter()
+            .partition(|it| purged == Some(it.queue) || self.broker.name(it.queue).is_none());
+        self.missing = left;
+        for Missing { queue, run, .. } in over {
+            self.damage.given_up(run);
+            self.record(&[Fact::RunSettled { queue, run, how: Settled::Removed }], false);
+        }
     }
 
     /// What of segments was found damaged since the store was opened.

@@ -39,6 +39,10 @@ pub(super) struct Flush {
     pub(super) look: bool,
 }
 
+/// Why a publish is not confirmed though it was written.
+const REMOVED: &str =
+    "the journal file was removed while it was in use: nobody will find there what was published";
+
 /// What the broker thread hears.
 pub(super) enum News {
     /// A flush is done; its batch comes back for its memory. Or it failed, and nothing can be made durable any more.
@@ -124,6 +128,10 @@ pub(super) fn run<D: Disk>(
             if asked || done.as_ref().is_ok_and(|gone| *gone > 0) {
                 look(&committer);
             }
+            let removed = batch.is_some() && done.is_ok() && committer.is_removed();
+            if removed {
+                tell(News::DirectoryGone);
+            }
             let poison: Option<Arc<str>> = done.err().map(|error| Arc::from(error.to_string().as_str()));
             if let Some(why) = &poison {
                 // Before anybody hears of it: nothing that is asked then is served.
@@ -134,12 +142,21 @@ pub(super) fn run<D: Disk>(
             }
             let mut unheard: Vec<Receipt> = Vec::new();
             for (caller, result) in answers {
-                let result = poison.clone().map_or(result, |why| Err(Failure::Unavailable(why)));
+                let result = match (&poison, result) {
+                    (Some(why), _) => Err(Failure::Unavailable(Arc::clone(why))),
+                    (None, Ok(answer)) if removed && answer.is_of_publish() => {
+                        Err(Failure::Unavailable(REMOVED.into()))
+                    }
+                    (None, result) => result,
+                };
                 unheard.extend(caller.send(result).err().iter().flatten().flat_map(Answer::leased));
             }
             for (to, mut events) in events {
                 if let Some(why) = &poison {
                     events.iter_mut().for_each(|event| event.fail(why));
+                }
+                if removed {
+                    events.iter_mut().for_each(|event| event.fail_publish(&REMOVED.into()));
                 }
                 let unsent = to.send(events).err();
                 unheard.extend(unsent.iter().flat_map(|unsent| &unsent.0).flat_map(leased));

@@ -373,11 +373,9 @@ impl Door {
     }
 
     fn health(&self) -> Health {
-        let full = *self.shared.full.borrow();
         Health {
             down: self.down.borrow().clone(),
-            full: full.map(|why| Arc::from(why.to_string())),
-            full_hint: full.map(Full::hint),
+            full: *self.shared.full.borrow(),
             disk: *self.shared.disk.borrow(),
             memory: MemoryHealth {
                 inbox: self.places.bytes(),

@@ -108,6 +108,13 @@ impl Event {
             *result = Err(Failure::Unavailable(Arc::clone(why)));
         }
     }
+
+    /// The same, if it is the answer to a publish.
+    pub(crate) fn fail_publish(&mut self, why: &Arc<str>) {
+        if matches!(self, Self::Answer { result: Ok(answer), .. } if answer.is_of_publish()) {
+            self.fail(why);
+        }
+    }
 }
 
 /// What was leased with this, but for what a consumer holds.

@@ -7,7 +7,6 @@ use crate::work::{DiskWork, Distribution, SegmentWork};
 pub(super) fn of_all(each: impl Iterator<Item = Health>) -> Health {
     each.reduce(|all, one| Health {
         down: all.down.or(one.down),
-        full_hint: if all.full.is_some() { all.full_hint } else { one.full_hint },
         full: all.full.or(one.full),
         disk: [all.disk, one.disk].into_iter().flatten().min_by_key(|disk| disk.free),
         journal_bytes: all.journal_bytes + one.journal_bytes,
@@ -66,7 +65,7 @@ fn distribution(mut all: Distribution, one: &Distribution) -> Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watermarks::DiskHealth;
+    use crate::watermarks::{DiskHealth, Full};
 
     fn disk(free: u64) -> Option<DiskHealth> {
         Some(DiskHealth { free, low: 1, high: 2, is_low: false })
@@ -87,14 +86,14 @@ mod tests {
         };
         let ill = Health {
             down: Some("a sync failed".into()),
-            full: Some("no room".into()),
+            full: Some(Full::NoRoom),
             disk: disk(5),
             journal_bytes: 4,
             work: commits(&[(1, 0), (10, 4)], 4, 20),
             ..Health::default()
         };
         let all = of_all([well.clone(), ill.clone(), well.clone()].into_iter());
-        assert_eq!((&all.down, &all.full, all.disk), (&ill.down, &ill.full, disk(5)));
+        assert_eq!((&all.down, all.full, all.disk), (&ill.down, ill.full, disk(5)));
         assert_eq!((all.journal_bytes, all.work.written_bytes), (10, 30));
         let commits = Distribution { buckets: vec![(1, 2), (10, 8)], count: 10, sum: 100 };
         assert_eq!(all.work.commits_us, commits);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{Message, QueueId, RunId};
-use overtake_store::{Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError};
+use overtake_store::{Aside, Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError};
 
 use super::quarantine::Quarantine;
 use crate::api::Content;
@@ -112,12 +112,14 @@ impl<D: Disk> Spiller<D> {
             Job::Remove(run) => {
                 self.ids.forget(run.0);
                 if self.quarantine.has(run) {
-                    self.segments.set_aside(run.0)?;
+                    self.segments.set_aside(run.0, Aside::Damaged)?;
                     return Ok(Done::Removed);
                 }
                 match self.segments.remove(run.0) {
                     // Somebody has put something else in its place.
-                    Err(error) if error.is_of_its_file() => self.segments.set_aside(run.0)?,
+                    Err(error) if error.is_of_its_file() => {
+                        self.segments.set_aside(run.0, Aside::Damaged)?;
+                    }
                     removed => removed?,
                 }
                 Ok(Done::Removed)

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, MutexGuard};
 
 use overtake_lane::{RunId, RunRecord, Seq};
@@ -50,15 +50,23 @@ impl fmt::Display for DamagedBlock {
 /// The damaged blocks of a store, as far as somebody came across them.
 #[derive(Debug)]
 pub(crate) struct Quarantine {
-    /// Whether a block that the disk cannot read counts as damaged, too.
+    /// Whether what the disk cannot read, or a file that may not be read, counts as damaged, too.
     skips: bool,
     state: Mutex<State>,
 }
 
+/// The run, the first ordinal, and the one behind the last.
+type Key = (RunId, u32, u32);
+
+/// The blocks of a run that begin at this ordinal or before.
+fn up_to(run: RunId, ordinal: u32) -> RangeInclusive<Key> {
+    (run, 0, 0)..=(run, ordinal, u32::MAX)
+}
+
 #[derive(Debug, Default)]
 struct State {
-    /// By run and first ordinal.
-    blocks: BTreeMap<(RunId, u32), DamagedBlock>,
+    /// By run and ordinals. One may lie within another, when first a block and then all of a segment could not be read.
+    blocks: BTreeMap<Key, DamagedBlock>,
     /// Those found since they were asked for last.
     fresh: Vec<DamagedBlock>,
 }
@@ -71,20 +79,19 @@ impl Quarantine {
     /// How many messages from this one on are lost.
     pub(crate) fn lost(&self, run: RunId, ordinal: u32) -> u32 {
         let state = self.state();
-        let before = state.blocks.range(..=(run, ordinal)).next_back();
-        let holds = before.filter(|((of, _), block)| *of == run && block.ordinals.contains(&ordinal));
-        holds.map_or(0, |(_, block)| block.ordinals.end - ordinal)
+        let ends = state.blocks.range(up_to(run, ordinal)).map(|(_, block)| block.ordinals.end);
+        ends.max().map_or(0, |end| end.saturating_sub(ordinal))
     }
 
     /// The damaged blocks of a run.
     pub(crate) fn of(&self, run: RunId) -> Vec<DamagedBlock> {
         let state = self.state();
-        state.blocks.range((run, 0)..=(run, u32::MAX)).map(|(_, block)| block.clone()).collect()
+        state.blocks.range(up_to(run, u32::MAX)).map(|(_, block)| block.clone()).collect()
     }
 
     /// Whether anything of a run is damaged.
     pub(crate) fn has(&self, run: RunId) -> bool {
-        self.state().blocks.range((run, 0)..=(run, u32::MAX)).next().is_some()
+        self.state().blocks.range(up_to(run, u32::MAX)).next().is_some()
     }
 
     /// The blocks that were found since the last call.
@@ -138,7 +145,7 @@ impl Quarantine {
             seqs: (segment.last.next(), record.last),
             file: format!("segment-{:012}", record.run.0),
             at: segment.file_len,
-            what: "the end of the segment is missing".to_owned(),
+            what: "the end of the segment is missing or cannot be read".to_owned(),
         });
     }
 
@@ -176,13 +183,14 @@ impl Quarantine {
         match error {
             StoreError::Corrupt { at, what, .. } => Some((*at, what.to_string())),
             StoreError::Io { op: "read", source, .. } if self.skips => Some((0, source.to_string())),
+            error if self.skips && error.is_of_its_file() => Some((0, error.to_string())),
             _ => None,
         }
     }
 
     fn put(&self, block: DamagedBlock) {
         let mut state = self.state();
-        let key = (block.run, block.ordinals.start);
+        let key = (block.run, block.ordinals.start, block.ordinals.end);
         if state.blocks.insert(key, block.clone()).is_none() {
             state.fresh.push(block);
         }
@@ -190,5 +198,23 @@ impl Quarantine {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics while holding it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_is_lost_after_its_first_block_was_is_lost_whole() {
+        let (quarantine, run) = (Quarantine::new(OnDamage::Refuse), RunId(1));
+        let first = DamagedBlock { ordinals: 0..10, ..DamagedBlock::of_all(run, 0, "damaged".to_owned()) };
+        quarantine.put(first.clone());
+        assert_eq!((quarantine.lost(run, 4), quarantine.lost(run, 10)), (6, 0));
+        quarantine.put(first.clone());
+        quarantine.missing(run);
+        assert_eq!((quarantine.lost(run, 4), quarantine.lost(run, 10)), (u32::MAX - 4, u32::MAX - 10));
+        assert_eq!(quarantine.take_fresh(), [first, DamagedBlock::missing(run)]);
+        assert!(!quarantine.has(RunId(2)) && quarantine.lost(RunId(2), 4) == 0);
     }
 }

@@ -261,6 +261,95 @@ async fn a_segment_that_is_put_back_has_what_was_not_settled_without_it() {
     engine.close();
 }
 
+/// A segment that was missing for so long that nothing mentions it any more is kept when it comes back, and not read.
+#[tokio::test]
+async fn a_segment_that_comes_back_when_nothing_mentions_it_any_more_is_kept() {
+    let disk = store(4_000).await;
+    let name = files_named(&disk, "segment-").remove(0);
+    let bytes = disk.read(&name).expect("a file");
+    overtake_store::Disk::remove(&disk, &name).expect("it is there");
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    assert_eq!(drain(&engine).await.len(), 4_000, "the journal has all of them");
+    // The journal is kept for a while.
+    publish_and_consume(&engine, 8_000).await;
+    engine.close();
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    publish_and_consume(&engine, 20).await;
+    assert_eq!(engine.health().damage.blocks, 0, "nothing mentions it");
+    engine.close();
+    disk.put(&name, bytes.clone());
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    let unknown = engine.recovered().unknown.clone();
+    let [only] = &unknown[..] else { panic!("one is told: {unknown:?}") };
+    assert_eq!((&*only.queue, &*only.kept_as), ("q", &*format!("unknown-{name}")));
+    assert!(only.messages > 0);
+    assert_eq!(drain(&engine).await.len(), 0, "what was settled does not come back");
+    engine.close();
+    assert_eq!(disk.read(&only.kept_as), Some(bytes), "it is kept");
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    assert_eq!(engine.recovered().unknown, [], "it is told once");
+    engine.close();
+}
+
+/// The damaged file has its other name before anything else happens: a plain start would take it for one that is over.
+#[tokio::test]
+async fn a_damaged_file_that_was_skipped_is_kept_even_if_nothing_happens_before_the_next_start() {
+    let disk = store(4_000).await;
+    let (name, places) = regions(&disk);
+    assert!(disk.flip(&name, middle_of(&places), 0x10));
+    let bytes = disk.read(&name);
+    open(&disk, OnDamage::Skip).expect("opens").close();
+    open(&disk, OnDamage::Refuse).expect("a plain start works").close();
+    assert_eq!(disk.read(&format!("damaged-{name}")), bytes);
+}
+
+/// Each place is told with the messages that it cost.
+#[tokio::test]
+async fn of_two_damaged_places_of_a_segment_each_has_its_own_messages() {
+    let disk = store(16_000).await;
+    let (name, places) = regions(&disk);
+    for region in ["first block", "last block"] {
+        let at = places.iter().find(|(found, _)| *found == region).expect("a segment has one").1;
+        assert!(disk.flip(&name, at, 0x10));
+    }
+    let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+    let found = drain(&engine).await;
+    let damage = engine.health().damage;
+    let each: Vec<u64> = damage.places.iter().map(|place| place.messages).collect();
+    assert_eq!(each.iter().sum::<u64>(), 16_000 - found.len() as u64);
+    assert!(each.len() == 2 && each.iter().all(|messages| (1..100).contains(messages)), "{damage:?}");
+    engine.close();
+}
+
+/// A purge ends what is told of a segment that is missing, and so does the end of the queue; also at later starts.
+#[tokio::test]
+async fn a_missing_segment_is_told_until_its_queue_is_purged_or_gone() {
+    for end in ["purge", "delete"] {
+        let disk = store(16_000).await;
+        let name = files_named(&disk, "segment-").remove(0);
+        overtake_store::Disk::remove(&disk, &name).expect("it is there");
+        open(&disk, OnDamage::Refuse).expect("a plain start works").close();
+        let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+        engine.queues(None, 1).await.expect("it goes on");
+        assert_eq!(engine.health().damage.blocks, 1, "it is told at each start");
+        match end {
+            "purge" => drop(engine.purge("q", None).await.expect("purged")),
+            _ => engine
+                .delete_queue("q", overtake_engine::DeleteOnly::default())
+                .await
+                .map(drop)
+                .expect("deleted"),
+        }
+        engine.queues(None, 1).await.expect("it goes on");
+        assert_eq!(engine.health().damage.blocks, 0, "{end}");
+        engine.close();
+        let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
+        engine.queues(None, 1).await.expect("it goes on");
+        assert_eq!(engine.health().damage.blocks, 0, "{end}");
+        engine.close();
+    }
+}
+
 /// A block that is readable again after a start, however late that is: all else was consumed, and the journal was cleaned meanwhile.
 #[tokio::test]
 async fn what_is_in_quarantine_waits_until_it_can_be_read_again() {
@@ -395,6 +484,10 @@ async fn a_segment_that_may_not_be_read_ends_no_broker_and_refuses_a_start() {
         forbid(&disk);
         let refused = open(&disk, OnDamage::Refuse).err().expect("a start is refused").to_string();
         assert!(refused.contains(&name) && refused.contains(&kind.to_string()), "{refused}");
+        let without = copy_of(&disk);
+        forbid(&without);
+        open(&without, OnDamage::Skip).expect("it starts without that segment").close();
+        assert!(without.names().contains(&format!("damaged-{name}")), "{:?}", without.names());
         disk.clear_hook();
         let engine = open(&disk, OnDamage::Refuse).expect("a plain start works");
         found.extend(drain(&engine).await);
@@ -412,10 +505,14 @@ async fn what_is_in_quarantine_is_over_when_somebody_says_so() {
         let at = middle_of(&places);
         assert!(disk.flip(&name, at, 0x10));
         let engine = open(&disk, OnDamage::Refuse).expect("opens");
-        drain(&engine).await;
+        let lost = 16_000 - drain(&engine).await.len() as u64;
+        assert_eq!(engine.queue("q").await.expect("it is there").quarantined, lost);
         match end {
-            "purge" => drop(engine.purge("q", None).await.expect("purged")),
+            "purge" => assert_eq!(engine.purge("q", None).await, Ok(lost)),
             "delete" => {
+                let if_empty = overtake_engine::DeleteOnly { if_empty: true, ..Default::default() };
+                let refused = engine.delete_queue("q", if_empty).await;
+                assert_eq!(refused.map(drop), Err(overtake_lane::Refusal::NotEmpty.into()));
                 engine.delete_queue("q", overtake_engine::DeleteOnly::default()).await.expect("deleted");
                 engine.declare_queue("q", Settings::default()).await.expect("declared");
             }

@@ -109,7 +109,7 @@ async fn on_a_low_disk_everything_but_publishing_goes_on() {
     }
     world.leave(LOW - 1);
     assert!(world.is_low().await);
-    let full = world.engine.health().full.expect("it says so");
+    let full = world.engine.health().full.expect("it says so").to_string();
     assert!(full.starts_with("the disk has 255.9 KiB free and was below the low watermark of 256.0 KiB"));
     assert_eq!(world.acknowledge(3).await, 3);
     assert_eq!(world.engine.declare_queue("r", Settings::default()).await.map(|it| it.made), Ok(true));

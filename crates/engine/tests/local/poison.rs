@@ -2,13 +2,37 @@
 
 use std::sync::Arc;
 
+use overtake_engine::core::Request;
 use overtake_engine::{
-    Browse, ConsumeRequest, DeleteOnly, Engine, Failure, Filter, LeaseRequest, LocalEngine, Select,
+    Ask, Browse, ConsumeRequest, DeleteOnly, Engine, Event, Failure, Filter, LeaseRequest, LocalEngine,
+    Select,
 };
 use overtake_lane::{Binding, Destination, ExchangeSettings, Outcome, Settings};
 use overtake_store::{Fault, MemoryDisk, OperationKind};
 
-use crate::support::{bodies, clock, message, open_disk, pull};
+use crate::support::{bodies, clock, files_named, message, open_disk, pull};
+
+/// Somebody removes the files of the store: what goes there is found by nobody, so it is not confirmed. What makes no message goes on.
+#[tokio::test]
+async fn a_publish_into_a_file_that_was_removed_is_not_confirmed() {
+    let disk = MemoryDisk::new(1);
+    let engine = open_disk(&disk, &clock()).expect("opens");
+    engine.declare_queue("q", Settings::default()).await.expect("declared");
+    engine.publish(vec![message("before", 5)]).await.expect("published");
+    for name in files_named(&disk, "journal-") {
+        overtake_store::Disk::remove(&disk, &name).expect("it is there");
+    }
+    let published = engine.publish(vec![message("lost", 5)]).await;
+    assert!(matches!(&published, Err(Failure::Unavailable(why)) if why.contains("removed")), "{published:?}");
+    let mut session = engine.session();
+    let request = Request::PublishOne(message("late", 5));
+    session.asks.ask(vec![Ask { token: Some(1), request }]).await;
+    let events = session.events.next().await.expect("an answer");
+    assert!(matches!(&events[..], [Event::Answer { token: 1, result: Err(_) }]), "{events:?}");
+    assert!(!engine.lease(pull("q", 1)).await.expect("leased").is_empty());
+    assert_eq!(engine.health().down, None);
+    engine.close();
+}
 
 async fn poisoned(disk: &MemoryDisk) -> (LocalEngine, Arc<str>) {
     let engine = open_disk(disk, &clock()).expect("opens");

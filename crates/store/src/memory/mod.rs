@@ -248,6 +248,10 @@ impl DiskFile for MemoryFile {
         Ok(self.state()?.len(self.id))
     }
 
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.state()?.name_of(self.id).is_empty())
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state()?;
         let name = state.name_of(self.id);

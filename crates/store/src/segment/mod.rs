@@ -94,5 +94,5 @@ pub(crate) use examine::examine;
 pub use index::BlockInfo;
 pub use info::SegmentInfo;
 pub use reader::Segment;
-pub use set::Segments;
+pub use set::{Aside, Segments};
 pub use writer::SegmentWriter;

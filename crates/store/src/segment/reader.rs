@@ -29,6 +29,7 @@ use crate::sealed::{Owner, Sealed};
 pub struct Segment<D: Disk> {
     pub(super) file: Sealed<D::File>,
     info: SegmentInfo,
+    life: u32,
     pub(super) salt: u32,
     copies: Copies,
     index: Index,
@@ -73,7 +74,7 @@ impl<D: Disk> Segment<D> {
         let table = IdTable::of_entries(&ids, index.end(), header.id_hasher());
         let (salt, rebuilt_ids) = (header.salt(), OnceLock::from(ids.into_boxed_slice()));
         let cache = Mutex::default();
-        Ok(Some(Self { file, info, salt, copies, index, ids: table, rebuilt_ids, cache }))
+        Ok(Some(Self { file, info, life: header.life, salt, copies, index, ids: table, rebuilt_ids, cache }))
     }
 
     /// As [`Segment::open`], but damage to index or footer is an error; without an id it may be of any store.
@@ -104,6 +105,7 @@ impl<D: Disk> Segment<D> {
         Ok(Self {
             file,
             info,
+            life: header.life,
             salt,
             copies,
             index,
@@ -117,6 +119,12 @@ impl<D: Disk> Segment<D> {
     #[must_use]
     pub fn info(&self) -> &SegmentInfo {
         &self.info
+    }
+
+    /// The life of the store in which it was written.
+    #[must_use]
+    pub fn life(&self) -> u32 {
+        self.life
     }
 
     /// What is known about each block without reading it, in order.

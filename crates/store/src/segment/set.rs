@@ -25,6 +25,15 @@ pub struct Segments<D: Disk> {
     state: Mutex<State<D>>,
 }
 
+/// Why a segment that is not needed is kept, under another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// It is damaged: `damaged-segment-N`.
+    Damaged,
+    /// The journal does not mention it, and no crash left it: `unknown-segment-N`.
+    Unknown,
+}
+
 struct State<D: Disk> {
     next: u64,
     /// The one used last comes last.
@@ -140,19 +149,23 @@ impl<D: Disk> Segments<D> {
         }
     }
 
-    /// Gives a damaged segment that is no longer needed another name, `damaged-` before its own, under which it stays until
-    /// somebody removes it.
+    /// Gives a segment another name, under which it stays until somebody removes it. Answers that name.
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    pub fn set_aside(&self, number: u64) -> Result<(), StoreError> {
+    pub fn set_aside(&self, number: u64, why: Aside) -> Result<String, StoreError> {
         self.close(number);
         let name = Name::Segment(number).to_string();
-        match self.disk.rename(&name, &format!("damaged-{name}")) {
+        let prefix = match why {
+            Aside::Damaged => "damaged",
+            Aside::Unknown => "unknown",
+        };
+        let aside = format!("{prefix}-{name}");
+        match self.disk.rename(&name, &aside) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::io("rename", &name, source))
             }
-            _ => Ok(()),
+            _ => Ok(aside),
         }
     }
 
