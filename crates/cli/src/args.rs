@@ -12,6 +12,9 @@ use crate::commands::{
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
 
+/// The virtual host that is always there.
+pub(crate) const DEFAULT_VHOST: &str = "/";
+
 /// A durable message broker in which urgent work overtakes bulk work.
 #[derive(Debug, Parser)]
 #[command(name = "overtake", version, after_help = EXIT_CODES, max_term_width = 100, propagate_version = false)]
@@ -42,18 +45,11 @@ pub(crate) struct Global {
     pub(crate) ca_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) login: Login,
-    /// The virtual host in which queues and exchanges are meant.
-    #[arg(
-        long,
-        global = true,
-        env = "OVERTAKE_VHOST",
-        hide_env_values = true,
-        default_value = "/",
-        value_name = "NAME"
-    )]
-    pub(crate) vhost: String,
-    /// Give up on an answer after so long: 30s, 5m; a bare number is milliseconds.
-    #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::duration_ms)]
+    /// The virtual host in which queues and exchanges are meant [default: /].
+    #[arg(long, global = true, env = "OVERTAKE_VHOST", hide_env_values = true, value_name = "NAME")]
+    pub(crate) vhost: Option<String>,
+    /// Give up on an answer after so long: 500ms, 30s, 5m, 1h30m.
+    #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::timeout_ms)]
     pub(crate) timeout: u64,
     /// Print JSON for programs.
     #[arg(long, global = true)]
@@ -61,6 +57,13 @@ pub(crate) struct Global {
     /// Print nothing but what was asked for.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+}
+
+impl Global {
+    /// The virtual host in which queues and exchanges are meant.
+    pub(crate) fn vhost(&self) -> &str {
+        self.vhost.as_deref().unwrap_or(DEFAULT_VHOST)
+    }
 }
 
 /// What to do. The first sentence of each is that of its arguments.
@@ -136,4 +139,34 @@ pub(crate) enum Command {
     /// Print the completions of a shell.
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+
+    fn check(command: &Command, words: &str, globals: &BTreeSet<&str>, found: &mut Vec<String>) {
+        for command in command.get_subcommands() {
+            let words = format!("{words} {}", command.get_name());
+            let own = command.get_arguments().map(|argument| argument.get_id().as_str());
+            found.extend(own.filter(|id| globals.contains(id)).map(|id| format!("{words}: {id}")));
+            check(command, &words, globals, found);
+        }
+    }
+
+    /// clap takes two arguments with one id as one: a command's own value and the global one would overwrite each other.
+    #[test]
+    fn no_argument_of_a_command_has_the_id_of_a_global_one() {
+        let cli = Cli::command();
+        let globals = cli.get_arguments().filter(|argument| argument.is_global_set());
+        let globals: BTreeSet<_> = globals.map(|argument| argument.get_id().as_str()).collect();
+        assert!(globals.contains("vhost") && globals.contains("json"), "{globals:?}");
+        let mut found = Vec::new();
+        check(&cli, "overtake", &globals, &mut found);
+        assert_eq!(found, Vec::<String>::new());
+    }
 }

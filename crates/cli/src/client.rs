@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::address::{Base, query};
-use crate::args::Global;
+use crate::args::{DEFAULT_VHOST, Global};
 use crate::failure::{Exit, Failure};
 use crate::tls;
 
@@ -27,9 +27,6 @@ use crate::tls;
 const DAY: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long making a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// The virtual host that is meant where none is said.
-const DEFAULT_VHOST: &str = "/";
 
 /// A client of one broker. Clones share its connections.
 #[derive(Clone)]
@@ -85,7 +82,7 @@ impl Client {
             .enable_http1()
             .wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        let vhost = global.vhost.clone();
+        let vhost = global.vhost().to_owned();
         Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), http })
     }
 

@@ -6,9 +6,27 @@ use serde_json::{Map, Value};
 /// Shortest time between two polls, ms: a broker has other things to do.
 const INTERVAL_MS_MIN: u64 = 200;
 
-/// A duration in milliseconds: `30s`, `5m`; a bare number is milliseconds.
+/// A duration in milliseconds: `250ms`, `30s`, `1h30m`. A bare number other than 0 is refused: people mean seconds by it as often as
+/// milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
-    Millis::read(text).map(|ms| ms.0)
+    let number = text.trim();
+    let is_bare = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if is_bare && number.bytes().any(|byte| byte != b'0') {
+        return Err(format!(
+            "`{number}` has no unit: say {number}s for seconds, or {number}ms for milliseconds"
+        ));
+    }
+    let read = Millis::read(number);
+    read.map(|ms| ms.0)
+        .map_err(|_| format!("`{text}` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d"))
+}
+
+/// How long to wait for an answer, ms.
+pub(crate) fn timeout_ms(text: &str) -> Result<u64, String> {
+    match duration_ms(text)? {
+        0 => Err("nothing can be answered in no time: say 1ms or more".to_owned()),
+        ms => Ok(ms),
+    }
 }
 
 /// Between two polls, ms.
@@ -89,6 +107,26 @@ mod tests {
         check(&["dead_letter_expired=true"], r#"{"dead_letter_expired":true}"#);
         check(&["picker=strict", "picker.aging_ms=1"], "`picker` is a plain value and a table at once");
         check(&["=1"], "`=1` is not of the form NAME=VALUE");
+    }
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        for (text, expect) in [
+            ("250ms", Ok(250)),
+            ("60s", Ok(60_000)),
+            ("1h30m", Ok(5_400_000)),
+            ("1m 30s", Ok(90_000)),
+            ("0", Ok(0)),
+            ("60", Err("`60` has no unit: say 60s for seconds, or 60ms for milliseconds")),
+            ("1h30", Err("`1h30` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+            ("30m1h", Err("`30m1h` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+            ("soon", Err("`soon` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+            ("", Err("`` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+        ] {
+            assert_eq!(duration_ms(text), expect.map_err(str::to_owned), "{text}");
+        }
+        assert!(timeout_ms("0").is_err() && timeout_ms("0s").is_err());
+        assert_eq!(timeout_ms("1ms"), Ok(1));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! What tools send as text and mean as something else: RabbitMQ takes `"true"` for true and `"7"` for 7.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
+
+use crate::problem::Problem;
 
 /// Truth, or its name.
 pub(crate) fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -23,6 +27,19 @@ pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, 
         _ => None,
     };
     read.ok_or_else(|| de::Error::custom(format_args!("{value} is no whole number")))
+}
+
+/// A whole number of a range, or its digits, as the field `name` says it.
+pub(crate) fn within(name: &str, value: &Value, range: RangeInclusive<u64>) -> Result<u64, Problem> {
+    let read = match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    read.filter(|number| range.contains(number)).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        Problem::bad(format_args!("{name} is {value}: it must be a whole number from {least} to {most}"))
+    })
 }
 
 /// An object; null, an empty list or nothing is one without entries.
@@ -74,6 +91,23 @@ mod tests {
         arguments: Map<String, Value>,
         #[serde(deserialize_with = "words")]
         tags: Vec<String>,
+    }
+
+    #[test]
+    fn a_number_out_of_its_range_is_named_with_what_is_allowed() {
+        let read = |value: Value| within("priority", &value, 0..=255).map_err(|why| why.reason);
+        assert_eq!(read(7.into()), Ok(7));
+        assert_eq!(read("255".into()), Ok(255));
+        for (wrong, shown) in [
+            (Value::from(-1), "-1"),
+            (256.into(), "256"),
+            (1.5.into(), "1.5"),
+            ("high".into(), r#""high""#),
+            (true.into(), "true"),
+        ] {
+            let why = format!("priority is {shown}: it must be a whole number from 0 to 255");
+            assert_eq!(read(wrong), Err(why));
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::properties::PropertiesSaid;
 
 /// Most messages that are fetched at once.
-const COUNT_MAX: i64 = 50_000;
+const COUNT_MAX: u64 = 50_000;
 /// How long what was fetched is held at most, should it not be settled right after.
 const HELD_MS: u64 = 30_000;
 
@@ -74,8 +74,7 @@ pub(crate) async fn publish(ask: Ask) -> Answer {
 /// How messages are fetched.
 #[derive(Deserialize)]
 struct Fetch {
-    #[serde(deserialize_with = "lenient::number")]
-    count: i64,
+    count: Value,
     #[serde(default)]
     ackmode: Option<String>,
     /// What older tools say instead.
@@ -84,7 +83,7 @@ struct Fetch {
     #[serde(default)]
     encoding: Encoding,
     #[serde(default)]
-    truncate: Option<usize>,
+    truncate: Option<Value>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -117,6 +116,13 @@ impl FromStr for AckMode {
 }
 
 impl Fetch {
+    /// Most bytes of a body that are shown.
+    fn cut(&self) -> Result<usize, Problem> {
+        let said = self.truncate.as_ref().filter(|said| !said.is_null());
+        let most = said.map(|said| lenient::within("truncate", said, 0..=u64::MAX)).transpose()?;
+        Ok(most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)))
+    }
+
     fn ack_mode(&self) -> Result<AckMode, Problem> {
         match (self.ackmode.as_deref(), self.requeue) {
             (Some(mode), _) => mode.parse(),
@@ -134,26 +140,25 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     desk.queue(name).await?;
     let fetch: Fetch = ask.body()?;
     let AckMode(outcome) = fetch.ack_mode()?;
-    if !(1..=COUNT_MAX).contains(&fetch.count) {
-        return Err(Problem::bad(format_args!("count must be 1 to {COUNT_MAX}")));
-    }
-    let max = u32::try_from(fetch.count).expect("it is in the range");
+    let count = lenient::within("count", &fetch.count, 1..=COUNT_MAX)?;
+    let max = u32::try_from(count).expect("it is in the range");
+    let cut = fetch.cut()?;
     let lease = LeaseRequest { term: LeaseTerm::Ms(HELD_MS), ..LeaseRequest::new(name.into(), max) };
     let leased = desk.lease(lease, None).await?;
     let left = crate::rates::Counts::of(&desk.queue(name).await?).ready;
     let receipts = leased.iter().map(|message| message.receipt).collect();
     desk.settle(name, receipts, outcome).await?;
     let all = leased.len() as u64;
-    let shown = leased.iter().zip(0..).map(|(message, at)| shown(message, &fetch, left + all - at - 1));
+    let shown =
+        leased.iter().zip(0..).map(|(message, at)| shown(message, fetch.encoding, cut, left + all - at - 1));
     seen(&shown.collect::<Vec<Value>>().into())
 }
 
-fn shown(leased: &LeasedMessage, fetch: &Fetch, left: u64) -> Value {
+fn shown(leased: &LeasedMessage, as_said: Encoding, cut: usize, left: u64) -> Value {
     let (route, body) = (leased.route(), &leased.content.body);
-    let cut = fetch.truncate.map_or(body.len(), |most| most.min(body.len()));
-    let payload = &body[..cut];
+    let payload = &body[..cut.min(body.len())];
     let (payload, encoding) = match std::str::from_utf8(payload) {
-        Ok(text) if fetch.encoding == Encoding::Auto => (text.to_owned(), "string"),
+        Ok(text) if as_said == Encoding::Auto => (text.to_owned(), "string"),
         _ => (STANDARD.encode(payload), "base64"),
     };
     json!({

@@ -18,9 +18,9 @@ pub(crate) struct PropertiesSaid {
     #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Map::is_empty")]
     headers: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    delivery_mode: Option<u8>,
+    delivery_mode: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u8>,
+    priority: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub(crate) struct PropertiesSaid {
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<u64>,
+    timestamp: Option<Value>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,13 +53,13 @@ impl PropertiesSaid {
             content_type: text(fields.content_type),
             content_encoding: text(fields.content_encoding),
             headers: headers.unwrap_or_default(),
-            delivery_mode: fields.delivery_mode,
-            priority: fields.priority,
+            delivery_mode: fields.delivery_mode.map(Value::from),
+            priority: fields.priority.map(Value::from),
             correlation_id: text(fields.correlation_id),
             reply_to: text(fields.reply_to),
             expiration: text(fields.expiration).map(Value::String),
             message_id: text(fields.message_id),
-            timestamp: fields.timestamp,
+            timestamp: fields.timestamp.map(Value::from),
             kind: text(fields.kind),
             user_id: text(fields.user_id),
             app_id: text(fields.app_id),
@@ -81,13 +81,13 @@ impl PropertiesSaid {
             content_type: short("content_type", self.content_type.as_deref())?,
             content_encoding: short("content_encoding", self.content_encoding.as_deref())?,
             headers: headers.as_ref().map(Table::view),
-            delivery_mode: self.delivery_mode,
-            priority: self.priority,
+            delivery_mode: byte("delivery_mode", self.delivery_mode.as_ref())?,
+            priority: byte("priority", self.priority.as_ref())?,
             correlation_id: short("correlation_id", self.correlation_id.as_deref())?,
             reply_to: short("reply_to", self.reply_to.as_deref())?,
             expiration: short("expiration", expiration.as_deref())?,
             message_id: short("message_id", self.message_id.as_deref())?,
-            timestamp: self.timestamp,
+            timestamp: number("timestamp", self.timestamp.as_ref(), u64::MAX)?,
             kind: short("type", self.kind.as_deref())?,
             user_id: short("user_id", self.user_id.as_deref())?,
             app_id: short("app_id", self.app_id.as_deref())?,
@@ -95,6 +95,15 @@ impl PropertiesSaid {
         };
         Ok(fields.encode())
     }
+}
+
+fn number(name: &str, value: Option<&Value>, most: u64) -> Result<Option<u64>, Problem> {
+    value.filter(|value| !value.is_null()).map(|value| lenient::within(name, value, 0..=most)).transpose()
+}
+
+fn byte(name: &str, value: Option<&Value>) -> Result<Option<u8>, Problem> {
+    let byte = number(name, value, u8::MAX.into())?;
+    Ok(byte.and_then(|byte| byte.try_into().ok()))
 }
 
 fn short<'a>(name: &str, text: Option<&'a str>) -> Result<Option<Short<'a>>, Problem> {

@@ -23,7 +23,19 @@ pub(crate) async fn open(config: &Config, engine: Arc<dyn Engine>) -> Result<Gat
     })?;
     gate.audit().write_to(audit_file(config)?);
     make_administrator(config, &gate).await?;
+    warn_of_default_user(&gate);
     Ok(gate)
+}
+
+/// Says that anybody on this machine is an administrator, as long as that is so.
+fn warn_of_default_user(gate: &Gate) {
+    if gate.has_default_user() {
+        tracing::warn!(
+            "the user `guest` has the password `guest`: everybody on this machine can log in as guest; set another password with \
+             `overtake user put guest --new-password`, or make an administrator of your own and delete guest with `overtake user \
+             delete guest`"
+        );
+    }
 }
 
 /// Where administrative actions are added, opened anew: it may have been moved away.

@@ -201,7 +201,7 @@ impl ServeError {
                 "write the password into the file, alone, and let the user the server runs as read it".to_owned()
             }
             Self::NoAdministrator { .. } => {
-                "name one with --admin-user and --admin-password-file, or listen on 127.0.0.1 and make one: overtake user put NAME --tag administrator".to_owned()
+                "name one with --admin-user and --admin-password-file, or listen on 127.0.0.1 and make one: overtake user put NAME --new-password --tag administrator".to_owned()
             }
             Self::Definitions { .. } => {
                 "nothing of it was declared: correct the file, or leave --load-definitions out".to_owned()

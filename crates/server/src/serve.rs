@@ -96,12 +96,15 @@ pub fn serve(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
 
 async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, ServeError> {
     let mut signals = Signals::take()?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
     let descriptors = descriptors::prepare(config);
     let shares = Shares::of(config);
     // First the port: that fails at once and touches nothing.
     let listening = Listening::start(config).await?;
     let addresses = listening.addresses()?;
-    let tls = listening.is_secure().then(|| Presented::load(tls_files(config))).transpose()?;
+    let tls = certificate(config)?;
     let spans = Spans::of(config);
     let started = Instant::now();
     let Opened { running, found } = tokio::select! {
@@ -263,10 +266,6 @@ impl Listening {
         let http = self.http.local_addr()?;
         Ok(Addresses { http, https: of(&self.https)?, amqp: of(&self.amqp)?, amqps: of(&self.amqps)? })
     }
-
-    fn is_secure(&self) -> bool {
-        self.https.is_some() || self.amqps.is_some()
-    }
 }
 
 async fn listen_perhaps(
@@ -420,6 +419,20 @@ impl Serving {
             tracing::warn!("{left} {many} did not finish in {timeout:?} and {are} cut");
         }
     }
+}
+
+/// Checks what a start would refuse besides the configuration itself: the files of certificates.
+///
+/// # Errors
+/// The first file that cannot be used.
+pub fn check_files(config: &Config) -> Result<(), ServeError> {
+    certificate(config).map(drop)
+}
+
+/// The certificate, where something listens with TLS.
+fn certificate(config: &Config) -> Result<Option<Presented>, ServeError> {
+    let is_secure = config.http.tls_listen.value.0.is_some() || config.amqp.tls_listen.value.0.is_some();
+    Ok(is_secure.then(|| Presented::load(tls_files(config))).transpose()?)
 }
 
 /// The files that the section `[tls]` names.

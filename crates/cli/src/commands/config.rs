@@ -1,6 +1,7 @@
 //! `overtake config`
 
 use clap::{Args, Subcommand};
+use overtake_server::check_files;
 use overtake_server::config::{Config, show};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::table::count;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check the configuration and change nothing.
+    /// Check the configuration and the certificates it names, and change nothing.
     #[command(after_help = "\
 Examples:
   overtake config check
@@ -47,9 +48,14 @@ pub(crate) fn run(command: &ConfigCommand, out: Out) -> Ended {
     match command {
         ConfigCommand::Check(args) => {
             let config = args.config.load()?;
+            check_files(&config)?;
             let queues = config.queues.len() as u64;
-            out.done(&json!({ "ok": true, "queues": queues }), || {
-                format!("the configuration is good ({} declared at start)", count(queues, "queue"))
+            let warnings = &config.warnings;
+            out.done(&json!({ "ok": true, "queues": queues, "warnings": warnings }), || {
+                let mut said: String =
+                    warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
+                said += &format!("the configuration is good ({} declared at start)", count(queues, "queue"));
+                said
             })?;
         }
         ConfigCommand::Show(args) => {

@@ -17,27 +17,33 @@ use crate::worker_name;
 /// Longest wait of one request, ms.
 const WAIT_MS_MAX: u64 = 20_000;
 
-/// Take messages out of a queue, the most urgent first.
+/// Take a message out of a queue, the most urgent first.
 ///
-/// Each body is printed on a line of its own, and its message is acknowledged after that; what could not be printed is put
-/// back. Without --wait it ends when nothing is ready. Exit code 75 when there was nothing, or less than --count.
+/// The body is printed on a line of its own, and its message is acknowledged after that, which removes it from the queue; what could
+/// not be printed is put back. --count takes more, --all takes every message. Without --wait it ends when nothing is ready. Exit code 75
+/// when there was nothing, or less than --count.
+///
+/// To look at messages and leave them where they are: overtake peek, overtake top, overtake watch, overtake queue show.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   overtake consume jobs
-  overtake consume jobs --count 1 --wait 30s
-  overtake consume jobs --wait --json | while read -r job; do ./work \"$job\"; done
-  overtake consume jobs --count 1 --nack --delay 5m")]
+  overtake consume jobs --count 10 --wait 30s
+  overtake consume jobs --all --wait --json | while read -r job; do ./work \"$job\"; done
+  overtake consume jobs --nack --delay 5m")]
 pub(crate) struct ConsumeArgs {
     /// The queue.
     queue: String,
-    /// Stop after so many messages [default: all there are; 1 with --nack].
+    /// Stop after so many messages [default: 1].
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// Take every message that is ready; with --wait also those that come later.
+    #[arg(long, conflicts_with_all = ["count", "nack"])]
+    all: bool,
     /// Wait for messages: so long for each, or for ever.
     #[arg(long, short, value_name = "DURATION", num_args = 0..=1, default_missing_value = "forever", value_parser = wait)]
     wait: Option<Wait>,
-    /// Take so many messages with one request. What was taken is printed before what becomes urgent later, so 1 is strictest.
+    /// Lease at most so many messages with one request, of those that --count or --all takes. What was leased is printed before what becomes urgent later, so 1 is strictest.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     max: u64,
     /// How long the broker waits for the acknowledgement [default: as the queue says].
@@ -95,8 +101,7 @@ fn outcome(args: &ConsumeArgs) -> Option<Value> {
 
 /// Leases, prints, settles, until there is enough or nothing.
 pub(crate) async fn run(args: &ConsumeArgs, session: &Session) -> Ended {
-    // A message that is put back comes again: without a count that would never end.
-    let most = args.count.or(args.nack.then_some(1));
+    let most = (!args.all).then(|| args.count.unwrap_or(1));
     let mut taken = 0;
     while most.is_none_or(|most| taken < most) {
         let max = most.map_or(args.max, |most| args.max.min(most - taken));

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Ended, Session};
 use crate::address::{path, query};
+use crate::args::Global;
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, Subcommand)]
@@ -22,9 +23,9 @@ Examples:
     Export {
         /// The file; - is stdout.
         file: PathBuf,
-        /// Only this virtual host.
-        #[arg(long = "in", value_name = "VHOST")]
-        vhost: Option<String>,
+        /// Only this virtual host, without users; --vhost says the same [default: all].
+        #[arg(id = "in", long = "in", value_name = "VHOST")]
+        only: Option<String>,
     },
     /// Declare all that is in a file, also one that RabbitMQ exported. What is there and the same stays as it is.
     ///
@@ -40,18 +41,19 @@ Examples:
         /// Only say what would be changed.
         #[arg(long)]
         dry_run: bool,
-        /// All of it into this virtual host: a file that was exported of one.
-        #[arg(long = "in", value_name = "VHOST")]
-        vhost: Option<String>,
+        /// All of it into this virtual host: a file that was exported of one; --vhost says the same [default: as the file says].
+        #[arg(id = "in", long = "in", value_name = "VHOST")]
+        only: Option<String>,
     },
 }
 
 /// Asks the broker about definitions.
-pub(crate) async fn run(command: &DefinitionsCommand, session: &Session) -> Ended {
+pub(crate) async fn run(command: &DefinitionsCommand, global: &Global, session: &Session) -> Ended {
+    let meant = |only: &Option<String>| only.clone().or_else(|| global.vhost.clone());
     match command {
-        DefinitionsCommand::Export { file, vhost } => export(file, vhost.as_deref(), session).await,
-        DefinitionsCommand::Import { file, dry_run, vhost } => {
-            import(file, *dry_run, vhost.as_deref(), session).await
+        DefinitionsCommand::Export { file, only } => export(file, meant(only).as_deref(), session).await,
+        DefinitionsCommand::Import { file, dry_run, only } => {
+            import(file, *dry_run, meant(only).as_deref(), session).await
         }
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Schedule(command) => ask(&global, async |session| schedule::run(&command, session).await),
         Command::Policy(command) => ask(&global, async |session| policy::run(&command, session).await),
         Command::Definitions(command) => {
-            ask(&global, async |session| definitions::run(&command, session).await)
+            ask(&global, async |session| definitions::run(&command, &global, session).await)
         }
         Command::Token(command) => ask(&global, async |session| token::run(&command, session).await),
         Command::Whoami(args) => ask(&global, async |session| audit::whoami(&args, session).await),

@@ -56,7 +56,7 @@ pub(crate) async fn run(args: &MoveArgs, global: &Global, session: &Session) -> 
     let base = Base::parse(&args.to)?;
     let login = args.login.header(&base)?;
     let there = Global {
-        vhost: args.to_vhost.clone().unwrap_or_else(|| global.vhost.clone()),
+        vhost: args.to_vhost.clone().or_else(|| global.vhost.clone()),
         ca_file: args.to_ca_file.clone(),
         ..global.clone()
     };

@@ -65,9 +65,9 @@ Examples:
     Deny {
         /// The name.
         name: String,
-        /// The virtual host.
-        #[arg(long = "in", value_name = "VHOST", default_value = "/")]
-        vhost: String,
+        /// The virtual host [default: that of --vhost].
+        #[arg(id = "in", long = "in", value_name = "VHOST")]
+        place: Option<String>,
     },
 }
 
@@ -102,9 +102,9 @@ pub(crate) struct PutArgs {
 pub(crate) struct AllowArgs {
     /// The name.
     name: String,
-    /// The virtual host.
-    #[arg(long = "in", value_name = "VHOST", default_value = "/")]
-    vhost: String,
+    /// The virtual host [default: that of --vhost].
+    #[arg(id = "in", long = "in", value_name = "VHOST")]
+    place: Option<String>,
     /// All rights to everything.
     #[arg(long, conflicts_with_all = ["configure", "write", "read"])]
     all: bool,
@@ -136,7 +136,8 @@ pub(crate) async fn run(command: &UserCommand, session: &Session) -> Ended {
             Ok(Exit::Done)
         }
         UserCommand::Allow(args) => allow(args, session).await,
-        UserCommand::Deny { name, vhost } => {
+        UserCommand::Deny { name, place } => {
+            let vhost = place.as_deref().unwrap_or(session.client.vhost());
             let path = path(&["v1", "users", name, "permissions", vhost]);
             session.client.ask(Method::DELETE, &path, None).await?;
             let said = json!({ "user": name, "vhost": vhost });
@@ -226,7 +227,8 @@ fn shown(user: &Value) -> String {
 }
 
 async fn allow(args: &AllowArgs, session: &Session) -> Ended {
-    let AllowArgs { name, vhost, all, configure, write, read } = args;
+    let AllowArgs { name, place, all, configure, write, read } = args;
+    let vhost = place.as_deref().unwrap_or(session.client.vhost());
     let permission = if *all {
         json!({ "configure": ".*", "write": ".*", "read": ".*" })
     } else {

@@ -25,6 +25,7 @@ const OF_CONTAINER: &str =
     "it is in the layer of a container, and goes with it: keep data on a volume (--data-dir).";
 const ELSEWHERE: &str =
     "the disk is another machine's: what is kept there when it says so is for that one to promise.";
+const NO_STORE: &str = "cannot tell: the directory is not there.";
 const NOT_KNOWN: &str = "what this filesystem keeps when it says so is not known here.";
 
 /// Numbers of `statfs(2)`, and what stands behind them.
@@ -82,7 +83,12 @@ pub(crate) fn look(config: &Config) -> Result<Report, String> {
     let shown = dir.display();
     match (is_there, is_writable) {
         (true, true) => {}
-        (false, true) => find(Weight::Fine, format!("{shown} is not there yet: `overtake serve` makes it.")),
+        (false, true) => find(
+            Weight::Fine,
+            format!(
+                "{shown} is not there, so nothing is kept there: name the directory of the broker (--config, --data-dir), or start one; `overtake serve` makes it."
+            ),
+        ),
         (true, false) => find(
             Weight::Wrong,
             format!(
@@ -134,10 +140,14 @@ pub(crate) fn look(config: &Config) -> Result<Report, String> {
         if is_locked { "; a broker has it open" } else { "" }
     );
     let promise = |event, holds, why: &str| Promise { event, holds, why: why.to_owned() };
-    let promises = vec![
-        promise(Event::BrokerKilled, Holds::Yes, "it is handed to the system before it is confirmed."),
-        promise(Event::PowerLost, filesystem.holds, filesystem.why),
-    ];
+    let promises = if is_there {
+        vec![
+            promise(Event::BrokerKilled, Holds::Yes, "it is handed to the system before it is confirmed."),
+            promise(Event::PowerLost, filesystem.holds, filesystem.why),
+        ]
+    } else {
+        [Event::BrokerKilled, Event::PowerLost].map(|event| promise(event, Holds::Unknown, NO_STORE)).into()
+    };
     Ok(Report { engine: "embedded", there, picture, promises, findings })
 }
 

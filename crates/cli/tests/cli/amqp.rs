@@ -333,8 +333,13 @@ fn a_certificate_that_cannot_be_used_is_named() {
         "--data-dir",
         data,
     ];
-    let run = support::run(&words, b"");
-    assert!(run.code != 0 && run.stderr.contains("cert.pem") && run.stderr.contains("PEM files"), "{run:?}");
+    let served = support::run(&words, b"");
+    assert!(
+        served.code != 0 && served.stderr.contains("cert.pem") && served.stderr.contains("PEM files"),
+        "{served:?}"
+    );
     let run = support::run(&["config", "check", "--amqps", "127.0.0.1:0"], b"");
     assert!(run.code != 0 && run.stderr.contains("tls.cert_file is not set"), "{run:?}");
+    let checked = support::run(&[&["config", "check"], &words[1..]].concat(), b"");
+    assert_eq!((checked.code, &checked.stderr), (served.code, &served.stderr), "one check for both");
 }

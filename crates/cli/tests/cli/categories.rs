@@ -8,7 +8,9 @@ use tempfile::TempDir;
 use crate::support::{Broker, Run, overtake};
 
 const LANES: &str = "\
-[production.server.priority_lanes]
+[env.development]
+
+[env.production.server.priority_lanes]
 enabled = true
 backfill_suffix = \"migration\"
 ";

@@ -285,7 +285,7 @@ fn the_most_urgent_message_comes_first() {
     let one = story.broker.run(&["peek", "jobs", "--id", "seq-1", "--json"]).json();
     assert_eq!(one["messages"][0]["position"], 1);
     story.check(
-        &["consume", "jobs"],
+        &["consume", "jobs", "--all"],
         expect![[r#"
         exit 0
         urgent
@@ -311,6 +311,25 @@ fn the_most_urgent_message_comes_first() {
 }
 
 #[test]
+fn consume_takes_one_message_unless_it_is_told_how_many() {
+    let story = Story::begin();
+    story.ok(&["queue", "declare", "q"]);
+    for body in ["1", "2", "3", "4", "5", "6"] {
+        story.ok(&["publish", "q", body]);
+    }
+    assert_eq!(story.ok(&["consume", "q"]), "1\n");
+    assert_eq!(story.ok(&["consume", "q", "--max", "100"]), "2\n", "a batch is no permission");
+    assert_eq!(story.ok(&["consume", "q", "--wait"]), "3\n", "to wait for one is not to take all");
+    assert_eq!(story.ok(&["consume", "q", "--count", "2"]), "4\n5\n");
+    let endless = story.broker.run(&["consume", "q", "--all", "--nack"]);
+    assert_eq!(endless.code, 2, "what is put back would come again for ever: {endless:?}");
+    assert_eq!(story.broker.run(&["consume", "q", "--all", "--count", "1"]).code, 2);
+    assert_eq!(story.ok(&["consume", "q", "--all"]), "6\n");
+    let help = story.ok(&["consume", "--help"]);
+    assert!(help.contains("overtake peek"), "{help}");
+}
+
+#[test]
 fn bodies_are_bytes() {
     let story = Story::begin();
     story.ok(&["queue", "declare", "q"]);
@@ -332,12 +351,12 @@ fn every_line_of_a_file_is_a_message_in_its_order() {
     let published =
         story.broker.run(&["publish", "q", "--lines", file.to_str().expect("text"), "--json"]).json();
     assert_eq!((&published["published"], &published["duplicates"]), (&1_234.into(), &0.into()));
-    assert_eq!(story.ok(&["consume", "q", "--max", "100"]), lines);
+    assert_eq!(story.ok(&["consume", "q", "--all", "--max", "100"]), lines);
 
     let several = ["publish", "q", "--lines", "-", "--in-flight", "4", "--batch", "10", "--quiet"];
     assert_eq!(story.broker.feed(&several, lines.as_bytes()).ok(), "");
     let mut came: Vec<_> =
-        story.ok(&["consume", "q", "--max", "100"]).lines().map(ToOwned::to_owned).collect();
+        story.ok(&["consume", "q", "--all", "--max", "100"]).lines().map(ToOwned::to_owned).collect();
     let mut sent: Vec<_> = lines.lines().map(ToOwned::to_owned).collect();
     came.sort();
     sent.sort();
@@ -361,7 +380,7 @@ fn lines_may_be_messages_in_json() {
         plain
         plain
     "#]]
-    .assert_eq(&story.ok(&["consume", "q"]));
+    .assert_eq(&story.ok(&["consume", "q", "--all"]));
 
     expect![[r#"
         exit 1
@@ -393,7 +412,7 @@ fn a_line_that_is_refused_is_named_and_those_before_it_are_published() {
          hint: store the body elsewhere and publish a reference, or raise max_message_bytes or max_bytes of the queue
     "#]]
     .assert_eq(&run.picture());
-    assert_eq!(story.ok(&["consume", "q", "--max", "1000"]), lines[..636].join("\n") + "\n");
+    assert_eq!(story.ok(&["consume", "q", "--all", "--max", "1000"]), lines[..636].join("\n") + "\n");
 }
 
 #[test]
@@ -723,7 +742,7 @@ fn a_reader_that_has_had_enough_is_no_error_and_loses_nothing() {
     for _ in 0..3 {
         story.broker.feed(&["publish", "q", "-"], body.as_bytes()).ok();
     }
-    let mut consumer = story.broker.command(&["consume", "q", "--wait"]);
+    let mut consumer = story.broker.command(&["consume", "q", "--all", "--wait"]);
     let mut consumer = consumer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut stdout = consumer.stdout.take().expect("piped");
     // One message and a piece of the next, which is more than a pipe holds: writing the rest of it fails.

@@ -120,11 +120,17 @@ fn of_directory(dir: &Path) -> (i32, Value) {
 fn a_directory_says_whether_it_can_be_written_to_and_who_has_it_open() {
     let dir = tempfile::tempdir().expect("a directory");
     let data = dir.path().join("data");
-    let (_, found) = of_directory(&data);
+    let (code, found) = of_directory(&data);
     assert_eq!(
         (&found["engine"], &found["exists"], &found["writable"]),
         (&json!("embedded"), &json!(false), &json!(true))
     );
+    assert_eq!(
+        (code, &found["holds"]),
+        (2, &json!(null)),
+        "nobody can tell what a store that is not there keeps"
+    );
+    assert_eq!(promises(&found), json!({ "broker_killed": null, "power_lost": null }));
     assert!(!data.exists(), "it makes nothing");
     let broker = Broker::start_with(&data, &["--queue", "jobs"]);
     let (_, found) = of_directory(&data);
@@ -159,7 +165,7 @@ fn brokers_on_the_same_servers_give_what_the_others_take_and_say_what_does_not_h
         one.run(&["publish", "mail", "bulk", "--priority", "1"]).ok();
         one.run(&["publish", "mail", "urgent", "--priority", "9"]).ok();
         one.kill();
-        assert_eq!(other.run(&["consume", "mail"]).ok(), "urgent\nbulk\n");
+        assert_eq!(other.run(&["consume", "mail", "--all"]).ok(), "urgent\nbulk\n");
         other.stop();
     }
 }

@@ -49,7 +49,7 @@ fn sigterm_ends_waits_and_exits_0() {
     let data = dir.path().join("data");
     let mut broker = Broker::start(&data);
     broker.run(&["queue", "declare", "q"]).ok();
-    let mut waiting = broker.command(&["consume", "q", "--wait"]);
+    let mut waiting = broker.command(&["consume", "q", "--all", "--wait"]);
     let waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
     while broker.run(&["queue", "show", "q", "--json"]).json()["waiting"] != 1 {}
     broker.signal(Signal::TERM);
@@ -158,7 +158,7 @@ fn what_was_confirmed_survives_kill_9() {
     again.stop();
 
     let broker = Broker::start(&data);
-    assert_eq!(broker.run(&["consume", "q"]).ok(), "two\nthree\n");
+    assert_eq!(broker.run(&["consume", "q", "--all"]).ok(), "two\nthree\n");
     broker.stop();
     assert!(
         support::run(&["store", "check", data.to_str().expect("text")], b"")
@@ -299,7 +299,7 @@ fn damage_is_named_with_its_place_and_can_be_skipped() {
     );
 
     let broker = Broker::start_with(&data, &["--on-damage", "skip"]);
-    assert_eq!(broker.run(&["consume", "q"]).ok(), "one\nthree\n");
+    assert_eq!(broker.run(&["consume", "q", "--all"]).ok(), "one\nthree\n");
     broker.signal(Signal::TERM);
     let (_, said) = broker.end();
     assert!(said.contains("damage skipped: journal-"), "{said}");

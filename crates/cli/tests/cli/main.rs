@@ -9,6 +9,7 @@ mod crowds;
 #[allow(dead_code, reason = "the tests of the relay's library use what these do not")]
 #[path = "../../../outbox/tests/outbox/servers.rs"]
 mod databases;
+mod definitions;
 mod doctor;
 mod dpkg;
 mod exactly_once;

@@ -196,3 +196,43 @@ fn what_administrators_do_is_a_line_of_json_each() {
     let shown = broker.run(&["audit"]).ok();
     assert!(shown.contains("queue.purge"), "{shown}");
 }
+
+#[test]
+fn an_administrator_has_a_password_and_a_tag_that_means_something() {
+    let (_dir, broker) = broker(&[]);
+    let without = broker.run(&["user", "put", "ann", "--tag", "administrator"]);
+    assert_eq!(without.code, 1, "{without:?}");
+    assert!(without.stderr.contains("`ann` would be an administrator without a password"), "{without:?}");
+    assert!(without.stderr.contains("--new-password"), "{without:?}");
+    let misspelt = broker.feed(&["user", "put", "ann", "--new-password", "--tag", "admin"], b"secret\n");
+    assert!(misspelt.stderr.contains("did you mean `administrator`?"), "{misspelt:?}");
+    assert!(!broker.run(&["user", "list"]).ok().contains("ann"));
+    broker.feed(&["user", "put", "ann", "--new-password", "--tag", "administrator"], b"secret\n").ok();
+    broker.run(&["user", "put", "cert", "--no-password", "--tag", "administrator"]).ok();
+    assert_eq!(run_as(&broker, ("ann", "secret"), &["whoami"]).ok(), "ann (administrator)\n");
+}
+
+#[test]
+fn rights_are_those_in_the_virtual_host_that_was_said() {
+    let (_dir, broker) = broker(&[]);
+    broker.run(&["vhost", "put", "shop"]).ok();
+    for (words, vhost) in [
+        (&["--vhost", "shop", "user", "allow", "ann", "--all"][..], "shop"),
+        (&["user", "allow", "ann", "--in", "shop", "--all"], "shop"),
+        (&["--vhost", "shop", "user", "allow", "ann", "--in", "/", "--all"], "/"),
+        (&["user", "allow", "ann", "--all"], "/"),
+    ] {
+        broker.run(&["user", "put", "ann", "--no-password"]).ok();
+        broker.run(words).ok();
+        let rights = || broker.run(&["user", "show", "ann", "--json"]).json()["permissions"].clone();
+        assert_eq!(
+            (rights().as_array().map(Vec::len), &rights()[0]["vhost"]),
+            (Some(1), &Value::from(vhost)),
+            "{words:?}"
+        );
+        let deny: Vec<_> = words.iter().filter(|word| **word != "--all").collect();
+        let deny: Vec<_> = deny.iter().map(|word| if **word == "allow" { "deny" } else { **word }).collect();
+        broker.run(&deny).ok();
+        assert_eq!(rights().as_array().map(Vec::len), Some(0), "{deny:?}");
+    }
+}

@@ -68,7 +68,7 @@ fn a_script_waits_until_nothing_is_left_to_do() {
     publish(&story, 2);
     let mut waiting = watch(&story, &["--until-idle"]);
     waiting.await_line("0=1");
-    story.broker.run(&["consume", "jobs"]).ok();
+    story.broker.run(&["consume", "jobs", "--all"]).ok();
     assert_eq!(waiting.end().code, 0);
     // There is nothing to wait for.
     assert_eq!(watch(&story, &["--until-idle"]).end().ok(), "");

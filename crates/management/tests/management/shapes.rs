@@ -82,6 +82,36 @@ async fn lists_are_filtered_sorted_and_cut() {
 }
 
 #[tokio::test]
+async fn a_number_may_be_text_and_one_that_cannot_be_is_named_with_its_range() {
+    let world = World::new().await;
+    world.queue("q", "{}").await;
+    let publish = async |properties: Value| {
+        let message = json!({"properties": properties, "routing_key": "q", "payload": "x"});
+        world.post("/api/exchanges/%2F/amq.default/publish", &message.to_string()).await
+    };
+    publish(json!({"priority": "3", "delivery_mode": "2", "timestamp": "7"})).await.expect(200);
+    let get = async |body: Value| world.post("/api/queues/%2F/q/get", &body.to_string()).await;
+    let page = json!({"count": "1", "ackmode": "ack_requeue_true", "truncate": "50000"});
+    has(&get(page).await.expect(200).json[0]["properties"], &json!({"priority": 3, "delivery_mode": 2}));
+    for (field, value, most) in
+        [("priority", json!(-1), 255), ("priority", json!("high"), 255), ("delivery_mode", json!(256), 255)]
+    {
+        let reply = publish(json!({field: value})).await.expect(400);
+        let reason = format!("{field} is {value}: it must be a whole number from 0 to {most}");
+        assert_eq!(reply.json["reason"], reason);
+    }
+    for (field, value) in [("count", json!(0)), ("count", json!("all")), ("truncate", json!(-1))] {
+        let mut body = json!({"count": 1, "ackmode": "ack_requeue_true"});
+        body[field] = value.clone();
+        let reason = get(body).await.expect(400).json["reason"].as_str().unwrap_or_default().to_owned();
+        assert!(
+            reason.starts_with(&format!("{field} is {value}: it must be a whole number from ")),
+            "{reason}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn messages_are_published_and_fetched() {
     let world = World::new().await;
     world.queue("q", "{}").await;

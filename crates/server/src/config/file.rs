@@ -1,12 +1,14 @@
 //! A configuration file: parsed on its own, so that every error and every value knows its line.
 //!
-//! A table that is no section is an environment: what it says, in sections of its own, holds where `OVERTAKE_ENV` names it.
+//! `[env.NAME]` is an environment: what it says, in sections of its own, holds where `OVERTAKE_ENV` names it. A table `[NAME]` that is no section
+//! is the old form of the same, with a warning.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use overtake_redact::{excerpt, reason};
+use overtake_routes::nearest::{did_you_mean, nearest};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
@@ -17,8 +19,18 @@ use super::{ConfigError, Origin};
 /// What a file says everywhere, and what in which environment.
 pub(super) struct Layers {
     pub(super) base: Layer,
-    pub(super) environments: BTreeMap<String, Layer>,
+    pub(super) environments: BTreeMap<String, Environment>,
 }
+
+/// What holds in one environment.
+pub(super) struct Environment {
+    pub(super) layer: Layer,
+    /// Whether its table is `[NAME]` and not `[env.NAME]`.
+    pub(super) is_old_form: bool,
+}
+
+/// The table that has a table for each environment.
+pub(super) const ENVIRONMENTS: &str = "env";
 
 /// The text of a file, to find places in it.
 pub(super) struct File {
@@ -42,20 +54,41 @@ impl File {
     pub(super) fn parse(path: &Path, text: String) -> Result<(Self, Layers), ConfigError> {
         let file = Self { path: path.to_owned(), text };
         match layers(&file.text) {
-            Ok(layers) => Ok((file, layers)),
+            Ok(layers) => {
+                file.refuse_misspelt_sections(&layers)?;
+                Ok((file, layers))
+            }
             Err(error) => {
                 let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
                 let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
                 let wrong = file.error(error.span(), lead + &reason(error.message()));
                 Err(match key.split_once('.') {
-                    Some((environment, _)) if !SECTIONS.contains(&environment) => wrong.hint(format!(
-                        "`{environment}` is no section, so it is read as what holds where OVERTAKE_ENV is {environment}; the sections are {}",
-                        SECTIONS.join(", ")
-                    )),
+                    Some((section, _)) if section != ENVIRONMENTS && !SECTIONS.contains(&section) => {
+                        wrong.hint(no_section(section))
+                    }
                     _ => wrong,
                 })
             }
         }
+    }
+
+    /// Refuses a table that is no section and, empty or with a name like that of a section, is hardly meant as an environment.
+    fn refuse_misspelt_sections(&self, layers: &Layers) -> Result<(), ConfigError> {
+        let old = layers.environments.iter().filter(|(_, environment)| environment.is_old_form);
+        for (name, _) in old {
+            let span = self.span(&[name.as_str()]);
+            if self.is_empty_table(name) || nearest(name, SECTIONS.iter().copied()).is_some() {
+                let what = format!("`{name}` is no section");
+                return Err(self.error(span, what).hint(no_section(name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty_table(&self, name: &str) -> bool {
+        let Ok(root) = DeTable::parse(&self.text) else { return false };
+        let table = root.get_ref().iter().find(|(key, _)| key.get_ref() == name);
+        table.is_some_and(|(_, value)| value.get_ref().as_table().is_some_and(DeTable::is_empty))
     }
 
     /// An error at a place in the file.
@@ -116,14 +149,30 @@ impl File {
     }
 }
 
+fn no_section(name: &str) -> String {
+    let near = did_you_mean(name, SECTIONS.iter().copied()).map(|near| near + " ").unwrap_or_default();
+    format!(
+        "{near}The sections are {}; an environment, which holds where OVERTAKE_ENV names it, is [env.{name}]",
+        SECTIONS.join(", ")
+    )
+}
+
 /// Each table as a layer. All environments are read, so that what is wrong in one is found in every other.
 fn layers(text: &str) -> Result<Layers, toml::de::Error> {
     let root = DeTable::parse(text)?;
     let (span, mut sections, mut environments) = (root.span(), DeTable::new(), BTreeMap::new());
     for (key, value) in root.into_inner() {
-        if matches!(value.get_ref(), DeValue::Table(_)) && !SECTIONS.contains(&key.get_ref().as_ref()) {
-            let name = key.into_inner().into_owned();
-            environments.insert(name, Layer::deserialize(ValueDeserializer::from(value))?);
+        let is_table = value.get_ref().is_table();
+        if is_table && key.get_ref() == ENVIRONMENTS {
+            let all = BTreeMap::<String, Layer>::deserialize(ValueDeserializer::from(value))?;
+            environments.extend(
+                all.into_iter().map(|(name, layer)| (name, Environment { layer, is_old_form: false })),
+            );
+        } else if is_table && !SECTIONS.contains(&key.get_ref().as_ref()) {
+            let layer = Layer::deserialize(ValueDeserializer::from(value))?;
+            environments
+                .entry(key.into_inner().into_owned())
+                .or_insert(Environment { layer, is_old_form: true });
         } else {
             sections.insert(key, value);
         }

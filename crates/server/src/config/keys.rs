@@ -38,7 +38,7 @@ macro_rules! settings {
             }
 
             #[derive(Debug, Default, Deserialize)]
-            #[serde(deny_unknown_fields, default)]
+            #[serde(deny_unknown_fields, default, expecting = "a table of settings")]
             struct $Layer {
                 $( $key: Option<$Type>, )*
                 $( $part: $PartLayer, )*
@@ -52,7 +52,7 @@ macro_rules! settings {
                 }
 
                 #[derive(Debug, Default, Deserialize)]
-                #[serde(deny_unknown_fields, default)]
+                #[serde(deny_unknown_fields, default, expecting = "a table of settings")]
                 struct $PartLayer {
                     $( $part_key: Option<$PartType>, )*
                 }
@@ -69,11 +69,13 @@ macro_rules! settings {
             pub endpoints: Vec<Configured<Endpoint>>,
             /// Other systems whose messages are taken in.
             pub sources: Vec<Configured<Source>>,
+            /// What still works and should be said in another way.
+            pub warnings: Vec<String>,
         }
 
         /// What one source says: any value may be missing.
         #[derive(Debug, Default, Deserialize)]
-        #[serde(deny_unknown_fields, default)]
+        #[serde(deny_unknown_fields, default, expecting = "a table of settings")]
         pub(super) struct Layer {
             $( $section: $Layer, )*
             pub(super) queues: QueueTables,
@@ -113,6 +115,7 @@ macro_rules! settings {
                     queues: Vec::new(),
                     endpoints: Vec::new(),
                     sources: Vec::new(),
+                    warnings: Vec::new(),
                 }
             }
         }

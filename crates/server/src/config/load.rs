@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::File;
+use overtake_routes::nearest::nearest;
+
+use super::file::{ENVIRONMENTS, Environment, File};
 use super::keys::KEYS;
 use super::{Around, Config, ConfigError, Origin, check, otlp, queues};
 
@@ -37,14 +39,27 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
         Some(path) => {
             let (file, mut layers) = File::read(&path)?;
             config.overlay(layers.base, |path| file.origin(path));
-            if let Some(environment) = around.variable(ENVIRONMENT_VARIABLE)
-                && let Some(layer) = layers.environments.remove(environment)
-            {
-                config.overlay(layer, |path| file.origin(&[&[environment], path].concat()));
+            for (name, environment) in &layers.environments {
+                if environment.is_old_form {
+                    let place = file.origin(&[name.as_str()]);
+                    config.warnings.push(format!(
+                        "{place}: write the environment `{name}` as [env.{name}]; a later version refuses [{name}]"
+                    ));
+                }
+            }
+            if let Some(name) = environment(around) {
+                let Some(Environment { layer, is_old_form }) = layers.environments.remove(name) else {
+                    return Err(no_environment(name, layers.environments.keys()));
+                };
+                let table = if is_old_form { vec![name] } else { vec![ENVIRONMENTS, name] };
+                config.overlay(layer, |path| file.origin(&[&table[..], path].concat()));
             }
             Some(file)
         }
-        None => None,
+        None => match environment(around) {
+            Some(name) => return Err(no_environment(name, std::iter::empty())),
+            None => None,
+        },
     };
     for (name, path) in otlp::VARIABLES {
         if let Some(value) = around.variable(name) {
@@ -66,6 +81,27 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
     config.sources.sort_by(|a, b| a.name.cmp(&b.name));
     check::check(&config, file.as_ref())?;
     Ok(config)
+}
+
+/// The environment that is named, if one is.
+fn environment(around: &Around) -> Option<&str> {
+    around.variable(ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty())
+}
+
+/// The settings of an environment that is not there would silently be those of development.
+fn no_environment<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> ConfigError {
+    let near = nearest(name, known.clone().map(String::as_str));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
+    let known = if known.is_empty() {
+        "the configuration has no environment".to_owned()
+    } else {
+        format!("the configuration has {}", known.join(", "))
+    };
+    let what = format!("there is no environment `{name}`{near}");
+    ConfigError::at(Origin::Variable(ENVIRONMENT_VARIABLE.to_owned()), what).hint(format!(
+        "{known}: name one of these, declare [env.{name}] in the file, or unset {ENVIRONMENT_VARIABLE}"
+    ))
 }
 
 fn named_file(around: &Around, file: Option<&Path>) -> Option<PathBuf> {

@@ -238,14 +238,32 @@ impl Value for Millis {
     const KIND: &'static str = "MS";
 
     fn read(text: &str) -> Result<Self, String> {
-        with_unit(text, TIME_UNITS).map(Self).ok_or_else(|| {
-            format!("`{text}` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 2h, 7d")
+        with_unit(text, TIME_UNITS).or_else(|| in_parts(text)).map(Self).ok_or_else(|| {
+            format!("`{text}` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 1h30m, 7d")
         })
     }
 
     fn show(&self) -> String {
         self.0.to_string()
     }
+}
+
+/// A duration in parts, the longest unit first: `1h30m`. Each part has a unit, and no unit comes twice.
+fn in_parts(text: &str) -> Option<u64> {
+    let (mut rest, mut total, mut below) = (text.trim(), 0_u64, u64::MAX);
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit())?;
+        let unit = &rest[number..];
+        let unit = &unit[..unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len())];
+        let (_, factor) = TIME_UNITS.iter().find(|(name, _)| *name == unit)?;
+        if *factor >= below {
+            return None;
+        }
+        total = total.checked_add(rest[..number].parse::<u64>().ok()?.checked_mul(*factor)?)?;
+        below = *factor;
+        rest = rest[number + unit.len()..].trim_start();
+    }
+    (below < u64::MAX).then_some(total)
 }
 
 /// A whole number with a unit behind it, or without one; `None` if it is something else or too large.
@@ -516,6 +534,13 @@ mod tests {
             ("250ms", Some(250)),
             ("250", Some(250)),
             ("2h", Some(7_200_000)),
+            ("1h30m", Some(5_400_000)),
+            ("1h 30m 5s 7ms", Some(5_405_007)),
+            ("30m1h", None),
+            ("1h1h", None),
+            ("1h30", None),
+            ("h", None),
+            ("", None),
             ("5 weeks", None),
         ] {
             assert_eq!(Millis::read(text).ok().map(|time| time.0), ms, "{text}");

@@ -1,7 +1,7 @@
 //! Tables of environments, and the lanes that they are mostly for.
 
 use expect_test::expect;
-use overtake_server::config::{Origin, show};
+use overtake_server::config::{LogFormat, Origin, show};
 
 use crate::{Said, check, file};
 
@@ -9,12 +9,14 @@ const BOTH: &str = "\
 [server.priority_lanes]
 enabled = false
 
-[production.server.priority_lanes]
+[env.production.server.priority_lanes]
 enabled = true
 threshold = -25
 
-[production.log]
+[env.production.log]
 format = \"json\"
+
+[env.development]
 ";
 
 fn lanes(environment: &str) -> (bool, i32, Origin) {
@@ -29,7 +31,7 @@ fn what_an_environment_says_holds_where_it_is_named_and_knows_its_place() {
     let (enabled, threshold, origin) = lanes("production");
     assert_eq!((enabled, threshold), (true, -25));
     assert!(matches!(origin, Origin::File { line: 6, column: 1, .. }), "{origin}");
-    for other in ["development", "prod", ""] {
+    for other in ["development", ""] {
         assert_eq!(lanes(other), (false, 0, Origin::Default), "{other}");
     }
 }
@@ -112,9 +114,9 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
         "#]],
     );
     check(
-        &Said { file: Some("[staging.server.priority_lanes]\nenable = true"), ..Said::default() },
+        &Said { file: Some("[env.staging.server.priority_lanes]\nenable = true"), ..Said::default() },
         expect![[r#"
-            overtake.toml:2:1: `staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
+            overtake.toml:2:1: `env.staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
               2 | enable = …
                 | ^^^^^^
             hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
@@ -129,4 +131,31 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
     );
+}
+
+#[test]
+fn an_environment_that_is_not_declared_is_refused() {
+    let of = |file, environment, expect| {
+        check(&Said { file, variables: &[("OVERTAKE_ENV", environment)], ..Said::default() }, expect);
+    };
+    of(Some(BOTH), "prodution", expect![[""]]);
+    of(Some(BOTH), "test", expect![[""]]);
+    of(Some("[http]"), "production", expect![[""]]);
+    of(None, "production", expect![[""]]);
+    of(None, "", expect![["fine\n"]]);
+}
+
+#[test]
+fn a_table_that_is_no_section_is_an_environment_of_the_old_form_only_where_it_can_be_one() {
+    let old = "[production.log]\nformat = \"json\"\n";
+    let said = Said { file: Some(old), variables: &[("OVERTAKE_ENV", "production")], ..Said::default() };
+    let config = said.load().expect("a configuration");
+    assert_eq!(config.log.format.value, LogFormat::Json);
+    assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+    assert!(config.warnings[0].contains("as [env.production]"), "{:?}", config.warnings);
+    file("[acess]\n", expect![[""]]);
+    file("[plant]\n", expect![[""]]);
+    file("[htttp.log]\nlevel = \"info\"\n", expect![[""]]);
+    file("[env]\nlog = 3\n", expect![[""]]);
+    file("[env.production.lgo]\nlevel = \"info\"\n", expect![[""]]);
 }

@@ -142,7 +142,7 @@ fn census(packages: &[Package]) -> String {
 
 /// Drains one by one and kills the broker when so many have come; answers with all that came.
 fn drain_until_killed(broker: Broker, many: usize) -> Vec<String> {
-    let words = ["consume", "packages", "--json", "--visibility-timeout", VISIBILITY_TIMEOUT];
+    let words = ["consume", "packages", "--all", "--json", "--visibility-timeout", VISIBILITY_TIMEOUT];
     let mut consumer = broker.command(&words);
     let consumer = consumer.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut consumer = consumer.spawn().expect("the binary runs");
