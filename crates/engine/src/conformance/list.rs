@@ -233,6 +233,9 @@ macro_rules! conformance_tests {
             exchanges:
                 a_direct_exchange_goes_by_the_routing_key,
                 a_fanout_exchange_goes_to_every_queue,
+                a_full_queue_keeps_a_message_from_no_other,
+                a_queue_that_rejects_keeps_a_message_from_all,
+                a_message_that_every_queue_is_too_full_for_is_refused,
                 a_topic_exchange_goes_by_patterns,
                 a_headers_exchange_goes_by_headers,
                 a_queue_bound_twice_gets_one_copy,
