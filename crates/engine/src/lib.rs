@@ -87,7 +87,7 @@ pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, BytesInUse, Connection, ConsumeRequest,
     Content, DamageHealth, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health,
     LeaseRequest, LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending,
-    PublishedCopy, QueuePage, Refused, Select, Target,
+    PublishedCopy, QueuePage, Refused, Select, Target, Unclear,
 };
 pub use browsing::fitting;
 pub use clock::{
