@@ -29,7 +29,7 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if *queue.own() != *settings || !queue.identity.is_same(&identity) {
+                if !queue.own().is_declared_as(&settings) || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }

@@ -238,7 +238,11 @@ impl Plan {
         let queue = defined.what.queue(&wanted, vhost)?;
         let here = there.vhost_mut(vhost)?;
         match here.queues.get(name) {
-            Some(Some(is)) if is.settings == queue.settings && is.identity.is_same(&queue.identity) => Ok(()),
+            Some(Some(is))
+                if is.settings.is_declared_as(&queue.settings) && is.identity.is_same(&queue.identity) =>
+            {
+                Ok(())
+            }
             Some(Some(is)) => Err(differs::queue(&wanted, is, vhost).into()),
             Some(None) => Err(Problem::bad(format_args!("queue '{name}' in vhost '{vhost}' is there twice"))),
             None => {
