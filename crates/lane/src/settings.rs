@@ -361,11 +361,11 @@ impl Settings {
             return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
         }
         if let DeadLetterTo::Queue(name) = &self.dead_letter
-            && crate::check_name(name).is_err()
+            && crate::check_queue_name(name).is_err()
         {
             return Err(bad("dead_letter.queue", "must be the name of a queue"));
         }
-        if self.history.as_deref().is_some_and(|name| crate::check_name(name).is_err()) {
+        if self.history.as_deref().is_some_and(|name| crate::check_queue_name(name).is_err()) {
             return Err(bad("history", "must be the name of a queue"));
         }
         for lane in self.lanes.keys() {
