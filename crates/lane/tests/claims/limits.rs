@@ -90,7 +90,7 @@ fn a_window_is_per_consumer_and_that_of_the_queue_bounds_all_of_them() {
     check(
         r#""max_unacked":1"#,
         r#"consume v · consume w window=2 · publish a b c d · ack b · left · settings "max_unacked":2 · left"#,
-        expect!["v:a · w:b · w:c · ready d, leased a c · v:d · leased a c d"],
+        expect!["v:a · w:b · w:c · ready d, leased a c · v:d · leased a d c"],
     );
     check(r#""max_unacked":2"#, "publish a b c d · lease 3 · left", expect!["a b · ready c d, leased a b"]);
 }
