@@ -385,8 +385,17 @@ impl Desk {
     /// Leases, for somebody who calls itself so; whose and from where it is seen in the lease is said here. Read.
     pub async fn lease(&self, lease: LeaseRequest, worker: Option<Arc<str>>) -> Done<Vec<LeasedMessage>> {
         self.must_have(Right::Read, Named::Queue(&lease.queue))?;
-        let holder = Some(Arc::new(self.holder(worker)));
-        Ok(self.engine.lease(LeaseRequest { holder, ..lease }).await?)
+        let (queue, holder) = (Arc::clone(&lease.queue), Some(Arc::new(self.holder(worker))));
+        let leased = self.engine.lease(LeaseRequest { holder, ..lease }).await?;
+        // Whoever waited may have lost the right meanwhile: what came goes back untouched.
+        if let Err(denied) = self.must_have(Right::Read, Named::Queue(&queue)) {
+            let receipts: Vec<Receipt> = leased.iter().map(|message| message.receipt).collect();
+            if !receipts.is_empty() {
+                self.engine.settle(receipts, Outcome::Release).await?;
+            }
+            return Err(denied.into());
+        }
+        Ok(leased)
     }
 
     fn holder(&self, worker: Option<Arc<str>>) -> Holder {

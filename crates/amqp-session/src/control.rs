@@ -7,7 +7,7 @@
 //! | `reprioritise` | `{"queue": "jobs", "id": "a1", "priority": 9}` |
 //! | `remove` | `{"queue": "jobs", "filter": {"key": "customer-7"}}` |
 //!
-//! Instead of an `id` there may be a `filter` (status, priority, key, headers), or `"all": true`. An order is confirmed when it
+//! Instead of an `id` there may be a `filter` (status, priority, key, headers, user_id), or `"all": true`, which an empty filter does not mean. An order is confirmed when it
 //! is done and durable. With `reply_to` the answer is a message to that queue: `{"count": 3}`, or `{"error": …, "detail": …}`;
 //! without it an order that cannot be done costs the channel. The answer is published on behalf of whoever gave the order, so `reply_to`
 //! takes the right to write the default exchange, as a publish to that queue does; replies to the channel itself take none.
@@ -45,6 +45,7 @@ struct Wanted {
     key: Option<String>,
     #[serde(default)]
     headers: std::collections::BTreeMap<String, String>,
+    user_id: Option<String>,
 }
 
 /// Whom an order is answered to.
@@ -63,7 +64,9 @@ pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
         .map_err(|error| wrong(format!("the order makes no sense: {error}")))?;
     let select = match (id, filter, all) {
         (Some(id), None, false) => Select::Id(id),
-        (None, Some(wanted), false) => Select::Matching(wanted.filter()),
+        (None, Some(wanted), false) => {
+            Select::matching(wanted.filter(), false).map_err(|unclear| wrong(unclear.to_string()))?
+        }
         (None, None, true) => Select::Matching(Filter::default()),
         _ => return Err(wrong("one of id, filter and \"all\": true must say which messages".into())),
     };
@@ -79,8 +82,8 @@ pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
 
 impl Wanted {
     fn filter(self) -> Filter {
-        let Self { status, priority, key, headers } = self;
-        Filter { status, priority, key, headers: headers.into_iter().collect(), ..Filter::default() }
+        let Self { status, priority, key, headers, user_id } = self;
+        Filter { status, priority, key, headers: headers.into_iter().collect(), user_id, ..Filter::default() }
     }
 }
 

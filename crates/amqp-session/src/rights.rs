@@ -7,6 +7,8 @@ use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::Refused;
 use overtake_engine::rights::{Need, Right, Takes};
 
+use crate::message::REPLY_TO;
+
 /// What one user may do. Asked for each request, so what changes counts at once.
 pub trait Rights: fmt::Debug + Send + Sync {
     /// The user's name.
@@ -89,6 +91,11 @@ impl Here {
         self.check(Need::exchange(Right::Write, exchange))?;
         self.written = Some((version, Arc::clone(exchange)));
         Ok(())
+    }
+
+    /// Whether a consumer of this queue may go on. Those of replies to the client's own channels take no right.
+    pub(crate) fn judge_consumer(&self, queue: &str) -> Result<(), Refused> {
+        if queue == REPLY_TO { Ok(()) } else { self.check(Need::queue(Right::Read, queue)) }
     }
 
     fn check(&self, need: Need<'_>) -> Result<(), Refused> {

@@ -243,7 +243,7 @@ pub fn queue_cursor_text(name: &str) -> String {
 fn queue_cursor(text: &str) -> Result<String, Problem> {
     let bytes = text.strip_prefix(QUEUE_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    name.filter(|name| overtake_lane::check_name(name).is_ok())
+    name.filter(|name| overtake_lane::check_queue_name(name).is_ok())
         .ok_or_else(|| Problem::bad_value("cursor", "must be the `next_cursor` of the page before"))
 }
 

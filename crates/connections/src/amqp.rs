@@ -320,7 +320,10 @@ impl Wire {
                 }
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
-                Happened::Rights => self.door.look(self.conversation.connection()),
+                Happened::Rights => {
+                    self.conversation.look_at_rights();
+                    self.door.look(self.conversation.connection());
+                }
                 Happened::Memory => self.look_at_memory(),
                 Happened::Stalled => {
                     return Err("the client takes no bytes, although some wait for it".into());

@@ -470,6 +470,51 @@ pub enum Select {
     Matching(Filter),
 }
 
+impl Select {
+    /// All that match, or all there are if that is said: an empty filter alone is more often a mistake than meant.
+    ///
+    /// # Errors
+    /// [`Unclear`]: neither is said, or both.
+    pub fn matching(filter: Filter, all: bool) -> Result<Self, Unclear> {
+        match (filter == Filter::default(), all) {
+            (true, false) => Err(Unclear::Empty),
+            (false, true) => Err(Unclear::Both),
+            _ => Ok(Self::Matching(filter)),
+        }
+    }
+}
+
+/// Why a filter does not say which messages are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unclear {
+    /// It says nothing, and not that all are meant.
+    Empty,
+    /// It says something, and that all are meant.
+    Both,
+}
+
+impl Unclear {
+    /// The key of the request that is wrong.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Empty => "filter",
+            Self::Both => "all",
+        }
+    }
+}
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "an empty filter means every message: say `\"all\": true` if that is meant",
+            Self::Both => "give a filter or `\"all\": true`, not both",
+        })
+    }
+}
+
+impl std::error::Error for Unclear {}
+
 /// Which messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {

@@ -88,7 +88,7 @@ pub use api::{
     ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, BytesInUse, Connection, ConsumeRequest,
     Content, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest,
     LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
-    QueuePage, Refused, Select, Target,
+    QueuePage, Refused, Select, Target, Unclear,
 };
 pub use browsing::fitting;
 pub use clock::{

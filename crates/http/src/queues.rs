@@ -181,7 +181,7 @@ impl<'a> QueueOut<'a> {
 /// The body holds all settings: one that is missing gets its default.
 #[utoipa::path(
     put, path = "/v1/queues/{queue}", tag = "queues",
-    params(("queue" = String, Path, description = "Name, percent-encoded; 1 to 200 bytes")),
+    params(("queue" = String, Path, description = "Name, percent-encoded; 1 to 255 bytes")),
     request_body = SettingsSchema,
     responses(
         (status = 201, description = "Made", body = QueueOut),

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use overtake_access::{Desk, NotDone};
 use overtake_api::body::{Limits, MessageIn};
-use overtake_api::name::checked;
+use overtake_api::name::checked_queue;
 use overtake_api::schema::PrioritySchema;
 use overtake_engine::{Failure, NewMessage, Target};
 use overtake_lane::{Given, Headers, Refusal};
@@ -164,7 +164,7 @@ impl<'a> ScheduledOut<'a> {
 
 impl ScheduleIn {
     fn into_schedule(self, desk: &Desk, limits: Limits) -> Result<Schedule, Problem> {
-        let queue: Arc<str> = checked(&self.queue, "queue")?.into();
+        let queue: Arc<str> = checked_queue(&self.queue, "queue")?.into();
         let said_by_schedule = [
             ("id", self.message.id.is_some()),
             ("delay_ms", self.message.delay_ms.is_some()),

@@ -141,8 +141,8 @@ pub(crate) struct SettingsSchema {
     dead_letter_evicted: bool,
     /// Keeps only the newest message: `key`: of each key; `one`: of the queue. Fixed while messages are in the queue.
     last_value: Option<String>,
-    /// Most messages a consumer that asks for no window holds unacknowledged, 1 to 1,000,000.
-    #[schema(required = false, default = 10000)]
+    /// Most messages one consumer holds unacknowledged, and one lease takes, whatever they ask for, 1 to 1,000,000; 1,000,000: no limit.
+    #[schema(required = false, default = 1000000)]
     max_unacked: u32,
     /// Most consumers and waiting leases at once; 0: no limit.
     #[schema(required = false, default = 50000)]

@@ -366,7 +366,7 @@ pub struct Consume {
     pub consumer: ConsumerId,
     /// The queue.
     pub queue: Arc<str>,
-    /// Most messages it holds at once; `None`: the queue's `max_unacked`.
+    /// Most messages it holds at once; `None`: no limit. The queue's `max_unacked` holds as well.
     pub window: Option<u32>,
     /// A window that it shares with others of its session. Both hold.
     pub shared: Option<WindowId>,

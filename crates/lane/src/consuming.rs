@@ -11,6 +11,10 @@ use crate::pushes::PushedView;
 use crate::refusal::Refusal;
 use crate::settings::WINDOW_MAX;
 
+/// Window of a consumer that asks for none where no acknowledgement, or no window of bytes, bounds what is pushed to it: one without
+/// acknowledgements, and one of a queue whose messages are kept elsewhere.
+const UNREAD_WINDOW: u32 = 10_000;
+
 /// Where somebody takes, and for whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
@@ -33,7 +37,8 @@ impl Broker {
             self.queue_mut(id).roster.share(window, size, elsewhere);
         }
         let queue = self.queue_mut(id);
-        let window = consume.window.unwrap_or(queue.settings.max_unacked).clamp(1, WINDOW_MAX);
+        let unasked = if consume.no_ack || queue.is_remote() { UNREAD_WINDOW } else { u32::MAX };
+        let window = consume.window.map_or(unasked, |window| window.clamp(1, WINDOW_MAX));
         queue.was_consumed = true;
         queue.roster.consume(consume, window);
         self.dispatch(id, step);
@@ -46,7 +51,9 @@ impl Broker {
             self.check_consumers(id)?;
         }
         self.admit_consumer(pull.consumer, id)?;
-        self.queue_mut(id).roster.pull(pull);
+        let roster = &mut self.queue_mut(id).roster;
+        let max = pull.max.min(roster.most_held());
+        roster.pull(&Pull { max, ..pull.clone() });
         self.dispatch(id, step);
         Ok(Reply::Done)
     }

@@ -21,7 +21,7 @@ impl Broker {
         existing: Existing,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        crate::check_name(&name)?;
+        crate::check_queue_name(&name)?;
         if self.vhosts.get(self.asking.vhost)?.queue(&name).is_err() {
             return self.make_queue(name, settings, identity, step);
         }
@@ -29,7 +29,7 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if *queue.own() != *settings || !queue.identity.is_same(&identity) {
+                if !queue.own().is_declared_as(&settings) || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }

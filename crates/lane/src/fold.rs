@@ -119,7 +119,7 @@ impl Broker {
     }
 
     fn fold_queue(&mut self, id: QueueId, described: Described) -> Result<(), Unfounded> {
-        crate::check_name(&described.name).map_err(|_| Unfounded)?;
+        crate::check_queue_name(&described.name).map_err(|_| Unfounded)?;
         if !SEQS.contains(&described.next_seq) {
             return Err(Unfounded);
         }

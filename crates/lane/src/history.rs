@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::NAME_LEN_MAX;
+use crate::QUEUE_NAME_LEN_MAX;
 use crate::broker::Broker;
 use crate::command::{Few, Outcome, Reply, Step, Which};
 use crate::deaths::DeathReason;
@@ -128,7 +128,7 @@ impl Broker {
 
 /// Bytes that the move of a message with its record takes in a store, at most, about; a report not counted that is still to come.
 fn record_cost(message: &Message) -> u64 {
-    let texts = message.id().map_or(0, str::len) + message.key().map_or(0, str::len) + 3 * NAME_LEN_MAX;
+    let texts = message.id().map_or(0, str::len) + message.key().map_or(0, str::len) + 3 * QUEUE_NAME_LEN_MAX;
     message.history_size() + 256 + texts as u64
 }
 

@@ -110,8 +110,10 @@ pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, Wai
 
 /// Most lanes of one queue that hold messages at once.
 pub const LANES_MAX: usize = 256;
-/// Longest name of a queue, exchange or lane, and longest id and key, in bytes.
+/// Longest name of a lane, a virtual host or a policy, and longest id and key, in bytes.
 pub const NAME_LEN_MAX: usize = 200;
+/// Longest name of a queue or an exchange, in bytes: as long as AMQP can say it.
+pub const QUEUE_NAME_LEN_MAX: usize = 255;
 /// Most queues of one broker.
 pub const QUEUES_MAX: usize = 1_000_000;
 
@@ -121,5 +123,14 @@ pub const QUEUES_MAX: usize = 1_000_000;
 /// [`Refusal::NameInvalid`] when it is empty, too long or holds control characters.
 pub fn check_name(name: &str) -> Result<(), Refusal> {
     let fits = !name.is_empty() && name.len() <= NAME_LEN_MAX && !name.chars().any(char::is_control);
+    fits.then_some(()).ok_or(Refusal::NameInvalid)
+}
+
+/// Whether a queue or an exchange can have a name. AMQP allows every text; NUL would end it in other programs.
+///
+/// # Errors
+/// [`Refusal::NameInvalid`] when it is empty, too long or holds NUL.
+pub fn check_queue_name(name: &str) -> Result<(), Refusal> {
+    let fits = !name.is_empty() && name.len() <= QUEUE_NAME_LEN_MAX && !name.contains('\0');
     fits.then_some(()).ok_or(Refusal::NameInvalid)
 }

@@ -69,6 +69,29 @@ impl Targets {
     }
 }
 
+/// The targets of one publish whose queues evict their copy at once, because they are full of more urgent messages. They keep
+/// the message from no other queue; a message that no queue keeps is refused.
+struct LeftOut {
+    at: SmallVec<[usize; 4]>,
+    targets: usize,
+}
+
+impl LeftOut {
+    fn new(targets: &Targets) -> Self {
+        Self { at: SmallVec::new(), targets: targets.as_slice().len() }
+    }
+
+    /// # Errors
+    /// The refusal, if it is one of the whole publish.
+    fn add(&mut self, at: usize, queue: &Queue, copy: &Publish, refusal: Refusal) -> Result<(), Refusal> {
+        if self.at.len() + 1 == self.targets || !queue.evicts_instead(copy, refusal) {
+            return Err(refusal);
+        }
+        self.at.push(at);
+        Ok(())
+    }
+}
+
 impl Broker {
     /// What a publish would put where, in the order in which it is stored, without looking at messages: what a queue already
     /// holds refuses nothing here and takes nothing for known, and neither does what is kept of producers. Nothing changes.
@@ -80,11 +103,17 @@ impl Broker {
         let targets = self.targets(asker.vhost, &publish.to)?;
         self.check_copies(targets.as_slice().len())?;
         let Options { max_message_bytes, default_ttl_ms, .. } = self.options;
-        let copies = targets.as_slice().iter().enumerate().map(|(at, id)| {
+        let mut left_out = LeftOut::new(&targets);
+        let mut copies = Few::with_capacity(targets.as_slice().len());
+        for (at, id) in targets.as_slice().iter().enumerate() {
             let queue = self.queue_ref(*id);
-            queue.copy_of(&targets.copy(at, queue, publish), max_message_bytes, default_ttl_ms)
-        });
-        copies.collect()
+            let copy = targets.copy(at, queue, publish);
+            match queue.copy_of(&copy, max_message_bytes, default_ttl_ms) {
+                Ok(copy) => copies.push(copy),
+                Err(refusal) => left_out.add(at, queue, &copy, refusal)?,
+            }
+        }
+        Ok(copies)
     }
 
     pub(crate) fn publish(&mut self, publish: Publish, step: &mut Step) -> Result<Reply, Refusal> {
@@ -106,14 +135,18 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Few<Published>, Refusal> {
         self.check_copies(targets.as_slice().len())?;
+        let mut left_out = LeftOut::new(targets);
         for (at, id) in targets.as_slice().iter().enumerate() {
             let queue = self.queue_ref(*id);
             let copy = targets.copy(at, queue, publish);
-            let admitted = queue.admit(&copy, self.options.max_message_bytes, Admitted::default());
-            admitted.map_err(|refusal| self.refuse(*id, &copy, refusal, step))?;
+            if let Err(refusal) = queue.admit(&copy, self.options.max_message_bytes, Admitted::default())
+                && let Err(refusal) = left_out.add(at, queue, &copy, refusal)
+            {
+                return Err(self.refuse(*id, &copy, refusal, step));
+            }
         }
         let mut copies = Few::with_capacity(targets.as_slice().len());
-        self.store_copies(0, publish, targets, &mut copies, step);
+        self.store_copies(0, publish, targets, &left_out.at, &mut copies, step);
         self.dispatch_all(targets.as_slice().iter().copied(), step);
         Ok(copies)
     }
@@ -198,7 +231,7 @@ impl Broker {
 
         let mut copies = Few::with_capacity(routed.len());
         for (at, (publish, targets)) in routed.iter().enumerate() {
-            self.store_copies(at, publish, targets, &mut copies, step);
+            self.store_copies(at, publish, targets, &[], &mut copies, step);
         }
         for (receipt, outcome) in settlements {
             let slot = self.check_receipt(receipt).expect("a checked receipt holds");
@@ -245,12 +278,14 @@ impl Broker {
         }
     }
 
-    /// Puts a copy into each queue. The publisher's hold on the content goes to the first; without one it is let go.
+    /// Puts a copy into each queue, except at the targets `left_out`, whose queues evict theirs at once. The publisher's hold on the
+    /// content goes to the first; without one it is let go.
     fn store_copies(
         &mut self,
         at: usize,
         publish: &Publish,
         targets: &Targets,
+        left_out: &[usize],
         copies: &mut Few<Published>,
         step: &mut Step,
     ) {
@@ -266,6 +301,10 @@ impl Broker {
                 None => {
                     let copy = targets.copy(which, queue, publish);
                     let priority = queue.map_priority(&copy.priority).expect("an admitted priority maps");
+                    if left_out.contains(&which) {
+                        queue.leave_out(now, &copy, priority, default_ttl_ms, step);
+                        continue;
+                    }
                     queue.publish(now, &copy, priority, default_ttl_ms, step)
                 }
             };

@@ -13,7 +13,8 @@ pub enum Refusal {
     NoSuchBinding,
     /// The message is not in the queue: settled, expired, removed, or never there.
     NoSuchMessage,
-    /// A name is empty, longer than [`NAME_LEN_MAX`](crate::NAME_LEN_MAX) bytes, or holds control characters.
+    /// A name is empty, longer than [`NAME_LEN_MAX`](crate::NAME_LEN_MAX) bytes, or holds control characters; that of a queue or an
+    /// exchange is longer than [`QUEUE_NAME_LEN_MAX`](crate::QUEUE_NAME_LEN_MAX) bytes, or holds NUL.
     NameInvalid,
     /// An exchange of that name is there, and this is different about it.
     ExchangeDiffers(&'static str),
@@ -178,7 +179,9 @@ impl Refusal {
             Self::NoSuchExchange => "declare the exchange first, or check its name",
             Self::NoSuchBinding => "list the exchange to see its bindings",
             Self::NoSuchMessage => "it was settled, has expired or was removed; there is nothing left to do",
-            Self::NameInvalid => "use 1 to 200 bytes of text without control characters",
+            Self::NameInvalid => {
+                "use 1 to 255 bytes of text without NUL for a queue or an exchange, else 1 to 200 bytes without control characters"
+            }
             Self::ExchangeDiffers(_) => "declare it as it was declared, or delete it first",
             Self::ExchangeReserved => {
                 "choose another name: the empty one, amq.* and overtake.* belong to the broker"
@@ -270,7 +273,7 @@ impl fmt::Display for Refusal {
             Self::NoSuchExchange => "no such exchange",
             Self::NoSuchBinding => "no such binding",
             Self::NoSuchMessage => "no such message",
-            Self::NameInvalid => "the name is empty, too long or holds control characters",
+            Self::NameInvalid => "the name is empty, too long or holds characters that it may not",
             Self::ExchangeDiffers(key) => return write!(f, "the exchange exists with another `{key}`"),
             Self::ExchangeReserved => "the exchange belongs to the broker",
             Self::ExchangeInternal => "the exchange is internal",

@@ -57,7 +57,7 @@ impl Broker {
                 Ok(())
             }
             (None, Err(_)) => {
-                crate::check_name(&name).map_err(|_| Unfounded)?;
+                crate::check_queue_name(&name).map_err(|_| Unfounded)?;
                 let identity = Identity { auto_delete: false, ..identity };
                 self.store_queue(id, Described { vhost, name, settings, identity, next_seq: Seq(1) });
                 if let Some(session) = owner {

@@ -60,6 +60,8 @@ pub(crate) struct Roster {
     election: Election,
     /// Those who took nothing more and hold nothing any more.
     done: Vec<ConsumerId>,
+    /// Most messages that a consumer holds unacknowledged, whatever it asks for; `None`: no limit.
+    most_held: Option<u32>,
 }
 
 impl Roster {
@@ -289,8 +291,9 @@ impl Roster {
 
     /// Puts somebody where its room and turn say.
     fn relist(&mut self, consumer: ConsumerId) {
+        let most = self.most_held();
         let taker = self.takers.get_mut(&consumer).expect("whoever is put in order is there");
-        let stands = (taker.room(&self.shares), taker.place());
+        let stands = (taker.room(most, &self.shares), taker.place());
         let before = std::mem::replace(&mut taker.stands, stands);
         if before != stands {
             self.delist(before);
@@ -423,6 +426,19 @@ impl Roster {
         count_work(ids.len());
         for consumer in ids {
             self.relist(consumer);
+        }
+    }
+
+    /// Most messages that a consumer that acknowledges holds, and a pull takes.
+    pub(crate) fn most_held(&self) -> u32 {
+        self.most_held.unwrap_or(u32::MAX)
+    }
+
+    /// Says how many messages a consumer holds at most, whatever it asks for. What is held already stays so.
+    pub(crate) fn set_most_held(&mut self, most: Option<u32>) {
+        if std::mem::replace(&mut self.most_held, most) != most {
+            let all: Vec<ConsumerId> = self.takers.keys().copied().collect();
+            all.into_iter().for_each(|consumer| self.relist(consumer));
         }
     }
 

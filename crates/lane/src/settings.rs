@@ -15,6 +15,8 @@ use crate::rate::RateLimit;
 pub const DURATION_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
 /// Largest window a consumer may have.
 pub const WINDOW_MAX: u32 = 1_000_000;
+/// What `max_unacked` was where nothing was said of it, before that was no limit.
+const FORMER_MAX_UNACKED: u32 = 10_000;
 
 /// The settings of one queue. A number that limits means "no limit" when it is 0, unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +94,8 @@ pub struct Settings {
     /// Keeps only the newest message, per key or in all. Fixed while messages are in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_value: Option<LastValue>,
-    /// Window of a consumer that asks for none: most messages it holds unacknowledged, 1 to 1,000,000.
+    /// Most messages that one consumer holds unacknowledged, and one pull takes, whatever they ask for, 1 to 1,000,000; 1,000,000: no
+    /// limit by count.
     pub max_unacked: u32,
     /// Most consumers and waiting pulls at once; 0: no limit.
     pub max_consumers: u32,
@@ -138,7 +141,7 @@ impl Default for Settings {
             dead_letter_expired: false,
             dead_letter_evicted: false,
             last_value: None,
-            max_unacked: 10_000,
+            max_unacked: WINDOW_MAX,
             max_consumers: 50_000,
             expires_ms: 0,
             consumer_timeout_ms: 0,
@@ -330,6 +333,19 @@ impl Settings {
         changes.into_iter().find(|(_, is_changed)| *is_changed).map(|(key, _)| key)
     }
 
+    /// Most messages that one consumer holds unacknowledged; `None`: no limit by count.
+    pub(crate) fn most_unacked(&self) -> Option<u32> {
+        (self.max_unacked < WINDOW_MAX).then_some(self.max_unacked)
+    }
+
+    /// Whether a queue with these settings is the one that somebody means who declares it with those. A queue that was stored when
+    /// `max_unacked` was 10,000 where nothing was said of it is.
+    #[must_use]
+    pub fn is_declared_as(&self, other: &Self) -> bool {
+        let is_former = self.max_unacked == FORMER_MAX_UNACKED && other.max_unacked == WINDOW_MAX;
+        self == other || (is_former && Self { max_unacked: WINDOW_MAX, ..self.clone() } == *other)
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -345,11 +361,11 @@ impl Settings {
             return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
         }
         if let DeadLetterTo::Queue(name) = &self.dead_letter
-            && crate::check_name(name).is_err()
+            && crate::check_queue_name(name).is_err()
         {
             return Err(bad("dead_letter.queue", "must be the name of a queue"));
         }
-        if self.history.as_deref().is_some_and(|name| crate::check_name(name).is_err()) {
+        if self.history.as_deref().is_some_and(|name| crate::check_queue_name(name).is_err()) {
             return Err(bad("history", "must be the name of a queue"));
         }
         for lane in self.lanes.keys() {

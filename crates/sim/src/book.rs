@@ -7,7 +7,7 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
     Asker, Broker, Command, ConsumerId, Identity, LaneChoice, LeaseId, Order, Priority, QueueId, Receipt,
-    Route, Seq, SessionId, Settings, State, Time, UrgentCredit, VhostId, WindowId,
+    Route, Seq, SessionId, Settings, State, Time, UrgentCredit, VhostId, WINDOW_MAX, WindowId,
 };
 
 use crate::audit::Audit;
@@ -194,7 +194,13 @@ impl Book {
                 Some(size) => fits(self.shared_held(id), *size),
             })
         };
-        fits(window.held, window.len) && shares()
+        fits(window.held, self.window_of(taker, window)) && shares()
+    }
+
+    /// How many messages somebody holds at most: what it asked for, and no more than its queue allows now.
+    pub(crate) fn window_of(&self, taker: &Taker, window: Window) -> u32 {
+        let most = self.settings.get(&taker.queue).map_or(u32::MAX, |settings| settings.max_unacked);
+        if taker.no_ack || taker.only_holds || most == WINDOW_MAX { window.len } else { window.len.min(most) }
     }
 
     /// Who takes for a session that has not ended.
@@ -355,8 +361,8 @@ impl Book {
             }
             Request::Consume { consumer, consume } => {
                 let queue = broker.id_of(vhost, &consume.queue).expect("a consumer has a queue");
-                let len = consume.window.unwrap_or(self.settings[&queue].max_unacked).max(1);
                 let no_ack = consume.no_ack;
+                let len = consume.window.map_or(if no_ack { 10_000 } else { u32::MAX }, |len| len.max(1));
                 let urgent = consume.urgent.filter(|_| !no_ack);
                 let shared = consume.shared.zip(session).filter(|_| !no_ack);
                 let shared = shared.map(|(number, session)| WindowId { session, number });

@@ -82,7 +82,7 @@ pub(crate) fn vary(rng: &mut Rng, settings: &mut Settings, others: &[Arc<str>], 
     };
     settings.dead_letter = dead_letter(rng, others, exchanges);
     settings.dead_letter_expired = rng.once_in(4);
-    settings.max_unacked = rng.one_of(&[1, 2, 10, 10_000]);
+    settings.max_unacked = rng.one_of(&[1, 2, 10, 1_000_000]);
     settings.picker = PickerKind::Strict;
     let lanes = lane_names(settings);
     settings.picker = match rng.below(6) {

@@ -254,7 +254,7 @@ impl World {
             return Ok(());
         };
         if let [message] = &**messages {
-            route::check(life.core.broker(), step.vhost, message, copies)?;
+            route::check(life.core.broker(), step, message, copies)?;
         }
         for copy in copies.iter().filter(|copy| !copy.duplicate) {
             let asked = &messages[copy.publish];
@@ -271,7 +271,7 @@ impl World {
     /// What was published without asking what became of it stands as it was asked for, too.
     fn judge_untold(&self, life: &Life, step: &check::Step<'_>, asked: &NewMessage, copies: u64) -> Checked {
         if !is_routed(asked) {
-            route::check_count(life.core.broker(), step.vhost, asked, copies)?;
+            route::check_count(life.core.broker(), step, asked, copies)?;
         }
         for (queue, message) in step.arrivals() {
             self.judge_stamp(step, queue, message, asked)?;

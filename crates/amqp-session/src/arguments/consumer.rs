@@ -39,8 +39,8 @@ pub(crate) fn urgent(consume: &Consume, vhost: &str) -> Result<Option<Urgent>, R
     Arguments::new(consume.arguments.view(), "queue", &consume.queue, vhost).setting("x-urgent-credit")
 }
 
-/// What the client wants, of this queue. A prefetch of 0 is what the queue says (`max_unacked`), so that a slow consumer
-/// bounds what is in memory. `holder` is who wants it.
+/// What the client wants, of this queue. A prefetch of 0 is no limit by count: what the connection has not read is bounded in bytes.
+/// `holder` is who wants it.
 pub(crate) fn consume(consume: &Consume, queue: &str, holder: Holder) -> ConsumeRequest {
     let window = match (consume.no_ack, consume.prefetch) {
         (true, _) => Some(UNREAD_MAX),

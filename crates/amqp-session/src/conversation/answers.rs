@@ -88,6 +88,11 @@ impl Conversation {
                     self.replies.retain(|_, (replies, _)| *replies != Some(consumer));
                 }
                 self.connection.answer(token, result.map(|_| Answer::Consuming(consumer)));
+                // Rights may have changed since it was asked for.
+                let queue = self.connection.queue_of(consumer);
+                if queue.is_some_and(|queue| self.here.judge_consumer(queue).is_err()) {
+                    self.deny(consumer);
+                }
             }
             Pending::Scheme(token, consume, urgent) => {
                 let consumer = next_consumer();

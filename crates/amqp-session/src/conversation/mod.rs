@@ -165,6 +165,21 @@ impl Conversation {
         }
     }
 
+    /// Somebody's rights have changed. The client's consumers of queues that it may not read any more are cancelled: it is told so, and
+    /// keeps what it holds.
+    pub fn look_at_rights(&mut self) {
+        let consumers = self.connection.consumers();
+        let is_denied = |(_, queue): &(ConsumerId, &str)| self.here.judge_consumer(queue).is_err();
+        let denied: Vec<ConsumerId> = consumers.into_iter().filter(is_denied).map(|(id, _)| id).collect();
+        denied.into_iter().for_each(|consumer| self.deny(consumer));
+    }
+
+    /// Ends a consumer whose queue the client may not read.
+    fn deny(&mut self, consumer: ConsumerId) {
+        self.connection.ended(consumer);
+        self.tell(Command::Leave { consumer });
+    }
+
     /// What is to be asked of the session, in order. Numbers for consumers come from there ([`overtake_engine::Asks::next_consumer`]).
     pub fn take_requests(&mut self, mut next_consumer: impl FnMut() -> ConsumerId) -> Vec<Asked> {
         loop {

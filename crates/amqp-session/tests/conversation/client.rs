@@ -276,6 +276,11 @@ impl Client {
         letter.unwrap_or_else(|| panic!("{body} has not come"))
     }
 
+    /// Hears that somebody's rights have changed.
+    pub(crate) fn look_at_rights(&mut self) {
+        self.conversation.look_at_rights();
+    }
+
     /// Waits until nothing more comes.
     fn settle_down(&mut self) {
         let nothing =

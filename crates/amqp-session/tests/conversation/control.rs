@@ -150,6 +150,14 @@ fn an_order_that_makes_no_sense_costs_the_channel_whoever_waits_for_an_answer() 
         ("remove", r#"{"queue": "q"}"#, "one of id, filter and \"all\": true must say which messages"),
         ("remove", r#"{"queue": "q", "all": false}"#, "one of id, filter"),
         ("remove", r#"{"queue": "q", "all": true, "id": "a"}"#, "one of id, filter"),
+        ("remove", r#"{"queue": "q", "filter": {}}"#, "an empty filter means every message"),
+        ("remove", r#"{"queue": "q", "filter": {"headers": {}}}"#, "an empty filter means every message"),
+        (
+            "reprioritise",
+            r#"{"queue": "q", "filter": {}, "priority": 9}"#,
+            "an empty filter means every message",
+        ),
+        ("remove", r#"{"queue": "q", "filter": {}, "all": true}"#, "one of id, filter"),
         ("remove", r#"{"queue": "q", "id": "a", "priority": 9}"#, "remove takes no priority"),
         (
             "remove",

@@ -174,6 +174,41 @@ fn rights_that_are_taken_away_are_gone_on_an_open_connection() {
 }
 
 #[test]
+fn a_consumer_that_may_not_read_any_more_is_cancelled_and_keeps_what_it_holds() {
+    for how in ["", "no-ack"] {
+        let (broker, mut guest, mut ann, rights) = world();
+        guest.publish("q", "a");
+        rights.may("read queue q, configure queue own, read queue own");
+        ann.declare("own", &[]);
+        ann.consume_as("c", "q", how, &[]);
+        ann.consume_as("d", "own", how, &[]);
+        assert_eq!(ann.hears(), "a");
+        rights.may("read queue own");
+        ann.look_at_rights();
+        guest.publish("q", "b");
+        guest.publish("own", "c");
+        assert_eq!(ann.hears(), "cancelled c · c");
+        assert_eq!(broker.waiting("q"), "b:0");
+        if how.is_empty() {
+            ann.ack("a");
+            ann.hears();
+            assert_eq!(broker.waiting("q"), "b:0");
+        }
+        assert_eq!(ann.refused(|ann| ann.consume("q")), "403 ACCESS_REFUSED - read queue q in '/' refused");
+    }
+}
+
+#[test]
+fn a_consumer_of_replies_goes_on_whatever_rights_are_taken_away() {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("read queue q");
+    ann.consume_as("c", "amq.rabbitmq.reply-to", "no-ack", &[]);
+    rights.may("");
+    ann.look_at_rights();
+    assert_eq!(ann.hears(), "");
+}
+
+#[test]
 fn what_was_written_before_is_not_asked_again() {
     let (_broker, _guest, mut ann, rights) = world();
     rights.may("write exchange x");

@@ -111,6 +111,21 @@ impl Connection {
         }
     }
 
+    /// The consumers there are, and the queue of each as the client named it, in the order of their ids.
+    #[must_use]
+    pub fn consumers(&self) -> Vec<(ConsumerId, &str)> {
+        let feeds = self.feeds.iter().map(|(id, feed)| (*id, &*feed.consume.queue));
+        let mut consumers: Vec<_> = feeds.collect();
+        consumers.sort_unstable();
+        consumers
+    }
+
+    /// The queue of a consumer as the client named it.
+    #[must_use]
+    pub fn queue_of(&self, consumer: ConsumerId) -> Option<&str> {
+        self.feeds.get(&consumer).map(|feed| &*feed.consume.queue)
+    }
+
     fn look_at(&self, number: u16, channel: &Channel) -> ChannelView {
         let transaction = channel.transaction.as_ref();
         let mut held: HashMap<ConsumerId, usize> = HashMap::new();

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::message::{BASE64, check_short};
 use super::{HeadersIn, check_headers};
-use crate::name::checked;
+use crate::name::checked_queue;
 use crate::problem::Problem;
 use crate::schema::{ExchangeKindSchema, HashOnSchema, HeadersMatchSchema};
 
@@ -56,7 +56,7 @@ impl ExchangeIn {
     pub fn into_settings(self) -> Result<ExchangeSettings, Problem> {
         let Self { kind, durable, auto_delete, internal, alternate, delayed, hash_on, arguments_base64 } =
             self;
-        let alternate = alternate.map(|name| checked(&name, "alternate").map(Arc::from)).transpose()?;
+        let alternate = alternate.map(|name| checked_queue(&name, "alternate").map(Arc::from)).transpose()?;
         let arguments = arguments(arguments_base64)?;
         Ok(ExchangeSettings { kind, durable, auto_delete, internal, alternate, delayed, hash_on, arguments })
     }
@@ -112,8 +112,8 @@ impl BindingIn {
 
 fn destination(queue: Option<String>, to_exchange: Option<String>) -> Result<Destination, Problem> {
     match (queue, to_exchange) {
-        (Some(queue), None) => Ok(Destination::Queue(checked(&queue, "queue")?.into())),
-        (None, Some(exchange)) => Ok(Destination::Exchange(checked(&exchange, "to_exchange")?.into())),
+        (Some(queue), None) => Ok(Destination::Queue(checked_queue(&queue, "queue")?.into())),
+        (None, Some(exchange)) => Ok(Destination::Exchange(checked_queue(&exchange, "to_exchange")?.into())),
         _ => Err(Problem::bad_value("queue", "give one of `queue` and `to_exchange`")),
     }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Bounded, DurationMs, GivenIn, HEADERS_MAX, HeadersIn};
-use crate::name::checked;
+use crate::name::checked_queue;
 use crate::problem::Problem;
 use crate::schema::PrioritySchema;
 
@@ -267,9 +267,9 @@ impl TransactionMessageIn {
         let more = self.more_keys.take();
         let is_plain = self.routing_key.is_none() && more.is_none() && !self.mandatory;
         let to = match (&self.queue, &self.exchange) {
-            (Some(queue), None) if is_plain => Target::Queue(Arc::from(checked(queue, "queue")?)),
+            (Some(queue), None) if is_plain => Target::Queue(Arc::from(checked_queue(queue, "queue")?)),
             (None, Some(exchange)) => {
-                let exchange = Arc::from(checked(exchange, "exchange")?);
+                let exchange = Arc::from(checked_queue(exchange, "exchange")?);
                 to_exchange(exchange, self.routing_key.as_deref().unwrap_or_default(), more, self.mandatory)?
             }
             (Some(_), None) => {

@@ -110,14 +110,8 @@ impl FilterIn {
     }
 
     fn select(self, all: bool) -> Result<Select, Problem> {
-        match (self == Self::default(), all) {
-            (true, false) => Err(Problem::bad_value(
-                "filter",
-                "an empty filter means every message: say `\"all\": true` if that is meant",
-            )),
-            (false, true) => Err(Problem::bad_value("all", "give a filter or `\"all\": true`, not both")),
-            _ => Ok(Select::Matching(self.into_filter()?)),
-        }
+        let select = Select::matching(self.into_filter()?, all);
+        select.map_err(|unclear| Problem::bad_value(unclear.key(), unclear.to_string()))
     }
 }
 

@@ -131,7 +131,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               max_length = 0
               max_message_bytes = 0
               max_ttl_ms = 0
-              max_unacked = 10000
+              max_unacked = 1000000
               order = {"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}
               overflow = "evict"
               partitions = {"count":4,"mode":"hash"}

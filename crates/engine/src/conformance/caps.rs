@@ -142,13 +142,28 @@ pub async fn a_consumer_holds_no_more_than_its_window<F: Fixture>(fixture: F) {
     assert_eq!(story.next(&mut consumer, 1).await, "x");
 }
 
-/// The queue's own, when the consumer asks for none.
-pub async fn a_consumer_that_asks_for_no_window_has_the_queues<F: Fixture>(fixture: F) {
+/// The queue's own, whatever the consumer asks for.
+pub async fn the_window_of_a_queue_bounds_every_consumer<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.max_unacked = 1)).await;
-    story.publish("a:5 b:5").await;
-    let mut consumer = story.consume_with(None, None, 0).await;
-    assert_eq!(story.next(&mut consumer, 1).await, "a");
-    assert_eq!(story.left().await, "b · leased a");
+    story.publish("a:5 b:5 c:5 d:5").await;
+    let mut unasked = story.consume_with(None, None, 0).await;
+    assert_eq!(story.next(&mut unasked, 1).await, "a");
+    let mut asked = story.consume_with(Some(10), None, 0).await;
+    assert_eq!(story.next(&mut asked, 1).await, "b");
+    assert_eq!(story.left().await, "c d · leased a b");
+    story.ack("b").await;
+    assert_eq!(story.next(&mut asked, 1).await, "c");
+    // What changes counts at once.
+    story.declare("q", settings(|s| s.max_unacked = 2)).await;
+    assert_eq!(story.left().await, "leased a c d");
+}
+
+/// A pull is as a consumer that asks for so many.
+pub async fn the_window_of_a_queue_bounds_every_lease<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.max_unacked = 2)).await;
+    story.publish("a:5 b:5 c:5").await;
+    story.lease(3).await;
+    assert_eq!(story.left().await, "c · leased a b");
 }
 
 /// A window full of bulk is no wall.

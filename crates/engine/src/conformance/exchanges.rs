@@ -1,6 +1,6 @@
 //! Which queues get a copy.
 
-use overtake_lane::{ExchangeKind, Refusal, Scheme, Settings};
+use overtake_lane::{ExchangeKind, Overflow, Refusal, Scheme, Settings};
 
 use super::{Fixture, Story, binding, refused, settings};
 
@@ -123,4 +123,34 @@ pub async fn the_bindings_of_a_deleted_queue_are_gone<F: Fixture>(fixture: F) {
     story.declare("r", Settings::default()).await;
     story.publish("a,to=x/").await;
     assert_eq!(seen(&story).await, ["a", "", ""]);
+}
+
+/// A full queue that evicts is no reason to keep a message from the others, or to tell its publisher that it is in none.
+pub async fn a_full_queue_keeps_a_message_from_no_other<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Fanout, &["q", "r", "s"]).await;
+    story.declare("r", settings(|s| s.max_length = 1)).await;
+    story.publish("urgent:9,to=x/").await;
+    let copies = story.publish("low:1,to=x/").await;
+    assert_eq!(copies.iter().map(|copy| &*copy.queue).collect::<Vec<_>>(), ["q", "s"]);
+    assert_eq!(seen(&story).await, ["urgent low", "urgent", "urgent low"]);
+}
+
+/// Where a full queue rejects, its message is in no queue, and nobody thinks otherwise.
+pub async fn a_queue_that_rejects_keeps_a_message_from_all<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Fanout, &["q", "r", "s"]).await;
+    story.declare("r", settings(|s| s.max_length = 1)).await;
+    story.declare("s", settings(|s| (s.max_length, s.overflow) = (1, Overflow::Reject))).await;
+    story.publish("urgent:9,to=x/").await;
+    assert_eq!(story.refusal("low:1,to=x/").await, Refusal::QueueFull);
+    assert_eq!(seen(&story).await, ["urgent", "urgent", "urgent"]);
+}
+
+/// What no queue keeps is refused.
+pub async fn a_message_that_every_queue_is_too_full_for_is_refused<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.declare("r", settings(|s| s.max_length = 1)).await;
+    story.declare("s", settings(|s| s.max_length = 1)).await;
+    story.exchange("x", ExchangeKind::Fanout, &["r", "s"]).await;
+    story.publish("urgent:9,to=x/").await;
+    assert_eq!(story.refusal("low:1,to=x/").await, Refusal::QueueFull);
 }

@@ -101,7 +101,8 @@ macro_rules! conformance_tests {
                 keys_may_take_turns,
                 nothing_is_leased_while_a_queue_is_paused,
                 a_consumer_holds_no_more_than_its_window,
-                a_consumer_that_asks_for_no_window_has_the_queues,
+                the_window_of_a_queue_bounds_every_consumer,
+                the_window_of_a_queue_bounds_every_lease,
                 urgent_credit_lets_urgent_messages_into_a_full_window,
                 consumers_with_room_take_turns,
                 a_consumer_of_higher_priority_is_served_first,
@@ -232,6 +233,9 @@ macro_rules! conformance_tests {
             ;
             exchanges:
                 a_direct_exchange_goes_by_the_routing_key,
+                a_full_queue_keeps_a_message_from_no_other,
+                a_queue_that_rejects_keeps_a_message_from_all,
+                a_message_that_every_queue_is_too_full_for_is_refused,
                 a_fanout_exchange_goes_to_every_queue,
                 a_topic_exchange_goes_by_patterns,
                 a_headers_exchange_goes_by_headers,

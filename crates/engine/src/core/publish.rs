@@ -18,7 +18,7 @@ use crate::routes::ROUTES_EXCHANGE;
 /// Bytes of a record beside the content of a message, at most, without its id and key.
 pub(super) const MESSAGE_OVERHEAD: usize = 128;
 /// Bytes of a record that a settlement takes when its message becomes a dead letter, at most.
-const SETTLEMENT_LEN: usize = 1_024;
+const SETTLEMENT_LEN: usize = 1_280;
 
 impl<T> Core<T> {
     pub(super) fn publish(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use overtake_access::{Desk, NotDone, Tag};
-use overtake_api::name::checked;
+use overtake_api::name::checked_queue;
 use overtake_api::params::{Params, digits};
 use overtake_engine::Failure;
 use overtake_lane::{Given, QueueView, Refusal};
@@ -85,7 +85,7 @@ async fn administrator(parts: &mut Parts, app: &Arc<App>) -> Result<Desk, Proble
 
 fn take_queue(params: &mut Params) -> Result<Arc<str>, Problem> {
     let named = params.take("queue")?;
-    Ok(Arc::from(checked(named.as_deref().unwrap_or(DEFAULT_QUEUE), "queue")?))
+    Ok(Arc::from(checked_queue(named.as_deref().unwrap_or(DEFAULT_QUEUE), "queue")?))
 }
 
 impl Executions {

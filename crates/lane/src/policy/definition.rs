@@ -232,7 +232,7 @@ impl Definition {
             ("alternate-exchange", &self.alternate_exchange),
         ];
         for (key, name) in exchanges {
-            if name.as_ref().is_some_and(|name| !name.is_empty() && crate::check_name(name).is_err()) {
+            if name.as_ref().is_some_and(|name| !name.is_empty() && crate::check_queue_name(name).is_err()) {
                 return Err(bad(key, "must be the name of an exchange"));
             }
         }

@@ -138,6 +138,7 @@ impl Queue {
         let Ruled { settings, own, policy, operator_policy, without_effect } = policies.rule(&name, settings);
         let mut roster = Roster::default();
         roster.set_single(settings.single_active_consumer);
+        roster.set_most_held(settings.most_unacked());
         Self {
             backlog,
             identity,

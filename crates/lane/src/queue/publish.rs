@@ -224,6 +224,37 @@ impl Queue {
         seq
     }
 
+    /// Whether a copy that is refused for this is one that a queue which evicts would evict at once: the queue is full of
+    /// messages that are more urgent, or the copy alone is larger than `max_bytes`.
+    pub(crate) fn evicts_instead(&self, publish: &Publish, refusal: Refusal) -> bool {
+        let Settings { overflow, max_bytes, max_message_bytes, .. } = *self.settings;
+        let is_over = |most: u64| most > 0 && u64::from(publish.bytes) > most;
+        let is_length = match refusal {
+            Refusal::QueueFull => true,
+            Refusal::MessageTooLarge => is_over(max_bytes) && !is_over(max_message_bytes),
+            _ => false,
+        };
+        overflow == Overflow::Evict && is_length
+    }
+
+    /// Evicts a copy that found no room here, while other queues of its publish keep theirs: counted, and dead-lettered or
+    /// recorded where the queue does so with what it evicts.
+    pub(crate) fn leave_out(
+        &mut self,
+        now: Time,
+        publish: &Publish,
+        priority: Priority,
+        default_ttl_ms: u64,
+        step: &mut Step,
+    ) {
+        let seq = self.lay_down(now, publish, priority, default_ttl_ms, step);
+        if self.leaves_evicted() {
+            return self.payers.push(seq);
+        }
+        let slot = self.by_seq.get(seq).expect("it was just put in");
+        self.settle(slot, Settled::Evicted, step);
+    }
+
     /// The message that a publish makes here.
     fn compose(
         &self,

@@ -122,6 +122,7 @@ impl Queue {
         self.own = own;
         let before = std::mem::replace(&mut self.settings, settings);
         self.roster.set_single(self.settings.single_active_consumer);
+        self.roster.set_most_held(self.settings.most_unacked());
         if before.last_value != self.settings.last_value {
             self.by_key = key_index(&self.settings, self.seed);
         }

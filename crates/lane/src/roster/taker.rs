@@ -82,12 +82,13 @@ pub(super) enum Room {
 }
 
 impl Taker {
-    pub(super) fn room(&self, shares: &BTreeMap<WindowId, Share>) -> Room {
+    /// What it has room for, where nobody may hold more than `most`.
+    pub(super) fn room(&self, most: u32, shares: &BTreeMap<WindowId, Share>) -> Room {
         match &self.kind {
             _ if self.is_benched || self.is_stopped || self.is_held_back => Room::None,
             Kind::Stays { window, urgent, held } => {
                 let has_room = |extra: u32| {
-                    held.len() < window.saturating_add(extra)
+                    held.len() < most.min(*window).saturating_add(extra)
                         && self.shared.is_none_or(|id| shares[&id].has_room(extra))
                 };
                 match urgent {

@@ -103,7 +103,7 @@ impl Roster {
                 let extra = urgent.map_or(0, |urgent| urgent.extra);
                 let at_least =
                     urgent.map(|urgent| LaneChoice { at_least: urgent.at, ..LaneChoice::default() });
-                let room = window.saturating_add(extra) - held.len();
+                let room = self.most_held().min(*window).saturating_add(extra).saturating_sub(held.len());
                 (stays(room, at_least.unwrap_or_default()), extra)
             }
             Kind::Keeps { window, unread } => (stays(window - unread, LaneChoice::default()), 0),

@@ -123,7 +123,7 @@ impl Topology {
         match self.exchanges.get(name) {
             Some(there) => there.check_same(settings).map(|()| false),
             None if is_reserved(name) => Err(Refusal::ExchangeReserved),
-            None => crate::check_name(name).and_then(|()| settings.check()).map(|()| true),
+            None => crate::check_queue_name(name).and_then(|()| settings.check()).map(|()| true),
         }
     }
 

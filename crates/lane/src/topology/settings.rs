@@ -97,7 +97,7 @@ impl ExchangeSettings {
         }
         match self.alternate.as_deref() {
             None | Some("") => Ok(()),
-            Some(name) => crate::check_name(name),
+            Some(name) => crate::check_queue_name(name),
         }
     }
 

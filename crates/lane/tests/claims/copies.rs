@@ -89,3 +89,50 @@ fn copies_are_part_of_a_transaction() {
         expect!["made · x · ready a · ready b a"],
     );
 }
+
+#[test]
+fn a_full_queue_that_evicts_keeps_a_copy_from_no_other() {
+    check(
+        "",
+        r#"declare r "max_length":1 · exchange x fanout · bind x q · bind x r · in r · publish u:9 · publish a:1,to=x · publish b:1,copies=q:own+r:own · left · lanes · in q · left"#,
+        expect!["made · ready u · 9: 1 ready 1 bytes 1 published, 1: 2 published 2 evicted · ready a b"],
+    );
+    // One publish with several keys.
+    check(
+        "",
+        r#"declare r "max_bytes":5 · in r · publish u:9,bytes=5 · exchange x direct · bind x q one · bind x r two · publish? a:1,to=x/one+two · publish? b:1,bytes=9,to=x/one+two · in q · left"#,
+        expect!["made · a@0/0 · b@1/1 · ready a b"],
+    );
+}
+
+#[test]
+fn a_copy_that_no_queue_keeps_is_refused() {
+    check(
+        r#""max_length":1"#,
+        r#"declare r "max_length":1 · exchange x fanout · bind x q · bind x r · publish u:9,to=x · publish a:1,to=x · left · lanes"#,
+        expect!["made · no: queue-full · ready u · 9: 1 ready 1 bytes 1 published"],
+    );
+}
+
+#[test]
+fn a_queue_that_rejects_and_a_transaction_are_all_or_none() {
+    check(
+        "",
+        r#"declare r "max_length":1 · declare s "max_length":1,"overflow":"reject" · exchange x fanout · bind x q · bind x r · bind x s · publish u:9,to=x · publish a:1,to=x · left · in r · left"#,
+        expect!["made · made · no: queue-full · ready u · ready u"],
+    );
+    check(
+        "",
+        r#"declare r "max_length":1 · exchange x fanout · bind x q · bind x r · publish u:9,to=x · [publish a:1,to=x ; publish b:1] · left"#,
+        expect!["made · no: queue-full · ready u"],
+    );
+}
+
+#[test]
+fn what_a_full_queue_leaves_out_is_dead_lettered_where_it_says_so() {
+    check(
+        "",
+        r#"declare r "max_length":1,"dead_letter_evicted":true,"dead_letter":{"queue":"d"} · declare d · exchange x fanout · bind x q · bind x r · publish u:9,to=x · publish a:1,to=x · left · in r · left · in d · left · restart · left"#,
+        expect!["made · made · ready u a · ready u · ready a · ready a"],
+    );
+}

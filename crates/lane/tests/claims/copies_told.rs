@@ -131,10 +131,10 @@ fn broker(options: Options, settings: &[Settings]) -> Broker {
     broker
 }
 
-/// What was stored, said as it is told beforehand.
+/// What was stored and not evicted at once, said as it is told beforehand.
 fn stored(step: &Step) -> Vec<Copy> {
     let stored = step.facts.iter().filter_map(|fact| match fact {
-        Fact::Stored { queue, message } => Some(as_copy(*queue, message)),
+        Fact::Stored { queue, message } if message.state != State::Dead => Some(as_copy(*queue, message)),
         _ => None,
     });
     stored.collect()

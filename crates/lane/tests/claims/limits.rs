@@ -1,7 +1,10 @@
 //! Points 13 to 16: caps, windows, urgent credit, full queues, last value, ids and positions.
 
 use expect_test::expect;
-use overtake_lane::Options;
+use overtake_lane::{
+    Address, Broker, Command, Consume, ConsumerId, Effect, Given, Options, Place, Publish, Settings, Step,
+    Time,
+};
 
 use crate::story::{check, check_with};
 
@@ -83,12 +86,47 @@ fn a_paused_queue_takes_and_settles_and_lends_nothing() {
 }
 
 #[test]
-fn a_window_is_per_consumer_and_the_queue_names_the_one_of_those_that_ask_for_none() {
+fn a_window_is_per_consumer_and_that_of_the_queue_bounds_all_of_them() {
     check(
         r#""max_unacked":1"#,
-        "consume v · consume w window=2 · publish a b c d · ack b",
-        expect!["v:a · w:b · w:c · w:d"],
+        r#"consume v · consume w window=2 · publish a b c d · ack b · left · settings "max_unacked":2 · left"#,
+        expect!["v:a · w:b · w:c · ready d, leased a c · v:d · leased a d c"],
     );
+    check(r#""max_unacked":2"#, "publish a b c d · lease 3 · left", expect!["a b · ready c d, leased a b"]);
+}
+
+#[test]
+fn who_asks_for_no_window_has_none_by_count() {
+    let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
+    let mut ask = |command| broker.apply(Time(1), command, &mut step).map(drop).expect("it is taken");
+    ask(Command::declare("q".into(), Box::default()));
+    ask(Command::Consume(Consume::new(ConsumerId(1), "q".into())));
+    let plain = Publish {
+        to: Address::Queue("q".into()),
+        priority: Given::Missing,
+        id: None,
+        origin: None,
+        key: None,
+        ttl_ms: None,
+        base_ttl_ms: None,
+        delay_ms: 0,
+        bytes: 1,
+        place: Place(0),
+    };
+    for _ in 0..20_000 {
+        ask(Command::PublishUntold(plain.clone()));
+    }
+    let given = step.effects.iter().filter(|effect| matches!(effect, Effect::Deliver(_))).count();
+    assert_eq!(given, 20_000);
+}
+
+#[test]
+fn a_queue_of_a_time_when_windows_had_another_default_is_declared_again() {
+    let before = Settings { max_unacked: 10_000, ..Settings::default() };
+    assert!(before.is_declared_as(&Settings::default()));
+    assert!(!Settings { paused: true, ..before }.is_declared_as(&Settings::default()));
+    let said = Settings { max_unacked: 5, ..Settings::default() };
+    assert!(!said.is_declared_as(&Settings::default()) && said.is_declared_as(&said));
 }
 
 #[test]

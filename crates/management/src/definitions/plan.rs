@@ -10,7 +10,7 @@ use overtake_amqp_session::{arguments, differs};
 use overtake_engine::{DeclareQueue, Engine, every_queue};
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, MetadataEntry, Policy, PolicyKind, QueueView,
-    VhostId, VhostSettings, check_name,
+    VhostId, VhostSettings, check_name, check_queue_name,
 };
 use serde_json::Value;
 
@@ -219,7 +219,7 @@ impl Plan {
                 "exchange name '{name}' contains reserved prefix 'amq.*'"
             )));
         }
-        check_name(name).map_err(Problem::bad)?;
+        check_queue_name(name).map_err(Problem::bad)?;
         let alternate = settings.alternate.clone();
         let (name_of, of) = (name.into(), settings.clone());
         let view = ExchangeView { name: name_of, settings: of, bindings: 0, policy: None, alternate };
@@ -240,11 +240,15 @@ impl Plan {
         let queue = defined.what.queue(&wanted, vhost)?;
         let here = there.vhost_mut(vhost)?;
         match here.queues.get(name) {
-            Some(Some(is)) if is.settings == queue.settings && is.identity.is_same(&queue.identity) => Ok(()),
+            Some(Some(is))
+                if is.settings.is_declared_as(&queue.settings) && is.identity.is_same(&queue.identity) =>
+            {
+                Ok(())
+            }
             Some(Some(is)) => Err(differs::queue(&wanted, is, vhost).into()),
             Some(None) => Err(Problem::bad(format_args!("queue '{name}' in vhost '{vhost}' is there twice"))),
             None => {
-                check_name(name).map_err(Problem::bad)?;
+                check_queue_name(name).map_err(Problem::bad)?;
                 here.queues.insert(name.to_owned(), None);
                 self.changes_to(format_args!("queue {name} in {vhost}"));
                 self.queues.push((vhost.to_owned(), name.to_owned(), queue));

@@ -209,7 +209,7 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
 }
 
 fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<(), ConfigError> {
-    let fault = match (overtake_lane::check_name(&queue.name), queue.settings.validate()) {
+    let fault = match (overtake_lane::check_queue_name(&queue.name), queue.settings.validate()) {
         (Err(refusal), _) => {
             (String::new(), format!("`queues.{}`: {refusal}: {}", queue.name, refusal.hint()))
         }

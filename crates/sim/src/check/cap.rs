@@ -112,13 +112,15 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
             *of_lane = of_lane.saturating_sub(1);
             leased = leased.saturating_sub(1);
         }
-        let Some(window) = book.takers.get(&lent.consumer).and_then(|taker| taker.window) else { continue };
+        let Some(taker) = book.takers.get(&lent.consumer) else { continue };
+        let Some(window) = taker.window else { continue };
+        let len = book.window_of(taker, window);
         let held = held.entry(lent.consumer).or_insert(window.held);
         let floor = lane_name(settings, pick.lane).1;
         let urgent =
             window.urgent.filter(|urgent| floor >= i64::from(urgent.at.0)).map_or(0, |urgent| urgent.extra);
-        hold(*held <= window.len.saturating_add(urgent), Promise::Cap, || {
-            format!("consumer {} holds {held} in a window of {} and {urgent}", lent.consumer.0, window.len)
+        hold(*held <= len.saturating_add(urgent), Promise::Cap, || {
+            format!("consumer {} holds {held} in a window of {len} and {urgent}", lent.consumer.0)
         })?;
         *held -= 1;
     }

@@ -1,24 +1,26 @@
 //! *Routed*: every queue that an exchange leads to has one copy, and no other queue has one. Found by looking at every binding,
-//! until nothing more is reached.
+//! until nothing more is reached. A queue that is full and evicts may evict its copy as it comes, unless nobody else keeps one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
-    Binding, Broker, Destination, Exchange, ExchangeKind, HeaderValue, HeadersMatch, Topology, VhostId,
-    topic_matches,
+    Binding, Broker, Destination, Exchange, ExchangeKind, HeaderValue, HeadersMatch, Overflow, State,
+    Topology, topic_matches,
 };
 
+use super::Step;
 use crate::failure::{Checked, Promise, hold};
 
 /// Of one message the copies that were answered. Publishing changes no exchange, so the broker may be asked afterwards.
 pub(crate) fn check(
     broker: &Broker,
-    vhost: VhostId,
+    step: &Step<'_>,
     message: &NewMessage,
     copies: &[PublishedCopy],
 ) -> Checked {
+    let vhost = step.vhost;
     let Target::Exchange { name, routing_key, more_keys, .. } = &message.to else { return Ok(()) };
     let Ok(topology) = broker.topology(vhost) else { return Ok(()) };
     if topology.exchange(name).is_none() {
@@ -32,7 +34,8 @@ pub(crate) fn check(
         || format!("through {name} by {keys:?} a message went to {seen:?}, and {reached:?} are bound for it");
     let is_right = match &reached {
         Queues::All(queues) => {
-            queues.iter().filter(|queue| known(queue)).map(|queue| &**queue).eq(seen.iter().copied())
+            let known: Vec<&str> = queues.iter().filter(|queue| known(queue)).map(|queue| &**queue).collect();
+            is_ascending(&seen) && are_all(broker, step, message, &known, &seen)
         }
         Queues::Among(queues) => seen.iter().all(|queue| queues.contains(*queue)) && is_ascending(&seen),
     };
@@ -40,7 +43,8 @@ pub(crate) fn check(
 }
 
 /// As [`check`], where only the number of copies was told.
-pub(crate) fn check_count(broker: &Broker, vhost: VhostId, message: &NewMessage, copies: u64) -> Checked {
+pub(crate) fn check_count(broker: &Broker, step: &Step<'_>, message: &NewMessage, copies: u64) -> Checked {
+    let vhost = step.vhost;
     let Target::Exchange { name, routing_key, more_keys, .. } = &message.to else { return Ok(()) };
     let keys: Vec<&str> = std::iter::once(routing_key).chain(more_keys).map(|key| &**key).collect();
     if name.is_empty() {
@@ -54,12 +58,59 @@ pub(crate) fn check_count(broker: &Broker, vhost: VhostId, message: &NewMessage,
         Queues::All(queues) => (true, queues),
         Queues::Among(queues) => (false, queues),
     };
-    let known = queues.iter().filter(|queue| broker.id_of(vhost, queue).is_ok()).count() as u64;
-    hold(if is_all { copies == known } else { copies <= known }, Promise::Routed, || {
+    let known: Vec<&str> = queues.iter().map(|queue| &**queue).collect();
+    let known: Vec<&str> = known.into_iter().filter(|queue| broker.id_of(vhost, queue).is_ok()).collect();
+    let is_right =
+        if is_all { is_count(broker, step, message, &known, copies) } else { copies <= known.len() as u64 };
+    hold(is_right, Promise::Routed, || {
         format!(
             "through {name} by {keys:?} a message went to {copies} queues, and {queues:?} are bound for it"
         )
     })
+}
+
+/// Whether these queues, of those that a message goes to, are all that may keep a copy.
+pub(crate) fn are_all(
+    broker: &Broker,
+    step: &Step<'_>,
+    message: &NewMessage,
+    bound: &[&str],
+    kept: &[&str],
+) -> bool {
+    let mut missing = bound.iter().filter(|queue| !kept.contains(queue));
+    kept.iter().all(|queue| bound.contains(queue))
+        && kept.is_empty() == bound.is_empty()
+        && missing.all(|queue| may_evict(broker, step, message, queue))
+}
+
+/// As [`are_all`], where only the number of copies is known.
+pub(crate) fn is_count(
+    broker: &Broker,
+    step: &Step<'_>,
+    message: &NewMessage,
+    bound: &[&str],
+    kept: u64,
+) -> bool {
+    let full = bound.iter().filter(|queue| may_evict(broker, step, message, queue)).count() as u64;
+    let all = bound.len() as u64;
+    kept <= all && all - kept <= full && (kept == 0) == (all == 0)
+}
+
+/// Whether a queue may have evicted its copy as it came: it evicts, and was full before this step or is after it.
+fn may_evict(broker: &Broker, step: &Step<'_>, message: &NewMessage, queue: &str) -> bool {
+    let (Ok(settings), Ok(id)) = (broker.settings(step.vhost, queue), broker.id_of(step.vhost, queue)) else {
+        return false;
+    };
+    let size = message.content.size() as u64;
+    let is_full = |seen: &super::Audit| {
+        let there = seen.queues.get(&id).into_iter().flat_map(|queue| &queue.messages);
+        let there = there.filter(|message| message.state != State::Dead);
+        let (count, bytes) =
+            there.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)));
+        (settings.max_length > 0 && count >= settings.max_length)
+            || (settings.max_bytes > 0 && bytes + size > settings.max_bytes)
+    };
+    settings.overflow == Overflow::Evict && (is_full(step.before) || is_full(step.after))
 }
 
 fn is_ascending(names: &[&str]) -> bool {

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use overtake_engine::core::Answer;
 use overtake_engine::{Content, Failure, NewMessage, PublishedCopy, ROUTES_EXCHANGE, Refused, Target};
 use overtake_lane::{
-    Address, Asker, Copy, Outcome, Part, Place, PlaceNumber, Publish, QueueId, Receipt, Refusal, public_id,
+    Address, Asker, Copy, Outcome, Overflow, Part, Place, PlaceNumber, Publish, QueueId, Receipt, Refusal,
+    public_id,
 };
 use tokio::time::Instant;
 
@@ -33,7 +34,11 @@ struct Letter {
     content: Bytes,
 }
 
+/// What each place admitted, in the order in which it was asked to.
+type Told = BTreeMap<(QueueId, PlaceNumber), Vec<Option<Admitted>>>;
+
 /// A copy of a message, and where it goes.
+#[derive(Clone)]
 struct Routed {
     hosted: Arc<Hosted>,
     place: PlaceNumber,
@@ -148,10 +153,8 @@ impl House {
                 }
                 Ok(copies) => {
                     self.admit(std::mem::take(&mut batch), &mut answers).await;
-                    let count = copies.len() as u64;
-                    let done =
-                        self.transact_shares(shares(copies.into_iter().map(|copy| (0, copy))), false).await;
-                    answers[at] = Some(done.map(|_| Answer::Count(count)));
+                    let done = self.publish_copies(copies, false).await;
+                    answers[at] = Some(done.map(|(kept, _)| Answer::Count(kept.len() as u64)));
                 }
             }
         }
@@ -213,13 +216,13 @@ impl House {
             let done = self.publish_alone(copy).await;
             return done.map(Answer::Copies).map_err(|failure| part_of(failure, Part::Publish(0)));
         }
-        let order: Vec<(usize, Arc<Hosted>, PlaceNumber, Admission)> = routed
-            .iter()
-            .map(|(at, copy)| {
-                let admission = Admission { content: Bytes::new(), ..copy.admission.clone() };
-                (*at, Arc::clone(&copy.hosted), copy.place, admission)
-            })
-            .collect();
+        if is_one {
+            let copies = routed.into_iter().map(|(_, copy)| copy).collect();
+            let done = self.publish_copies(copies, true).await;
+            let (kept, told) = done.map_err(|failure| part_of(failure, Part::Publish(0)))?;
+            return Ok(Answer::Copies(copies_told(kept.iter().map(|copy| (0, copy)), told)));
+        }
+        let order: Vec<(usize, Routed)> = routed.iter().map(|(at, copy)| (*at, copy.bare())).collect();
         let mut all = shares(routed);
         let mut seen = std::collections::BTreeSet::new();
         for (at, (receipt, outcome)) in settlements.iter().enumerate() {
@@ -235,14 +238,28 @@ impl House {
         }
         let told = self.transact_shares(all, true).await?;
         self.is_settled(settlements.into_iter().map(|(receipt, _)| receipt));
-        let mut told: BTreeMap<_, _> =
-            told.into_iter().map(|(place, admitted)| (place, admitted.into_iter())).collect();
-        let copies = order.into_iter().filter_map(|(publish, hosted, place, admission)| {
-            // One that its producer had numbered, and that was taken before, has no copy.
-            let admitted = told.get_mut(&(hosted.queue, place))?.next()??;
-            Some(copy_of(publish, &hosted, place, &admission, &admitted))
-        });
-        Ok(Answer::Copies(copies.collect()))
+        Ok(Answer::Copies(copies_told(order.iter().map(|(at, copy)| (*at, copy)), told)))
+    }
+
+    /// Publishes the copies of one message. A queue that is full and evicts leaves its copy out and keeps the message from no
+    /// other; a message that no queue keeps is refused. Answers the copies that are kept, and what their places admitted.
+    async fn publish_copies(&self, copies: Vec<Routed>, tells: bool) -> Result<(Vec<Routed>, Told), Failure> {
+        let mut kept = copies;
+        loop {
+            let copies = kept.iter().map(|copy| (0, copy.clone()));
+            match self.try_shares(shares(copies), tells).await {
+                Ok(told) => return Ok((kept.iter().map(Routed::bare).collect(), told)),
+                Err((
+                    Some((queue, place)),
+                    Failure::Refused(Refused { refusal: Refusal::QueueFull, .. }),
+                )) if kept.len() > 1
+                    && kept.iter().any(|copy| copy.is_at(queue, place) && copy.is_evicted_in_vain()) =>
+                {
+                    kept.retain(|copy| !copy.is_at(queue, place));
+                }
+                Err((_, why)) => return Err(why),
+            }
+        }
     }
 
     /// Publishes the only copy of a message.
@@ -292,37 +309,48 @@ impl House {
     /// Does the shares of a transaction, all or none. Answers what each place admitted.
     async fn transact_shares(
         &self,
+        shares: BTreeMap<(QueueId, PlaceNumber), Share>,
+        tells: bool,
+    ) -> Result<Told, Failure> {
+        self.try_shares(shares, tells).await.map_err(|(_, why)| why)
+    }
+
+    /// As [`Self::transact_shares`]; a failure names the place that refused, if it was one.
+    async fn try_shares(
+        &self,
         mut shares: BTreeMap<(QueueId, PlaceNumber), Share>,
         tells: bool,
-    ) -> Result<BTreeMap<(QueueId, PlaceNumber), Vec<Option<Admitted>>>, Failure> {
+    ) -> Result<Told, (Option<(QueueId, PlaceNumber)>, Failure)> {
+        let nowhere = |why: Failure| (None, why);
         if shares.len() <= 1 {
             let Some((at, mut share)) = shares.pop_first() else { return Ok(BTreeMap::new()) };
             let parts = std::mem::take(&mut share.parts);
             let tells = tells && share.hosted.is_whole();
-            let told = share.hosted.ask(at.1, &Transact { parts, tells }).await?;
+            let told = share.hosted.ask(at.1, &Transact { parts, tells }).await.map_err(nowhere)?;
             return match told {
                 Ok(admitted) => Ok(BTreeMap::from([(at, admitted)])),
-                Err(fault) => Err(Failure::Refused(share.fault(fault))),
+                Err(fault) => Err((Some(at), Failure::Refused(share.fault(fault)))),
             };
         }
         let name = format!("{}-{}", self.caller, self.transactions.fetch_add(1, Ordering::Relaxed));
-        let prepared = together(shares.iter_mut().map(|((_, place), share)| {
+        let prepared = together(shares.iter_mut().map(|(at, share)| {
             let parts = std::mem::take(&mut share.parts);
             let prepare = Prepare { name: name.clone(), within_ms: OVERDUE_MS, parts };
-            let (share, place) = (&*share, *place);
+            let (share, at) = (&*share, *at);
             async move {
-                share.hosted.ask(place, &prepare).await?.map_err(|fault| Failure::Refused(share.fault(fault)))
+                let prepared = share.hosted.ask(at.1, &prepare).await.map_err(|why| (None, why))?;
+                prepared.map_err(|fault| (Some(at), Failure::Refused(share.fault(fault))))
             }
         }))
         .await;
         // Of several parts that cannot be done the first is named.
-        let fault = prepared.into_iter().filter_map(Result::err).min_by_key(|failure| match failure {
+        let fault = prepared.into_iter().filter_map(Result::err).min_by_key(|(_, failure)| match failure {
             Failure::Refused(Refused { part: Some(Part::Publish(at)), .. }) => (0, *at),
             Failure::Refused(Refused { part: Some(Part::Settlement(at)), .. }) => (1, *at),
             _ => (2, 0),
         });
         let decision = match fault {
-            None => self.decide(&name, Decision::Commit).await?,
+            None => self.decide(&name, Decision::Commit).await.map_err(nowhere)?,
             Some(why) => {
                 // What was prepared ends now; if not, when that is overdue.
                 if self.decide(&name, Decision::Abort).await.is_ok() {
@@ -333,7 +361,8 @@ impl House {
             }
         };
         if decision == Decision::Abort {
-            return Err(Failure::Unavailable("the servers took too long; it was given up".into()));
+            let why = "the servers took too long; it was given up";
+            return Err(nowhere(Failure::Unavailable(why.into())));
         }
         let commit = |share: &Share| Commit { name: name.clone(), tells: tells && share.hosted.is_whole() };
         let done = together(shares.iter().map(|((_, place), share)| {
@@ -341,7 +370,8 @@ impl House {
             async move { share.hosted.ask(*place, &commit).await }
         }))
         .await;
-        shares.keys().copied().zip(done).map(|(at, admitted)| Ok((at, admitted?))).collect()
+        let admitted = shares.keys().copied().zip(done);
+        admitted.map(|(at, admitted)| Ok((at, admitted?))).collect::<Result<_, Failure>>().map_err(nowhere)
     }
 
     async fn decide(&self, name: &str, decision: Decision) -> Result<Decision, Failure> {
@@ -365,6 +395,23 @@ impl House {
 }
 
 impl Routed {
+    /// The same without what the message says, for what is told of it.
+    fn bare(&self) -> Self {
+        let admission = Admission { content: Bytes::new(), ..self.admission.clone() };
+        Self { place: self.place, hosted: Arc::clone(&self.hosted), admission }
+    }
+
+    fn is_at(&self, queue: QueueId, place: PlaceNumber) -> bool {
+        (self.hosted.queue, self.place) == (queue, place)
+    }
+
+    /// Whether the queue evicts when it is full, and does nothing more with what it evicts. One that would dead-letter or record the
+    /// copy refuses the message instead: a place evicts nothing that it has not taken.
+    fn is_evicted_in_vain(&self) -> bool {
+        let settings = self.hosted.settings();
+        settings.overflow == Overflow::Evict && !settings.dead_letter_evicted && settings.history.is_none()
+    }
+
     /// Whether it is over at once, and somebody of this process may take it.
     fn is_offered(&self, house: &House) -> bool {
         let is_at_once = self.admission.ttl_ms == Some(0) && self.admission.delay_ms == 0;
@@ -400,6 +447,18 @@ fn shares(copies: impl IntoIterator<Item = (usize, Routed)>) -> BTreeMap<(QueueI
         share.publishes.push(at);
     }
     all
+}
+
+/// The copies that places admitted, each of the message of this number.
+fn copies_told<'r>(copies: impl Iterator<Item = (usize, &'r Routed)>, told: Told) -> Vec<PublishedCopy> {
+    let mut told: BTreeMap<_, _> =
+        told.into_iter().map(|(place, admitted)| (place, admitted.into_iter())).collect();
+    let copies = copies.filter_map(|(publish, Routed { hosted, place, admission })| {
+        // One that its producer had numbered, and that was taken before, has no copy.
+        let admitted = told.get_mut(&(hosted.queue, *place))?.next()??;
+        Some(copy_of(publish, hosted, *place, admission, &admitted))
+    });
+    copies.collect()
 }
 
 fn part_of(failure: Failure, part: Part) -> Failure {
