@@ -248,7 +248,7 @@ fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
         StoreError::BadSegmentBytes { .. } => "correct store.segment_bytes (--segment-bytes)".to_owned(),
         error if error.is_full() => "free space on its disk".to_owned(),
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            format!("give {dir} and what is in it to the user the server runs as; read docs/damage.md")
+            format!("give {dir} and what is in it to the user the server runs as")
         }
         error if error.is_of_its_file() => {
             format!(
