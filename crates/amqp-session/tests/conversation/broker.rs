@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Thread, current, park_timeout};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use overtake_engine::{Browse, Engine, LocalEngine, ManualClock, Options};
 use overtake_lane::{QueueView, Refusal, Time};
@@ -45,7 +45,9 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     }
     let waker = Waker::from(Arc::new(Unpark(current())));
     let (mut future, mut context) = (pin!(future), Context::from_waker(&waker));
-    for _ in 0..60 {
+    let begun = Instant::now();
+    // It may be woken for nothing, as often as others are served.
+    while begun.elapsed() < Duration::from_secs(60) {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }

@@ -150,9 +150,10 @@ impl File {
 }
 
 fn no_section(name: &str) -> String {
-    let near = did_you_mean(name, SECTIONS.iter().copied()).map(|near| near + " ").unwrap_or_default();
+    let near = did_you_mean(name, SECTIONS.iter().copied());
+    let lead = near.map_or_else(|| "the".to_owned(), |near| near + " The");
     format!(
-        "{near}The sections are {}; an environment, which holds where OVERTAKE_ENV names it, is [env.{name}]",
+        "{lead} sections are {}; an environment, which holds where OVERTAKE_ENV names it, is [env.{name}]",
         SECTIONS.join(", ")
     )
 }

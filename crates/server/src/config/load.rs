@@ -94,14 +94,13 @@ fn no_environment<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clon
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
     let known = if known.is_empty() {
-        "the configuration has no environment".to_owned()
+        "the configuration has no environment:".to_owned()
     } else {
-        format!("the configuration has {}", known.join(", "))
+        format!("the configuration has {}: name one of these,", known.join(", "))
     };
     let what = format!("there is no environment `{name}`{near}");
-    ConfigError::at(Origin::Variable(ENVIRONMENT_VARIABLE.to_owned()), what).hint(format!(
-        "{known}: name one of these, declare [env.{name}] in the file, or unset {ENVIRONMENT_VARIABLE}"
-    ))
+    ConfigError::at(Origin::Variable(ENVIRONMENT_VARIABLE.to_owned()), what)
+        .hint(format!("{known} declare [env.{name}] in the file, or unset {ENVIRONMENT_VARIABLE}"))
 }
 
 fn named_file(around: &Around, file: Option<&Path>) -> Option<PathBuf> {

@@ -63,7 +63,7 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[endpoints.cloud]\nqueue = \"\"\nto.queue.name = \"in\"\n",
         expect![[r#"
-            overtake.toml:2:1: `endpoints.cloud`: `queue`: the name is empty, too long or holds control characters
+            overtake.toml:2:1: `endpoints.cloud`: `queue`: the name is empty, too long or holds characters that it may not
               2 | queue = …
                 | ^^^^^
             hint: see docs/endpoints.md for what each key means
@@ -130,11 +130,11 @@ fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[sources.jobs]\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"\"\n",
         expect![[r#"
-        overtake.toml:3:4: `sources.jobs`: `to.queue`: the name is empty, too long or holds control characters
-          3 | to.queue = …
-            |    ^^^^^
-        hint: see docs/endpoints.md for what each key means
-    "#]],
+            overtake.toml:3:4: `sources.jobs`: `to.queue`: the name is empty, too long or holds characters that it may not
+              3 | to.queue = …
+                |    ^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
     );
     file(
         "[sources.jobs]\nto.queue = \"in\"\n[sources.jobs.from.amqp]\nurl = \"amqp://h\"\nqueue = \"q\"\nprefetch = 0\n",

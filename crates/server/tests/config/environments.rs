@@ -138,10 +138,38 @@ fn an_environment_that_is_not_declared_is_refused() {
     let of = |file, environment, expect| {
         check(&Said { file, variables: &[("OVERTAKE_ENV", environment)], ..Said::default() }, expect);
     };
-    of(Some(BOTH), "prodution", expect![[""]]);
-    of(Some(BOTH), "test", expect![[""]]);
-    of(Some("[http]"), "production", expect![[""]]);
-    of(None, "production", expect![[""]]);
+    of(
+        Some(BOTH),
+        "prodution",
+        expect![[r#"
+        environment OVERTAKE_ENV: there is no environment `prodution`; did you mean `production`?
+        hint: the configuration has `development`, `production`: name one of these, declare [env.prodution] in the file, or unset OVERTAKE_ENV
+    "#]],
+    );
+    of(
+        Some(BOTH),
+        "test",
+        expect![[r#"
+        environment OVERTAKE_ENV: there is no environment `test`
+        hint: the configuration has `development`, `production`: name one of these, declare [env.test] in the file, or unset OVERTAKE_ENV
+    "#]],
+    );
+    of(
+        Some("[http]"),
+        "production",
+        expect![[r#"
+        environment OVERTAKE_ENV: there is no environment `production`
+        hint: the configuration has no environment: declare [env.production] in the file, or unset OVERTAKE_ENV
+    "#]],
+    );
+    of(
+        None,
+        "production",
+        expect![[r#"
+        environment OVERTAKE_ENV: there is no environment `production`
+        hint: the configuration has no environment: declare [env.production] in the file, or unset OVERTAKE_ENV
+    "#]],
+    );
     of(None, "", expect![["fine\n"]]);
 }
 
@@ -153,9 +181,47 @@ fn a_table_that_is_no_section_is_an_environment_of_the_old_form_only_where_it_ca
     assert_eq!(config.log.format.value, LogFormat::Json);
     assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
     assert!(config.warnings[0].contains("as [env.production]"), "{:?}", config.warnings);
-    file("[acess]\n", expect![[""]]);
-    file("[plant]\n", expect![[""]]);
-    file("[htttp.log]\nlevel = \"info\"\n", expect![[""]]);
-    file("[env]\nlog = 3\n", expect![[""]]);
-    file("[env.production.lgo]\nlevel = \"info\"\n", expect![[""]]);
+    file(
+        "[acess]\n",
+        expect![[r#"
+        overtake.toml:1:2: `acess` is no section
+          1 | [acess]
+            |  ^^^^^
+        hint: did you mean `access`? The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.acess]
+    "#]],
+    );
+    file(
+        "[plant]\n",
+        expect![[r#"
+        overtake.toml:1:2: `plant` is no section
+          1 | [plant]
+            |  ^^^^^
+        hint: the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.plant]
+    "#]],
+    );
+    file(
+        "[htttp.log]\nlevel = \"info\"\n",
+        expect![[r#"
+        overtake.toml:1:2: `htttp` is no section
+          1 | [htttp.log]
+            |  ^^^^^
+        hint: did you mean `http`? The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.htttp]
+    "#]],
+    );
+    file(
+        "[env]\nlog = 3\n",
+        expect![[r#"
+        overtake.toml:2:7: `env.log`: expected a table of settings, found a whole number
+          2 | log = …
+            |       ^
+    "#]],
+    );
+    file(
+        "[env.production.lgo]\nlevel = \"info\"\n",
+        expect![[r#"
+        overtake.toml:1:17: `env.production.lgo`: unknown field `lgo`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+          1 | [env.production.lgo]
+            |                 ^^^
+    "#]],
+    );
 }

@@ -88,7 +88,7 @@ fn a_file_is_refused_with_its_line_and_column() {
             overtake.toml:2:1: `htp.listen`: unknown field `listen`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
               2 | listen = …
                 | ^^^^^^
-            hint: `htp` is no section, so it is read as what holds where OVERTAKE_ENV is htp; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+            hint: did you mean `http`? The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.htp]
         "#]],
     );
     file(
@@ -282,7 +282,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.\"\"]\n",
         expect![[r#"
-            overtake.toml:1:9: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
+            overtake.toml:1:9: `queues.`: the name is empty, too long or holds characters that it may not: use 1 to 255 bytes of text without NUL for a queue or an exchange, else 1 to 200 bytes without control characters
               1 | …
                 | ^
         "#]],
@@ -409,8 +409,8 @@ fn a_flag_is_refused_with_its_name() {
         "queue",
         "=",
         expect![[r#"
-        flag --queue: `queues.`: the name is empty, too long or holds control characters: use 1 to 200 bytes of text without control characters
-    "#]],
+            flag --queue: `queues.`: the name is empty, too long or holds characters that it may not: use 1 to 255 bytes of text without NUL for a queue or an exchange, else 1 to 200 bytes without control characters
+        "#]],
     );
 }
 
@@ -636,7 +636,7 @@ fn what_pushing_is_told_wrong_is_refused() {
         environment OTEL_EXPORTER_OTLP_ENDPOINT: `telemetry.otlp_endpoint`: `127.0.0.1:4318` does not begin with http:// or https://: use one such as http://127.0.0.1:4318, or off
         environment OTEL_EXPORTER_OTLP_ENDPOINT: `telemetry.otlp_endpoint`: an address holds no password: give it as a header, in otlp_headers, or off
         environment OTEL_EXPORTER_OTLP_HEADERS: `telemetry.otlp_headers`: part 1 is not NAME=VALUE: use such as a=1,b=2
-        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 2h, 7d
+        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 1h30m, 7d
         environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: must be 1 or more
         environment OTEL_RESOURCE_ATTRIBUTES: `telemetry.resource_attributes`: part 1 is not NAME=VALUE: use such as a=1,b=2"#]]
     .assert_eq(&said.join("\n"));
