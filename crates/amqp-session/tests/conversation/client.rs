@@ -279,6 +279,7 @@ impl Client {
     /// Hears that somebody's rights have changed.
     pub(crate) fn look_at_rights(&mut self) {
         self.conversation.look_at_rights();
+        self.turn();
     }
 
     /// Waits until nothing more comes.

@@ -119,7 +119,6 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             overtake.toml:2:1: `env.staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
               2 | enable = …
                 | ^^^^^^
-            hint: `staging` is no section, so it is read as what holds where OVERTAKE_ENV is staging; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
         "#]],
     );
     file(
@@ -128,7 +127,7 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             overtake.toml:2:1: `stor.data_dir`: unknown field `data_dir`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
               2 | data_dir = …
                 | ^^^^^^^^
-            hint: `stor` is no section, so it is read as what holds where OVERTAKE_ENV is stor; the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources
+            hint: did you mean `store`? The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.stor]
         "#]],
     );
 }
