@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use overtake_lane::NAME_LEN_MAX;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
+use tokio::time::Instant;
 
 use crate::attempts::{Attempts, Slowing};
 use crate::identity::Roll;
@@ -129,8 +130,9 @@ impl Checks {
         };
         let Some(place) = place else { return Checked::Crowded };
 
+        let until = Instant::now() + PATIENCE;
         let from_a_block = self.from_a_block.of(&pair);
-        let Ok(mut from_a_block) = tokio::time::timeout(PATIENCE, from_a_block.lock()).await else {
+        let Ok(mut from_a_block) = tokio::time::timeout_at(until, from_a_block.lock()).await else {
             return Checked::Crowded;
         };
         // Whoever came before may have shown the same.
@@ -152,7 +154,10 @@ impl Checks {
             // Asked only now, so that many at once from everywhere are no faster.
             let wait = match was_slowed {
                 true => Some(Duration::ZERO),
-                false => from_anywhere.lock().await.slot(&FROM_ANYWHERE, PATIENCE),
+                false => {
+                    let patience = until.saturating_duration_since(Instant::now());
+                    from_anywhere.lock().await.slot(&FROM_ANYWHERE, patience)
+                }
             };
             let Some(wait) = wait else { return Checked::Crowded };
             if wait.is_zero() {
