@@ -3,14 +3,14 @@
 //! One thing happens after the other, so a schedule is never published while it is changed. What is written down comes after what is
 //! taken out of the queue and before what is put in: whatever a crash leaves, the next look puts right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{Deed, Denied, Desk, Desks, Gate, NotDone};
 use overtake_engine::{Clock, Engine, Failure, Select};
-use overtake_lane::{MetadataEntry, Refusal, Status, Time, VhostId, check_name};
+use overtake_lane::{MetadataEntry, QueueId, Refusal, Status, Time, VhostId, check_name};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
@@ -301,6 +301,7 @@ impl Schedules {
         loop {
             let now = self.clock.now();
             self.begin_again(now, all).await;
+            self.miss(all).await;
             let due: Vec<(Key, Time)> = all
                 .iter_mut()
                 .filter_map(|(key, entry)| Some((key.clone(), entry.state.due(now, &entry.schedule.cron)?)))
@@ -321,6 +322,25 @@ impl Schedules {
                 let entry = all.get_mut(&key).expect("nobody else changes them meanwhile");
                 entry.state = State::new(now, &entry.schedule.cron);
             }
+        }
+    }
+
+    /// An occurrence that waited in a queue which is gone is owed again, also where there is another queue of that name. One that was
+    /// taken out of a queue that is still there is skipped.
+    async fn miss(&self, all: &mut All) {
+        let mut queues: BTreeMap<VhostId, BTreeSet<QueueId>> = BTreeMap::new();
+        for ((vhost, _), entry) in all.iter() {
+            queues.entry(*vhost).or_default().extend(entry.state.waits_in());
+        }
+        for (vhost, queues) in queues {
+            let queues: Vec<QueueId> = queues.into_iter().collect();
+            // What cannot be told now can be at the next look.
+            let Ok(names) = self.engine.in_vhost(vhost).queue_names(queues.clone()).await else { continue };
+            let gone = queues.into_iter().zip(names).filter(|(_, name)| name.is_none());
+            let gone: BTreeSet<QueueId> = gone.map(|(queue, _)| queue).collect();
+            let here = all.iter_mut().filter(|((of, _), _)| *of == vhost).map(|(_, entry)| entry);
+            here.filter(|entry| entry.state.waits_in().is_some_and(|queue| gone.contains(&queue)))
+                .for_each(|entry| entry.state.withdrawn());
         }
     }
 
@@ -354,9 +374,9 @@ impl Schedules {
         }
         while let Some(done) = under_way.join_next().await {
             match done.expect("a publish does not panic") {
-                (key, Ok(error)) => {
+                (key, Ok((queue, error))) => {
                     let entry = all.get_mut(&key).expect("nobody else changes them meanwhile");
-                    if entry.state.published(error) {
+                    if entry.state.published(queue, error) {
                         tracing::info!(schedule = &*key.1, "it is published again");
                     }
                 }
@@ -398,7 +418,8 @@ impl fmt::Debug for Schedules {
     }
 }
 
-/// Publishes the occurrence at an instant, with the rights that its user has now. Answers what is wrong with it all the same.
+/// Publishes the occurrence at an instant, with the rights that its user has now. Answers in which queue it is, and what is wrong with it
+/// all the same.
 async fn publish(
     desks: &Desks,
     engine: &dyn Engine,
@@ -407,13 +428,15 @@ async fn publish(
     now: Time,
     name: &str,
     at: Time,
-) -> Result<Option<Arc<str>>, NotDone> {
+) -> Result<(Option<QueueId>, Option<Arc<str>>), NotDone> {
     let desk = desks.desk(desks.gate().on_behalf_of(&schedule.user), vhost).await?;
+    // Asked before: should there be another queue in its place meanwhile, the next look publishes into that one, too.
+    let queue = engine.queue(&schedule.queue).await.ok().map(|view| view.queue);
     desk.publish(vec![schedule.occurrence(now, name, at)]).await?;
     let seen = engine.message(&schedule.queue, &occurrence_id(name, at)).await.ok();
     let expires =
         seen.filter(|seen| seen.message.status == Status::Delayed).and_then(|seen| seen.message.expires);
-    Ok(expires.filter(|expires| *expires <= at).map(|_| EXPIRES_EARLY.into()))
+    Ok((queue, expires.filter(|expires| *expires <= at).map(|_| EXPIRES_EARLY.into())))
 }
 
 fn refused(all: &mut All, now: Time, key: &Key, not: &NotDone) {

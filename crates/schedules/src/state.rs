@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::Time;
+use overtake_lane::{QueueId, Time};
 
 use crate::cron::Cron;
 
@@ -22,6 +22,8 @@ pub(crate) struct State {
     ahead: Option<Time>,
     /// It is.
     is_published: bool,
+    /// The queue that it was put into last.
+    queue: Option<QueueId>,
     /// How often it was refused, one after the other.
     refusals: u32,
     /// When to try again.
@@ -36,7 +38,7 @@ impl State {
     /// The first occurrence after now is ahead.
     pub(crate) fn new(now: Time, cron: &Cron) -> Self {
         let ahead = cron.after(now);
-        Self { ahead, is_published: false, refusals: 0, retry: Time(0), error: None, seen: now }
+        Self { ahead, is_published: false, queue: None, refusals: 0, retry: Time(0), error: None, seen: now }
     }
 
     /// The occurrence that is ahead. Its instant may have passed: then it is owed.
@@ -65,9 +67,10 @@ impl State {
         self.ahead.filter(|_| !self.is_published && (wait == 0 || wait > RETRY_MS_MAX))
     }
 
-    /// It is in the queue, though something may be wrong with it. Answers whether it had been refused.
-    pub(crate) fn published(&mut self, error: Option<Arc<str>>) -> bool {
+    /// It is in this queue, though something may be wrong with it. Answers whether it had been refused.
+    pub(crate) fn published(&mut self, queue: Option<QueueId>, error: Option<Arc<str>>) -> bool {
         let was_refused = self.refusals > 0;
+        self.queue = queue;
         (self.is_published, self.refusals, self.retry, self.error) = (true, 0, Time(0), error);
         was_refused
     }
@@ -79,6 +82,11 @@ impl State {
         (self.refusals, self.retry, self.error) =
             (self.refusals.saturating_add(1), now.after(wait), Some(why));
         is_news
+    }
+
+    /// The queue in which the occurrence ahead waits.
+    pub(crate) fn waits_in(&self) -> Option<QueueId> {
+        self.queue.filter(|_| self.is_published && self.ahead.is_some())
     }
 
     /// It is in the queue no more.
@@ -110,7 +118,7 @@ mod tests {
     fn an_occurrence_is_published_once_and_the_next_when_it_has_passed() {
         let (cron, mut state) = (hourly(), State::new(Time(1), &hourly()));
         assert_eq!(state.due(Time(1), &cron), Some(Time(HOUR)));
-        assert!(!state.published(None));
+        assert!(!state.published(None, None));
         assert_eq!((state.due(Time(HOUR - 1), &cron), state.wake()), (None, Time(HOUR)));
         assert_eq!(state.due(Time(HOUR), &cron), Some(Time(2 * HOUR)));
     }
@@ -118,7 +126,7 @@ mod tests {
     #[test]
     fn what_was_missed_is_left_out() {
         let (cron, mut state) = (hourly(), State::new(Time(1), &hourly()));
-        state.published(None);
+        state.published(None, None);
         assert_eq!(state.due(Time(7 * HOUR + 5), &cron), Some(Time(8 * HOUR)));
     }
 
@@ -133,16 +141,16 @@ mod tests {
             now = state.wake();
         }
         assert_eq!(state.due(Time(5 * HOUR), &cron), Some(Time(HOUR)), "it is owed still");
-        assert!(state.published(None));
+        assert!(state.published(None, None));
         assert_eq!((state.due(Time(5 * HOUR), &cron), state.error()), (Some(Time(6 * HOUR)), None));
     }
 
     #[test]
     fn a_clock_that_is_set_back_brings_nothing_twice() {
         let (cron, mut state) = (hourly(), State::new(Time(1), &hourly()));
-        state.published(None);
+        state.published(None, None);
         assert_eq!(state.due(Time(HOUR), &cron), Some(Time(2 * HOUR)));
-        state.published(None);
+        state.published(None, None);
         assert_eq!(state.due(Time(1), &cron), None);
         assert_eq!(state.wake(), Time(2 * HOUR));
         assert!(!state.is_astray(Time(0)), "by an hour");

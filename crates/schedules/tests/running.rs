@@ -161,7 +161,24 @@ async fn a_queue_that_is_gone_is_said_and_waited_for() {
     world.engine.declare_queue("q", Settings::default()).await.expect("declared");
     world.pass(MINUTE).await;
     assert_eq!(world.error("tick").await, None);
-    assert_eq!(world.sees("q").await, "tick@11:00 x ready · tick@13:00 x delayed", "what is owed, once");
+    assert_eq!(world.sees("q").await, "tick@10:00 x ready · tick@13:00 x delayed", "what is owed, once");
+}
+
+#[tokio::test]
+async fn another_queue_of_that_name_gets_what_waited_in_the_one_before() {
+    let world = World::new().await;
+    world.tick().await;
+    for _ in 0..2 {
+        world.engine.delete_queue("q", DeleteOnly::default()).await.expect("deleted");
+        world.engine.declare_queue("q", Settings::default()).await.expect("declared");
+        world.pass(MINUTE).await;
+        assert_eq!(world.sees("q").await, "tick@10:00 x delayed");
+    }
+    // Also when its time comes before anybody looks.
+    world.engine.delete_queue("q", DeleteOnly::default()).await.expect("deleted");
+    world.engine.declare_queue("q", Settings::default()).await.expect("declared");
+    world.pass(40 * MINUTE).await;
+    assert_eq!(world.sees("q").await, "tick@10:00 x ready · tick@11:00 x delayed");
 }
 
 #[tokio::test]

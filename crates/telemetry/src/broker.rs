@@ -1,5 +1,6 @@
 //! Queues and lanes, and the store beneath them, as an engine tells them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::{Engine, Failure, every_queue_everywhere};
@@ -41,7 +42,7 @@ impl Source for Broker {
             let mut all = vec![build.with(version, Value::Whole(1))];
             all.extend(store::families(&self.engine.health(), answers));
             if answers {
-                all.extend(queues.families);
+                all.extend(queues.families());
                 all.extend(routes.families());
             }
             all
@@ -213,6 +214,8 @@ const INFO: Family = Family::new("overtake.queue.info", Gauge, "", "1, and how t
 /// The families of queues while they grow: in the order of the three tables, then [`INFO`].
 struct Queues {
     families: Vec<Family>,
+    /// Queues that are the history of another, with their virtual hosts.
+    histories: BTreeSet<(Arc<str>, Arc<str>)>,
 }
 
 impl Default for Queues {
@@ -220,7 +223,7 @@ impl Default for Queues {
         let of_lanes = OF_LANES.iter().chain(&OF_PRIORITIES).map(|each| each.family.clone());
         let of_queues = OF_QUEUES.iter().map(|each| each.family.clone());
         let families = of_queues.chain(of_lanes).chain([INFO]);
-        Self { families: families.collect() }
+        Self { families: families.collect(), histories: BTreeSet::new() }
     }
 }
 
@@ -238,11 +241,27 @@ impl Queues {
             grow(of_priorities, &OF_PRIORITIES, &by("priority"), lane);
         }
         let settings = queue.effective_settings();
+        if let Some(history) = &settings.history {
+            self.histories.insert((Arc::clone(vhost), history.as_str().into()));
+        }
         let set =
             [("picker", picker(settings)), ("order", order(settings)), ("held_back", held_back(settings))];
         let set = set.map(|(label, word)| (label, Arc::from(word)));
         let labels = pair.into_iter().chain(set).collect();
         info[0].points.push(Point { labels, value: Value::Whole(1) });
+    }
+
+    /// What lies in a history is work that is over, and does not wait in [`OF_PRIORITIES`].
+    fn families(mut self) -> Vec<Family> {
+        let is_work = |point: &Point| match &*point.labels {
+            [(_, vhost), (_, queue), ..] => !self.histories.contains(&(Arc::clone(vhost), Arc::clone(queue))),
+            _ => true,
+        };
+        let before = OF_QUEUES.len() + OF_LANES.len();
+        for family in &mut self.families[before..before + OF_PRIORITIES.len()] {
+            family.points.retain(is_work);
+        }
+        self.families
     }
 }
 

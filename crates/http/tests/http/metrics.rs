@@ -102,6 +102,32 @@ async fn metrics_say_what_the_broker_holds() {
     assert_eq!(seen["overtake_journal_sync_seconds_count"], seen["overtake_journal_syncs_total"]);
 }
 
+/// Work that is over does not wait: it is counted as messages of the queue where it lies, and not as work.
+#[tokio::test]
+async fn a_history_is_no_queue_of_work() {
+    let world = World::with_queue("").await;
+    world.put("/v1/queues/a.history", "{}").await.expect(201);
+    world.put("/v1/queues/z", r#"{"history":"a.history"}"#).await.expect(201);
+    for _ in 0..2 {
+        world.post("/v1/queues/z/messages", r#"{"body":"x"}"#).await.expect(201);
+    }
+    let leased = world.post("/v1/queues/z/leases", r#"{"max":1}"#).await.expect(200);
+    let receipts = json!([leased.json["messages"][0]["receipt"]]);
+    let settle = json!({ "receipts": receipts, "how": "ack" }).to_string();
+    world.post("/v1/queues/z/settle", &settle).await.expect(200);
+    let text = world.get("/metrics").await.expect(200).text;
+    let seen = scrape(&text);
+    let sum = |name: &str| -> f64 {
+        let of_it = seen.iter().filter(|(series, _)| series.starts_with(name));
+        of_it.map(|(_, number)| number).sum()
+    };
+    assert_eq!((sum("queue_depth"), sum("queue_enqueue_total"), sum("queue_schedule_total")), (1.0, 2.0, 1.0));
+    let lies = |(series, number): (&String, &f64)| {
+        series.starts_with("overtake_lane_ready_messages") && series.contains("a.history") && *number == 1.0
+    };
+    assert!(seen.iter().any(lies), "{text}");
+}
+
 #[tokio::test]
 async fn the_same_name_in_two_virtual_hosts_is_two_queues() {
     let world = World::with_queue("").await;
