@@ -127,8 +127,10 @@ pub async fn the_bindings_of_a_deleted_queue_are_gone<F: Fixture>(fixture: F) {
 
 /// A full queue that evicts is no reason to keep a message from the others, or to tell its publisher that it is in none.
 pub async fn a_full_queue_keeps_a_message_from_no_other<F: Fixture>(fixture: F) {
-    let story = three(fixture, ExchangeKind::Fanout, &["q", "r", "s"]).await;
+    let story = Story::new(fixture).await;
     story.declare("r", settings(|s| s.max_length = 1)).await;
+    story.declare("s", Settings::default()).await;
+    story.exchange("x", ExchangeKind::Fanout, &["q", "r", "s"]).await;
     story.publish("urgent:9,to=x/").await;
     let copies = story.publish("low:1,to=x/").await;
     assert_eq!(copies.iter().map(|copy| &*copy.queue).collect::<Vec<_>>(), ["q", "s"]);
@@ -137,9 +139,10 @@ pub async fn a_full_queue_keeps_a_message_from_no_other<F: Fixture>(fixture: F) 
 
 /// Where a full queue rejects, its message is in no queue, and nobody thinks otherwise.
 pub async fn a_queue_that_rejects_keeps_a_message_from_all<F: Fixture>(fixture: F) {
-    let story = three(fixture, ExchangeKind::Fanout, &["q", "r", "s"]).await;
+    let story = Story::new(fixture).await;
     story.declare("r", settings(|s| s.max_length = 1)).await;
     story.declare("s", settings(|s| (s.max_length, s.overflow) = (1, Overflow::Reject))).await;
+    story.exchange("x", ExchangeKind::Fanout, &["q", "r", "s"]).await;
     story.publish("urgent:9,to=x/").await;
     assert_eq!(story.refusal("low:1,to=x/").await, Refusal::QueueFull);
     assert_eq!(seen(&story).await, ["urgent", "urgent", "urgent"]);

@@ -121,7 +121,10 @@ async fn a_history_is_no_queue_of_work() {
         let of_it = seen.iter().filter(|(series, _)| series.starts_with(name));
         of_it.map(|(_, number)| number).sum()
     };
-    assert_eq!((sum("queue_depth"), sum("queue_enqueue_total"), sum("queue_schedule_total")), (1.0, 2.0, 1.0));
+    assert_eq!(
+        (sum("queue_depth"), sum("queue_enqueue_total"), sum("queue_schedule_total")),
+        (1.0, 2.0, 1.0)
+    );
     let lies = |(series, number): (&String, &f64)| {
         series.starts_with("overtake_lane_ready_messages") && series.contains("a.history") && *number == 1.0
     };
