@@ -84,6 +84,20 @@ impl DamageHealth {
         self.places = left;
     }
 
+    /// The journal does not mention this run any more: nothing of it waits after a restart.
+    pub(crate) fn unmentioned(&mut self, run: RunId) {
+        let mut places = self.places.to_vec();
+        for place in places.iter_mut().filter(|place| place.run == run) {
+            place.place = format!("{}, and the journal does not mention it any more", place.place).into();
+        }
+        self.places = places.into();
+    }
+
+    /// The store was written again without what was damaged.
+    pub(crate) fn all_given_up(&mut self) {
+        (self.blocks, self.places) = (0, Arc::default());
+    }
+
     /// The damage of two stores together.
     pub(crate) fn and(self, other: Self) -> Self {
         let places = self.places.iter().chain(&*other.places).take(PLACES_MAX).cloned().collect();
@@ -143,9 +157,16 @@ mod tests {
         assert_eq!((damage.blocks, damage.lost_messages), (4, 17));
         damage.salvaged(RunId(2), 4);
         assert_eq!((damage.places[1].messages, damage.lost_messages), (1, 13));
+        damage.unmentioned(RunId(4));
+        assert!(
+            damage.places[3].to_string().contains("7: no, and the journal does not mention it any more; 5")
+        );
         for run in 1..=4 {
             damage.given_up(RunId(run));
         }
         assert_eq!((damage.sentence(), damage.blocks, damage.lost_messages), (None, 0, 13));
+        damage.found(&block(9), "q", 1);
+        damage.all_given_up();
+        assert_eq!((damage.sentence(), damage.blocks, damage.lost_messages), (None, 0, 14));
     }
 }

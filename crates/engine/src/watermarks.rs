@@ -82,15 +82,26 @@ pub enum Full {
     Low(DiskHealth),
     /// The directory of the store was removed or replaced while it was open: what is written now would not be found again.
     Gone,
+    /// The journal file in use was removed: neither what was written to it nor what is written now is found again.
+    Removed,
 }
 
 impl Full {
+    /// Whether what was confirmed may be lost with files that are gone.
+    #[must_use]
+    pub fn is_loss(self) -> bool {
+        matches!(self, Self::Gone | Self::Removed)
+    }
+
     /// What to do about it, as a phrase.
     #[must_use]
     pub fn hint(self) -> &'static str {
         match self {
             Self::Gone => {
                 "put the directory back as it was; where only LOCK is missing, start the broker again: what it has confirmed is there"
+            }
+            Self::Removed => {
+                "consume what is in memory, then stop the broker and restore a backup: what was confirmed is lost with the files"
             }
             Self::TooManyFiles => "it is tried again every second",
             Self::NoRoom => "free disk space; consume and acknowledge to let the store shrink",
@@ -108,6 +119,9 @@ impl fmt::Display for Full {
             Self::Gone => f.write_str(
                 "the data directory or the file LOCK in it was removed or replaced: put it back, or what is published now would be lost at a restart",
             ),
+            Self::Removed => {
+                f.write_str("files of the journal were removed while it was in use: what is published now would be lost at a restart")
+            }
             Self::TooManyFiles => f.write_str(
                 "too many files are open (connections count): raise the limit (ulimit -n, LimitNOFILE) or allow fewer connections",
             ),

@@ -241,6 +241,11 @@ fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
             "stop the other process, or give this one its own directory with --data-dir".to_owned()
         }
         StoreError::Corrupt { .. } => damaged_hint(&dir),
+        StoreError::JournalMissing { .. } => {
+            format!(
+                "put the journal files of {dir} back, or restore a backup; for a new store name another directory with --data-dir"
+            )
+        }
         StoreError::Newer { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),
         StoreError::OtherStore { .. } => {
             format!("take the file out of {dir}: it was copied there from another store")
@@ -252,7 +257,7 @@ fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
         }
         error if error.is_of_its_file() => {
             format!(
-                "take what is not the store's out of {dir}, or start with --on-damage skip to go on without it; read docs/damage.md"
+                "put the right file back, or start with --on-damage skip to go on without it; see all such files with `overtake store check {dir}`"
             )
         }
         _ => return None,

@@ -11,7 +11,7 @@ use overtake_categories::Categories;
 use overtake_connections::{
     Amqp, Bounds, Budget, Crowd, Descriptors, Doors, Files, Hosts, Http, Presented, Term,
 };
-use overtake_engine::{Engine, Full, SystemClock, WallClock};
+use overtake_engine::{Engine, SystemClock, WallClock};
 use overtake_http::{Drain, HttpOptions, Readiness, Services};
 use overtake_lane::PriorityLanes;
 use overtake_management::Connections;
@@ -207,8 +207,8 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
         closed = drained => closed?,
     }
     drop(ports);
-    if held.health().full == Some(Full::Gone) {
-        return Err(ServeError::Stopped { why: Full::Gone.to_string() });
+    if let Some(why) = held.health().full.filter(|why| why.is_loss()) {
+        return Err(ServeError::Stopped { why: why.to_string() });
     }
     tracing::info!("stopped");
     Ok(Stopped::Finished)

@@ -156,7 +156,15 @@ fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport
         report.notes.push(Damage { file: name.to_string(), at: 0, bytes: 0, what });
     }
     for &number in &catalog.segments {
-        let Some(found) = examine(disk, number, catalog.store_id)? else { continue };
+        let found = match examine(disk, number, catalog.store_id) {
+            Err(error) if error.is_of_its_file() => {
+                let (file, what) = (Name::Segment(number).to_string(), Sight::Unreadable);
+                report.damage.push(Damage { file, at: 0, bytes: 0, what });
+                continue;
+            }
+            found => found?,
+        };
+        let Some(found) = found else { continue };
         report.segments += 1;
         report.segment_messages += found.messages;
         report.segment_bytes += found.bytes;

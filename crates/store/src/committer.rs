@@ -194,9 +194,9 @@ impl<D: Disk> Committer<D> {
     fn retire_files(&mut self) -> Result<usize, StoreError> {
         let mut retired = 0;
         while let Some(file) = self.live.front().filter(|file| file.number < self.oldest).copied() {
-            self.pool.recycle(&Name::Journal(file.number).to_string(), file.segment_bytes)?;
+            let is_there = self.pool.recycle(&Name::Journal(file.number).to_string(), file.segment_bytes)?;
             self.live.pop_front();
-            retired += 1;
+            retired += usize::from(is_there);
         }
         if retired > 0 {
             self.pool.sync()?;

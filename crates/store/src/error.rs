@@ -53,6 +53,11 @@ pub enum StoreError {
     },
     /// The directory holds no journal.
     NotAStore,
+    /// The directory holds segments and no journal: it was a store, and is not begun anew.
+    JournalMissing {
+        /// How many segments.
+        segments: usize,
+    },
     /// The disk said no.
     Io {
         /// What was tried, as a verb: "write to", "sync".
@@ -157,6 +162,13 @@ impl fmt::Display for StoreError {
             }
             Self::OtherStore { file, found, wanted } => {
                 write!(f, "{file} belongs to store {found:016x}, not to {wanted:016x}")
+            }
+            Self::JournalMissing { segments } => {
+                let plural = if *segments == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "the journal is missing: {segments} segment{plural} with messages and no journal file are here"
+                )
             }
             Self::NotAStore => f.write_str("no journal in this directory: not a store"),
             Self::Io { op, file, source } => write!(f, "cannot {op} {file}: {source}"),

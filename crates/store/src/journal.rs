@@ -123,7 +123,7 @@ impl Journal {
     /// is not shown now is never shown later.
     ///
     /// # Errors
-    /// [`StoreError::Locked`]; [`StoreError::Corrupt`]; [`StoreError::Newer`]; [`StoreError::OtherStore`];
+    /// [`StoreError::Locked`]; [`StoreError::JournalMissing`]; [`StoreError::Corrupt`]; [`StoreError::Newer`]; [`StoreError::OtherStore`];
     /// [`StoreError::Full`] when there is no room for a file that has to be made; [`StoreError::Io`].
     pub fn open<D: Disk>(disk: D, options: &Options) -> Result<Opened<D>, StoreError> {
         if !segment_bytes_are_valid(options.segment_bytes) {
@@ -133,6 +133,9 @@ impl Journal {
         let catalog = Catalog::read(&disk, options.expected_id)?;
         if let Some(refusal) = catalog.refusal() {
             return Err(refusal);
+        }
+        if catalog.journals.is_empty() && !catalog.segments.is_empty() {
+            return Err(StoreError::JournalMissing { segments: catalog.segments.len() });
         }
         let store_id = catalog.store_id.unwrap_or(options.store_id);
         let survey = survey(&disk, &catalog, first_file(store_id, options.segment_bytes))?;

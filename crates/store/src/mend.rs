@@ -130,7 +130,7 @@ fn apply<D: Disk>(disk: &D, pool: &mut Pool<D>, sight: Sight, name: &str) -> Res
     match decide(sight, Proof::Unproven) {
         Decision::Reuse => {
             let file = disk.open_to_read(name).and_then(|file| file.len());
-            pool.recycle(name, file.map_err(|source| StoreError::io("read", name, source))?)
+            pool.recycle(name, file.map_err(|source| StoreError::io("read", name, source))?).map(drop)
         }
         Decision::Remove => disk.remove(name).map_err(|source| StoreError::io("remove", name, source)),
         Decision::End | Decision::Damage | Decision::Refuse | Decision::Note => Ok(()),

@@ -3,6 +3,8 @@
 //! A file is prepared under a name that recovery ignores, and renamed only when its zeros and its header are durable; so
 //! a crash leaves either a file that can be used or one that may be thrown away.
 
+use std::io;
+
 use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 use crate::file::{FileHeader, Name};
@@ -54,6 +56,7 @@ impl<D: Disk> Pool<D> {
                     self.spares.push(id);
                     return Err(error);
                 }
+                Err(error) if error.is_gone() => return self.prepare_step(),
                 opened => opened?,
             };
             return self.stamp(&name, file).map(Some);
@@ -113,7 +116,8 @@ impl<D: Disk> Pool<D> {
         let header = self.next;
         file.write_at(0, &header.encode()).map_err(|source| StoreError::io("write to", name, source))?;
         file.sync_all().map_err(|source| StoreError::io("sync", name, source))?;
-        self.disk.rename(name, &header.name()).map_err(|source| StoreError::io("rename", name, source))?;
+        let renamed = self.disk.rename(name, &header.name());
+        renamed.map_err(|source| full_or(StoreError::io("rename", name, source)))?;
         self.disk
             .sync_dir()
             .map_err(|source| StoreError::io("sync the directory of", &header.name(), source))?;
@@ -121,16 +125,19 @@ impl<D: Disk> Pool<D> {
         Ok((header, file))
     }
 
-    /// Makes a spare of a file, or removes it when there are enough or its length is another. Durable after [`Pool::sync`].
-    pub(crate) fn recycle(&mut self, name: &str, len: u64) -> Result<(), StoreError> {
+    /// Makes a spare of a file, or removes it when there are enough or its length is another. Durable after [`Pool::sync`]. False: it was
+    /// gone already.
+    pub(crate) fn recycle(&mut self, name: &str, len: u64) -> Result<bool, StoreError> {
         if self.spares.len() >= self.spares_max || len != self.next.segment_bytes {
-            return self.disk.remove(name).map_err(|source| StoreError::io("remove", name, source));
+            return unless_gone(self.disk.remove(name), "remove", name);
         }
         self.last_id += 1;
         let spare = Name::Spare(self.last_id).to_string();
-        self.disk.rename(name, &spare).map_err(|source| StoreError::io("rename", name, source))?;
-        self.spares.push(self.last_id);
-        Ok(())
+        let is_there = unless_gone(self.disk.rename(name, &spare), "rename", name)?;
+        if is_there {
+            self.spares.push(self.last_id);
+        }
+        Ok(is_there)
     }
 
     /// Removes every spare; returns how many there were. Durable after [`Pool::sync`].
@@ -138,8 +145,7 @@ impl<D: Disk> Pool<D> {
         let mut dropped = 0;
         while let Some(id) = self.spares.pop() {
             let name = Name::Spare(id).to_string();
-            self.disk.remove(&name).map_err(|source| StoreError::io("remove", &name, source))?;
-            dropped += 1;
+            dropped += usize::from(unless_gone(self.disk.remove(&name), "remove", &name)?);
         }
         Ok(dropped)
     }
@@ -153,8 +159,9 @@ impl<D: Disk> Pool<D> {
     }
 }
 
+/// A directory that was moved away has no room for another file until it is back.
 fn full_or(error: StoreError) -> StoreError {
-    if error.is_full() { StoreError::Full } else { error }
+    if error.is_full() || error.is_gone() { StoreError::Full } else { error }
 }
 
 /// Writes zeros from one offset to another and syncs them, so that later writes there need no room.
@@ -169,4 +176,11 @@ pub(crate) fn write_zeros<F: DiskFile>(file: &F, name: &str, from: u64, to: u64)
         at += len;
     }
     file.sync_all().map_err(|source| StoreError::io("sync", name, source))
+}
+/// Whether a file that nobody needs was there. Somebody may have removed it.
+fn unless_gone(done: io::Result<()>, op: &'static str, name: &str) -> Result<bool, StoreError> {
+    match done {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+        done => done.map(|()| true).map_err(|source| StoreError::io(op, name, source)),
+    }
 }

@@ -24,15 +24,20 @@ impl<T> Core<T> {
         self.house.is_gone = true;
     }
 
+    /// The journal file in use was removed: publishes are refused from now on.
+    pub fn file_removed(&mut self) {
+        self.house.is_removed = true;
+    }
+
     /// The room on the disk as it was told last; `None` where nobody knows it.
     #[must_use]
     pub fn disk(&self) -> Option<DiskHealth> {
         self.house.disk
     }
 
-    /// Whether publishes are refused because the disk is low, or the directory gone.
+    /// Whether publishes are refused because the disk is low, or files of the store are gone.
     pub(super) fn is_low(&self) -> bool {
-        self.house.is_gone || self.house.disk.is_some_and(|disk| disk.is_low)
+        self.house.is_gone || self.house.is_removed || self.house.disk.is_some_and(|disk| disk.is_low)
     }
 
     /// Whether no file may be taken for messages. Then no spares are kept either: whatever is given back is the disk's.
@@ -58,6 +63,7 @@ impl<T> Core<T> {
     pub fn full(&self) -> Option<Full> {
         let file = self.options.segment_bytes;
         match self.house.disk {
+            _ if self.house.is_removed => Some(Full::Removed),
             _ if self.house.is_gone => Some(Full::Gone),
             Some(disk) if disk.is_low => Some(Full::Low(disk)),
             _ if self.check_memory().is_err() => Some(Full::NoRoom),

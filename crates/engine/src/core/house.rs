@@ -41,6 +41,8 @@ pub(super) struct House {
     pub(super) disk: Option<DiskHealth>,
     /// Whether the directory of the store was removed or replaced.
     pub(super) is_gone: bool,
+    /// A file of the journal was removed while it was in use. It cannot come back.
+    pub(super) is_removed: bool,
     /// The disk has no room for another file, or the process may open no more.
     pub(super) full: bool,
     /// The process may open no more files: that is why.
@@ -60,6 +62,7 @@ impl House {
             topology_chunk,
             disk: None,
             is_gone: false,
+            is_removed: false,
             full: false,
             lacks_descriptors: false,
             awaited: None,
@@ -218,15 +221,16 @@ impl<T> Core<T> {
             self.rewrite_topology();
         }
         let keep_from = needed.min(self.house.topology_chunk);
-        self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes))
+        let is_released = self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes));
+        self.forget_missing();
+        is_released
     }
 
     /// From where on the journal is kept for segments that are missing, as long as it is not too long: should one of them come back, what
     /// waits in it is what the journal does not say to be over.
     pub(super) fn kept_for_missing(&self) -> Option<u32> {
-        let oldest = self.chunk_of(self.writer.oldest_lsn());
-        let first =
-            self.missing.iter().map(|missing| missing.chunk).filter(|chunk| *chunk >= oldest).min()?;
+        let mentioned = self.missing.iter().filter(|missing| missing.is_mentioned);
+        let first = mentioned.map(|missing| missing.chunk).min()?;
         let most = 4 * self.live_bytes() + KEPT_FOR_MISSING * self.options.segment_bytes;
         (!self.is_at_end() && self.journal_bytes() < most).then_some(first)
     }

@@ -219,9 +219,15 @@ impl<T> Core<T> {
                     }
                     _ => None,
                 };
+                if let Command::DeleteQueue { name, if_empty: true, .. } = &command
+                    && let Ok(queue) = self.broker.id_of(self.asking.vhost, name)
+                    && self.missing_in(queue) > 0
+                {
+                    return Err(Refusal::NotEmpty.into());
+                }
                 let answer = self.apply(now, command).map(answer_of)?;
-                self.give_up_missing(purged);
-                Ok(answer)
+                let missing = self.give_up_missing(purged);
+                Ok(if let Answer::Count(count) = answer { Answer::Count(count + missing) } else { answer })
             }
             Request::SetRoutes(set) => self.set_routes(now, set),
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),

@@ -250,6 +250,7 @@ impl<T> Core<T> {
                 let done = spiller.perform(job)?;
                 core.done(done);
             }
+            core.damage.all_given_up();
         }
         let origin = Origin { store: store_id, life };
         let is_partial = core.messages() > 0;

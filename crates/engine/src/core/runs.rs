@@ -47,10 +47,12 @@ pub(super) struct Runs {
 pub(super) struct Missing {
     pub(super) queue: QueueId,
     pub(super) run: RunId,
-    /// Messages that waited in it.
-    waiting: u64,
+    /// Messages that waited in it. Of those that [`Runs::missing`] answers: without those that were found in the journal.
+    pub(super) waiting: u64,
     /// Where the journal speaks of it first.
     pub(super) chunk: u32,
+    /// It still does.
+    pub(super) is_mentioned: bool,
 }
 
 struct Told {
@@ -225,7 +227,8 @@ impl Runs {
         let found = found.filter(|segment| is_of(record, queue, segment.info()) || !self.may_skip());
         let Some(segment) = found else {
             let chunk = self.missing.get(&run).map_or(chunk, |missing| missing.chunk);
-            self.missing.insert(run, Missing { queue, run, waiting: record.waiting(), chunk });
+            self.missing
+                .insert(run, Missing { queue, run, waiting: record.waiting(), chunk, is_mentioned: true });
             return Ok(false);
         };
         if !is_of(record, queue, segment.info()) {
@@ -338,7 +341,11 @@ impl Runs {
 
     /// The runs whose segments may come back; none where damage is skipped.
     pub(super) fn missing(&self) -> Vec<Missing> {
-        if self.may_skip() { Vec::new() } else { self.missing.values().copied().collect() }
+        if self.may_skip() {
+            return Vec::new();
+        }
+        let lost = |missing: &Missing| missing.waiting.saturating_sub(self.salvage.count(missing.run));
+        self.missing.values().map(|missing| Missing { waiting: lost(missing), ..*missing }).collect()
     }
 
     /// Whether so many messages of a run were found in the journal.

@@ -17,7 +17,8 @@ impl<T> Core<T> {
         Ok(match request {
             Request::Queues { after, limit } => Answer::Queues(self.queues(now, after.as_deref(), limit)?),
             Request::Queue(name) => {
-                Answer::Queue(Box::new(self.broker.view(now, self.asking.vhost, &name)?))
+                let view = self.broker.view(now, self.asking.vhost, &name)?;
+                Answer::Queue(Box::new(self.with_missing(view)))
             }
             Request::QueueNames(queues) => {
                 let here = |id: &QueueId| self.broker.vhost_of(*id) == Some(self.asking.vhost);
@@ -45,9 +46,15 @@ impl<T> Core<T> {
 
     fn queues(&self, now: Time, after: Option<&str>, limit: usize) -> Result<QueuePage, Refusal> {
         let mut views = self.broker.views(now, self.asking.vhost, after)?;
-        let queues: Vec<QueueView> = views.by_ref().take(limit).collect();
+        let queues: Vec<QueueView> = views.by_ref().take(limit).map(|view| self.with_missing(view)).collect();
         let last = queues.last().map(|view| Arc::clone(&view.name));
         Ok(QueuePage { queues, next: last.filter(|_| views.next().is_some()) })
+    }
+
+    /// What waits in segments that are missing is in quarantine, too, and the broker does not know of it.
+    fn with_missing(&self, mut view: QueueView) -> QueueView {
+        view.quarantined += self.missing_in(view.queue);
+        view
     }
 
     fn bindings(&self, exchange: &str) -> Result<Vec<Binding>, Refusal> {

@@ -290,11 +290,28 @@ impl<T> Core<T> {
         self.keep(false);
     }
 
-    /// What waited in segments that are missing is told no longer when its queue was purged, or is gone.
-    pub(super) fn give_up_missing(&mut self, purged: Option<QueueId>) {
-        if self.missing.is_empty() {
-            return;
+    /// Messages of a queue that wait in segments which were missing when the store was opened.
+    pub(super) fn missing_in(&self, queue: QueueId) -> u64 {
+        self.missing.iter().filter(|missing| missing.queue == queue).map(|missing| missing.waiting).sum()
+    }
+
+    /// Says of missing segments that the journal does not mention them any more, once that is so.
+    pub(super) fn forget_missing(&mut self) {
+        let oldest = self.chunk_of(self.writer.oldest_lsn());
+        for missing in &mut self.missing {
+            if missing.is_mentioned && missing.chunk < oldest {
+                missing.is_mentioned = false;
+                self.damage.unmentioned(missing.run);
+            }
         }
+    }
+
+    /// What waited in segments that are missing is told no longer when its queue was purged, or is gone. Answers how many messages that were.
+    pub(super) fn give_up_missing(&mut self, purged: Option<QueueId>) -> u64 {
+        if self.missing.is_empty() {
+            return 0;
+        }
+        let messages = purged.map_or(0, |queue| self.missing_in(queue));
         let (over, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.missing)
             .into_iter()
             .partition(|it| purged == Some(it.queue) || self.broker.name(it.queue).is_none());
@@ -303,6 +320,7 @@ impl<T> Core<T> {
             self.damage.given_up(run);
             self.record(&[Fact::RunSettled { queue, run, how: Settled::Removed }], false);
         }
+        messages
     }
 
     /// What of segments was found damaged since the store was opened.

@@ -323,6 +323,7 @@ impl BrokerThread {
             }
             News::Space(space) => self.core.disk_space(space),
             News::DirectoryGone => self.core.directory_gone(),
+            News::FileRemoved => self.core.file_removed(),
             News::Unheard(receipts) => {
                 self.release(receipts);
                 self.carry_out();

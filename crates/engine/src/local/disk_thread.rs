@@ -59,6 +59,8 @@ pub(super) enum News {
     Space(Option<Space>),
     /// The directory of the store is not there any more, or another one is.
     DirectoryGone,
+    /// The journal file in use was removed.
+    FileRemoved,
     /// Leases that became durable, and that nobody was there to hear of.
     Unheard(Vec<Receipt>),
     /// Nothing can be made durable any more.
@@ -130,7 +132,7 @@ pub(super) fn run<D: Disk>(
             }
             let removed = batch.is_some() && done.is_ok() && committer.is_removed();
             if removed {
-                tell(News::DirectoryGone);
+                tell(News::FileRemoved);
             }
             let poison: Option<Arc<str>> = done.err().map(|error| Arc::from(error.to_string().as_str()));
             if let Some(why) = &poison {

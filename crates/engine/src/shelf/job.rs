@@ -210,7 +210,8 @@ fn no_such_message(run: RunId, ordinal: u64) -> StoreError {
 
 fn no_room(queue: QueueId, run: RunId, result: Result<Done, StoreError>) -> Result<Done, StoreError> {
     match result {
-        Err(error) if error.is_passing() => Ok(Done::NoRoom { queue, run }),
+        // A directory that was moved away may come back.
+        Err(error) if error.is_passing() || error.is_gone() => Ok(Done::NoRoom { queue, run }),
         result => result,
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{
-    Ask, Browse, ConsumeRequest, DeleteOnly, Engine, Event, Failure, Filter, LeaseRequest, LocalEngine,
+    Ask, Browse, ConsumeRequest, DeleteOnly, Engine, Event, Failure, Filter, Full, LeaseRequest, LocalEngine,
     Select,
 };
-use overtake_lane::{Binding, Destination, ExchangeSettings, Outcome, Settings};
+use overtake_lane::{Binding, Destination, ExchangeSettings, Outcome, Refusal, Settings};
 use overtake_store::{Fault, MemoryDisk, OperationKind};
 
 use crate::support::{bodies, clock, files_named, message, open_disk, pull};
@@ -30,7 +30,10 @@ async fn a_publish_into_a_file_that_was_removed_is_not_confirmed() {
     let events = session.events.next().await.expect("an answer");
     assert!(matches!(&events[..], [Event::Answer { token: 1, result: Err(_) }]), "{events:?}");
     assert!(!engine.lease(pull("q", 1)).await.expect("leased").is_empty());
-    assert_eq!(engine.health().down, None);
+    let health = engine.health();
+    assert_eq!((health.down, health.full), (None, Some(Full::Removed)));
+    let refused = engine.publish(vec![message("never", 5)]).await;
+    assert_eq!(refused.map(drop), Err(Refusal::StoreFull.into()));
     engine.close();
 }
 

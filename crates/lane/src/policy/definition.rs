@@ -371,7 +371,7 @@ mod tests {
         check(r#"{"max-priority":256}"#, "`max-priority` must be 1 to 255");
         check(r#"{"dead-letter-exchange":"a\nb"}"#, "`dead-letter-exchange` must have no control");
         check(
-            &format!(r#"{{"dead-letter-exchange":"{}"}}"#, "x".repeat(201)),
+            &format!(r#"{{"dead-letter-exchange":"{}"}}"#, "x".repeat(256)),
             "`dead-letter-exchange` must be the name",
         );
         check(r#"{"ha-params":[[[[[1]]]]]}"#, "`ha-params` is too deep");

@@ -114,11 +114,16 @@ fn check_choice(round: &Round<'_>) -> Checked {
 
 /// The least urgent priority that whoever got this lease had room for, if not for any.
 fn urgent_floor(book: &Book, round: &Round<'_>, at: usize) -> Option<i64> {
-    let taker = round.picks[at].1.consumer;
-    let window = book.takers.get(&taker)?.window?;
-    let later = round.picks[at..].iter().filter(|(_, lent)| lent.consumer == taker).count() as u32;
+    let consumer = round.picks[at].1.consumer;
+    let taker = book.takers.get(&consumer)?;
+    let window = taker.window?;
+    let later = round.picks[at..].iter().filter(|(_, lent)| lent.consumer == consumer).count() as u32;
     let held = window.held - later;
-    if held < window.len { None } else { window.urgent.map(|urgent| i64::from(urgent.at.0)) }
+    if held < book.window_of(taker, window) {
+        None
+    } else {
+        window.urgent.map(|urgent| i64::from(urgent.at.0))
+    }
 }
 
 /// Of the eligible heads none has a lesser key than the one that was picked.

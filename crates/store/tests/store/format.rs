@@ -214,7 +214,8 @@ fn growing_records() -> Vec<Record> {
         queue: QUEUE,
         vhost,
         name: name.into(),
-        settings: Box::new(Settings::default()),
+        // What it was where nothing was said of it.
+        settings: Box::new(Settings { max_unacked: 10_000, ..Settings::default() }),
         identity,
         next_seq: Seq(301),
     };
