@@ -243,7 +243,7 @@ fn store_hint(dir: &std::path::Path, error: &StoreError) -> Option<String> {
         StoreError::Corrupt { .. } => damaged_hint(&dir),
         StoreError::JournalMissing { .. } => {
             format!(
-                "put the journal files of {dir} back, or restore a backup; for a new store name another directory with --data-dir"
+                "put the journal files of {dir} back, or restore a backup; see with `overtake store repair {dir}` what can be taken from the segments alone; for a new store name another directory with --data-dir"
             )
         }
         StoreError::Newer { .. } => "start the version of overtake that wrote it, or a later one".to_owned(),

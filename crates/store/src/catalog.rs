@@ -7,6 +7,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::{StoreError, is_unreadable};
 use crate::file::{FORMAT_VERSION, FileHeader, HEADER_LEN, Name};
 use crate::header::{Copies, HeaderFault};
+use crate::segment::store_of;
 
 /// The files of a store.
 #[derive(Debug, Default)]
@@ -19,7 +20,8 @@ pub(crate) struct Catalog {
     pub(crate) segments: Vec<u64>,
     /// Numbers of the files of ids, ascending.
     pub(crate) ids: Vec<u64>,
-    /// The store most files here belong to: the expected one, else that of the first readable header.
+    /// The store most files here belong to: the expected one, else that of the first readable header of a journal file, or of a segment
+    /// where there is none.
     pub(crate) store_id: Option<u64>,
 }
 
@@ -55,7 +57,23 @@ impl Catalog {
         catalog.ids.sort_unstable();
         let mut ids = catalog.journals.values().filter_map(|entry| entry.read.ok());
         catalog.store_id = catalog.store_id.or_else(|| ids.next().map(|(header, _)| header.store_id));
+        if catalog.lacks_journal() && catalog.store_id.is_none() {
+            catalog.store_id = catalog.segments.iter().find_map(|number| store_of(disk, *number));
+        }
         Ok(catalog)
+    }
+
+    /// Whether this was a store, and no file of its journal is left.
+    pub(crate) fn lacks_journal(&self) -> bool {
+        self.journals.is_empty() && !self.segments.is_empty()
+    }
+
+    /// The refusal of a directory without a journal.
+    pub(crate) fn no_journal(&self) -> StoreError {
+        match self.segments.len() {
+            0 => StoreError::NotAStore,
+            segments => StoreError::JournalMissing { segments },
+        }
     }
 
     /// The header of a file, when it can be used; the reason when not.

@@ -58,13 +58,13 @@ impl CheckReport {
 /// Reads everything, lists what is wrong and where, changes nothing. Takes no lock, and works beside a process that has it.
 ///
 /// # Errors
-/// [`StoreError::NotAStore`]; [`StoreError::Io`] when a file cannot be read. Damage is no error but a finding.
+/// [`StoreError::NotAStore`]; [`StoreError::JournalMissing`]; [`StoreError::Io`] when a file cannot be read. Damage is no error but a finding.
 pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
     let is_locked =
         disk.is_locked().map_err(|source| StoreError::io("look at the lock of", "the directory", source))?;
     let catalog = Catalog::read(disk, None)?;
     let Some((&lowest, entry)) = catalog.journals.first_key_value() else {
-        return Err(StoreError::NotAStore);
+        return Err(catalog.no_journal());
     };
     let mut report = CheckReport {
         is_locked,

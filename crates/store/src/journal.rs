@@ -5,7 +5,7 @@ use crate::committer::Committer;
 use crate::decide::Sight;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::file::{FileHeader, segment_bytes_are_valid};
+use crate::file::{FileHeader, Name, segment_bytes_are_valid};
 use crate::lsn::Lsn;
 use crate::mend;
 use crate::recovery::Recovery;
@@ -134,11 +134,15 @@ impl Journal {
         if let Some(refusal) = catalog.refusal() {
             return Err(refusal);
         }
-        if catalog.journals.is_empty() && !catalog.segments.is_empty() {
-            return Err(StoreError::JournalMissing { segments: catalog.segments.len() });
+        if catalog.lacks_journal() && options.on_damage == OnDamage::Refuse {
+            return Err(catalog.no_journal());
         }
         let store_id = catalog.store_id.unwrap_or(options.store_id);
-        let survey = survey(&disk, &catalog, first_file(store_id, options.segment_bytes))?;
+        let mut survey = survey(&disk, &catalog, first_file(store_id, options.segment_bytes))?;
+        if catalog.lacks_journal() {
+            let (file, what) = (Name::Journal(1).to_string(), Sight::FileMissing);
+            survey.damage.push(Damage { file, at: 0, bytes: 0, what });
+        }
         if let Some(first) = survey.damage.first().filter(|_| options.on_damage == OnDamage::Refuse) {
             return Err(StoreError::Corrupt { file: first.file.clone(), at: first.at, what: first.what });
         }

@@ -110,7 +110,7 @@ pub struct QueueStats {
 /// lock, and works beside a process that has it.
 ///
 /// # Errors
-/// [`StoreError::NotAStore`]; [`StoreError::Corrupt`] when not even the place of the log can be told; [`StoreError::Newer`];
+/// [`StoreError::NotAStore`]; [`StoreError::JournalMissing`]; [`StoreError::Corrupt`] when not even the place of the log can be told; [`StoreError::Newer`];
 /// [`StoreError::OtherStore`]; [`StoreError::Io`]. Other damage is counted.
 pub fn stats<D: Disk>(disk: &D) -> Result<Stats, StoreError> {
     let mut attempt = 1;
@@ -132,7 +132,7 @@ fn look<D: Disk>(disk: &D) -> Result<Stats, StoreError> {
     let space = disk.space().map_err(of_dir("look at the room of"))?;
     let catalog = Catalog::read(disk, None)?;
     if catalog.journals.is_empty() {
-        return Err(StoreError::NotAStore);
+        return Err(catalog.no_journal());
     }
     if let Some(refusal) = catalog.refusal() {
         return Err(refusal);

@@ -154,9 +154,15 @@ pub(super) fn shards_as_text<T>(shards: &[(PathBuf, T)], one: impl Fn(&Path, &T)
 
 /// A store that cannot be looked at.
 pub(super) fn cannot(what: &str, dir: &Path, error: &StoreError) -> Failure {
-    Failure::new(Exit::Error, format!("cannot {what} {}: {error}", dir.display())).hint(
-        "give the directory the broker was started with (--data-dir), and run as a user who may read it",
-    )
+    let hint = match error {
+        StoreError::JournalMissing { .. } => format!(
+            "put the journal files back, or see with `overtake store repair {}` what can be taken from the segments alone",
+            dir.display()
+        ),
+        _ => "give the directory the broker was started with (--data-dir), and run as a user who may read it"
+            .to_owned(),
+    };
+    Failure::new(Exit::Error, format!("cannot {what} {}: {error}", dir.display())).hint(hint)
 }
 
 pub(super) fn as_json(report: &CheckReport) -> Value {

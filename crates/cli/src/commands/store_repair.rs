@@ -6,7 +6,9 @@ use std::path::Path;
 
 use overtake_engine::core::{Core, LostMessages, OpenError, Opened, Recovered, UnknownSegment};
 use overtake_engine::{Clock, Options, SystemClock, shard_dir};
-use overtake_store::{Damage, Disk, OnDamage, Overlay, RealDisk, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use overtake_store::{
+    Damage, Disk, OnDamage, Overlay, RealDisk, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, StoreError,
+};
 use serde_json::{Value, json};
 
 use super::Ended;
@@ -59,7 +61,11 @@ fn repair(from: &Path, goal: Goal<'_>, target: Option<&Path>) -> Result<Recovere
         Failure::new(Exit::Error, format!("cannot repair {}: {error}", from.display()))
     };
     let disk = RealDisk::existing(from).map_err(|error| cannot("repair", from, &error))?;
-    overtake_store::check(&disk).map_err(|error| cannot("repair", from, &error))?;
+    match overtake_store::check(&disk) {
+        // What the segments have can be taken from them.
+        Ok(_) | Err(StoreError::JournalMissing { .. }) => {}
+        Err(error) => return Err(cannot("repair", from, &error)),
+    }
     let options = Options { on_damage: OnDamage::Skip, segment_bytes: file_len(from), ..Options::default() };
     match (goal, target) {
         (Goal::Nothing, _) => {
@@ -135,7 +141,7 @@ fn in_use(dir: &Path) -> Failure {
 
 fn refused(dir: &Path, error: &OpenError) -> Failure {
     match error {
-        OpenError::Store(overtake_store::StoreError::Locked) => in_use(dir),
+        OpenError::Store(StoreError::Locked) => in_use(dir),
         error => Failure::new(Exit::Error, format!("cannot repair {}: {error}", dir.display())).hint(
             "docs/damage.md says what each message means; without a way forward there, restore a backup",
         ),

@@ -140,3 +140,30 @@ fn a_flipped_bit_in_a_segment_costs_a_block_and_a_repaired_copy_needs_no_flag() 
         Broker::start(data).stop();
     }
 }
+
+/// Segments without a journal are no new store: nothing is removed, and a repaired copy has what they have.
+#[test]
+fn a_store_without_its_journal_is_refused_and_its_segments_are_saved() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    in_segments(&data);
+    let names = || fs::read_dir(&data).expect("a store").map(|entry| entry.expect("a file").path());
+    let is_journal = |path: &std::path::PathBuf| path.to_string_lossy().contains("/journal-");
+    names().filter(is_journal).for_each(|path| fs::remove_file(path).expect("ours"));
+    let left = names().count();
+    let (from, to) = (data.to_str().expect("text"), copy.to_str().expect("text"));
+    let refused = run(&["serve", "--data-dir", from, "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0"], b"");
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("the journal is missing"), "{refused:?}");
+    let check = run(&["store", "check", from], b"");
+    assert!(check.code == 1 && check.stderr.contains("overtake store repair"), "{check:?}");
+    assert_eq!(names().count(), left, "nothing is removed");
+    run(&["store", "repair", from, "--to", to], b"").ok();
+    let broker = Broker::start(&copy);
+    let queues = ask(&broker.url, "GET", "/v1/queues", &Value::Null).expect(200);
+    let ready = |queue: &Value| queue["totals"]["ready"].as_u64().expect("a number");
+    let saved: u64 = queues["queues"].as_array().expect("queues").iter().map(ready).sum();
+    let all = MESSAGES as u64;
+    assert!((all / 2..=all).contains(&saved), "{saved} of {all}");
+    broker.stop();
+}

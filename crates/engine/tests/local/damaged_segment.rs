@@ -326,24 +326,35 @@ async fn of_two_damaged_places_of_a_segment_each_has_its_own_messages() {
 /// A directory of segments was a store: without its journal it is not begun anew, which would remove them.
 #[tokio::test]
 async fn a_store_without_its_journal_is_not_begun_anew() {
-    for on_damage in [OnDamage::Refuse, OnDamage::Skip] {
-        let disk = store(4_000).await;
-        let before = files_named(&disk, "segment-");
-        let journal = files_named(&disk, "journal-");
-        let kept: Vec<_> = journal.iter().map(|name| (name, disk.read(name).expect("a file"))).collect();
-        for name in &journal {
-            overtake_store::Disk::remove(&disk, name).expect("it is there");
-        }
-        let refused = open(&disk, on_damage).err().expect("a start is refused").to_string();
-        assert!(refused.contains("the journal is missing") && refused.contains("segments"), "{refused}");
-        assert_eq!(files_named(&disk, "segment-"), before);
-        for (name, bytes) in kept {
-            disk.put(name, bytes);
-        }
-        let engine = open(&disk, OnDamage::Refuse).expect("it is whole again");
-        assert_eq!(drain(&engine).await.len(), 4_000);
-        engine.close();
+    let disk = store(4_000).await;
+    let before = files_named(&disk, "segment-");
+    let journal = files_named(&disk, "journal-");
+    let kept: Vec<_> = journal.iter().map(|name| (name, disk.read(name).expect("a file"))).collect();
+    for name in &journal {
+        overtake_store::Disk::remove(&disk, name).expect("it is there");
     }
+    let refused = open(&disk, OnDamage::Refuse).err().expect("a start is refused").to_string();
+    assert!(refused.contains("the journal is missing") && refused.contains("segments"), "{refused}");
+    assert_eq!(files_named(&disk, "segment-"), before);
+
+    let without = copy_of(&disk);
+    let engine = open(&without, OnDamage::Skip).expect("it starts with what the segments have");
+    let (adopted, messages) = (engine.recovered().lost.adopted.len(), engine.recovered().messages);
+    assert!(adopted == before.len() && messages > 0, "{adopted} of {} segments, {messages}", before.len());
+    engine.close();
+    let engine = open(&without, OnDamage::Refuse).expect("a plain start works");
+    let queues = engine.queues(None, 9).await.expect("it goes on").queues;
+    let [recovered] = &queues[..] else { panic!("{queues:?}") };
+    assert!(recovered.name.starts_with("recovered-"), "{}", recovered.name);
+    assert_eq!(recovered.lanes.iter().map(|lane| lane.ready).sum::<u64>(), messages);
+    engine.close();
+
+    for (name, bytes) in kept {
+        disk.put(name, bytes);
+    }
+    let engine = open(&disk, OnDamage::Refuse).expect("it is whole again");
+    assert_eq!(drain(&engine).await.len(), 4_000);
+    engine.close();
 }
 
 /// A purge ends what is told of a segment that is missing, and so does the end of the queue; also at later starts.

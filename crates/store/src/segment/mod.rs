@@ -94,5 +94,6 @@ pub(crate) use examine::examine;
 pub use index::BlockInfo;
 pub use info::SegmentInfo;
 pub use reader::Segment;
+pub(crate) use reader::store_of;
 pub use set::{Aside, Segments};
 pub use writer::SegmentWriter;

@@ -21,6 +21,14 @@ use crate::header::{Copies, HEADER_LEN};
 use crate::ids::IdEntry;
 use crate::sealed::{Owner, Sealed};
 
+/// The store that a segment is of; `None` if its header cannot be read.
+pub(crate) fn store_of<D: Disk>(disk: &D, number: u64) -> Option<u64> {
+    let file = Sealed::open(disk, Name::Segment(number).to_string()).ok()?;
+    let owner = |header: &SegmentHeader| Owner { store: Some(header.store_id), number: header.number };
+    let header = file.header(SegmentHeader::decode, owner, Owner { store: None, number });
+    header.ok().map(|(header, _)| header.store_id)
+}
+
 /// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a
 /// MiB at most; a longer block, of one large message, is read whenever it is asked for.
 ///
