@@ -138,10 +138,24 @@ fn an_order_takes_what_its_answer_takes_as_a_publish() {
     check("write exchange , read queue q", |ann| order(ann, "q"));
     check("write exchange , read queue q", |ann| order(ann, "amq.rabbitmq.reply-to.somebody-else"));
     check("read queue q", |ann| ann.route("overtake.control", "remove", r#"{"queue": "q", "all": true}"#));
-    check("read queue q", |ann| {
+}
+
+#[test]
+fn an_order_that_is_answered_to_its_channel_takes_no_more_than_the_order() {
+    let does = |ann: &mut Client| {
         ann.consume_as("c", "amq.rabbitmq.reply-to", "no-ack", &[]);
         order(ann, "amq.rabbitmq.reply-to");
-    });
+    };
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("read queue q");
+    does(&mut ann);
+    let mut heard = ann.hears();
+    while heard.is_empty() {
+        heard = ann.hears();
+    }
+    assert_eq!(heard, r#"{"count":0}"#);
+    let (_broker, _guest, mut ann, _rights) = world();
+    assert_eq!(ann.refused(does), "403 ACCESS_REFUSED - read queue q in '/' refused");
 }
 
 #[test]

@@ -77,11 +77,11 @@ fn a_command_line_that_makes_no_sense_is_2() {
     check(
         &["publish", "q", "body", "--ttl", "soon"],
         expect![[r#"
-        exit 2
-        error: invalid value 'soon' for '--ttl <DURATION>': `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 2h, 7d
+            exit 2
+            error: invalid value 'soon' for '--ttl <DURATION>': `soon` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
     check(
         &["publish", "q", "body", "--lines", "f"],

@@ -29,8 +29,8 @@ complete -c overtake -n "__fish_overtake_needs_command" -l ca-file -d 'For https
 complete -c overtake -n "__fish_overtake_needs_command" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_needs_command" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_needs_command" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_needs_command" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_needs_command" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_needs_command" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_needs_command" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_needs_command" -s h -l help -d 'Print help'
@@ -39,7 +39,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "serve" -d 'Run th
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "config" -d 'Check or show the configuration the broker would run with'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "queue" -d 'Declare, list, show and delete queues'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "publish" -d 'Publish one message, or every line of a file'
-complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take messages out of a queue, the most urgent first'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "consume" -d 'Take a message out of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "work" -d 'Run a program for each message of a queue, the most urgent first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "subscribe" -d 'Run a program for each message of a category, as a member of a group of consumers: the primary lane first'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "peek" -d 'Look at messages and leave them where they are'
@@ -136,8 +136,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand serve" -l ca-file -d '
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand serve" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand serve" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand serve" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -146,12 +146,12 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration and change nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration and the certificates it names, and change nothing'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "show" -d 'Show the configuration in force, as a file that says the same'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
@@ -215,8 +215,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
@@ -282,8 +282,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -293,8 +293,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s h -l help -d 'Print help'
@@ -308,8 +308,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -318,8 +318,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -328,8 +328,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -338,8 +338,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-empty -d 'Only when it holds no message'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no consumer'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
@@ -361,15 +361,15 @@ complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ca-file -d
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json-lines -d 'Each line is a message as the HTTP API takes it: {"body":…,"priority":…,…}. Flags fill in what it lacks'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c overtake -n "__fish_overtake_using_subcommand consume" -s n -l count -d 'Stop after so many messages [default: all there are; 1 with --nack]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -s n -l count -d 'Stop after so many messages [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s w -l wait -d 'Wait for messages: so long for each, or for ever' -r
-complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Take so many messages with one request. What was taken is printed before what becomes urgent later, so 1 is strictest' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Lease at most so many messages with one request, of those that --count or --all takes. What was leased is printed before what becomes urgent later, so 1 is strictest' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l name -d 'What this consumer calls itself, for people who ask who holds a message [default: HOST:PID]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
@@ -378,8 +378,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ca-file -d
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand consume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand consume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l all -d 'Take every message that is ready; with --wait also those that come later'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l ack -d 'Acknowledge after printing. This is the default'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l no-ack -d 'Leave the messages leased: they come back when their leases end'
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l nack -d 'Say that it failed: the message is put back for another attempt'
@@ -401,8 +402,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand work" -l ca-file -d 'F
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand work" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand work" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand work" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
 complete -c overtake -n "__fish_overtake_using_subcommand work" -l lines -d 'Print lines on a terminal, too'
@@ -428,8 +429,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l ca-file 
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lines -d 'Print lines on a terminal, too'
@@ -455,8 +456,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand peek" -l ca-file -d 'F
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand peek" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -472,8 +473,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand top" -l ca-file -d 'Fo
 complete -c overtake -n "__fish_overtake_using_subcommand top" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand top" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand top" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand top" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand top" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand top" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand top" -l once -d 'Print one frame as text, and end'
 complete -c overtake -n "__fish_overtake_using_subcommand top" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand top" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -487,8 +488,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand watch" -l ca-file -d '
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand watch" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand watch" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand watch" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -l until-idle -d 'End when nothing is ready and nothing leased'
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand watch" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -506,8 +507,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l ca-fi
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -525,8 +526,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l ca-fi
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -543,8 +544,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand remove" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l json -d 'Print JSON for programs'
@@ -562,8 +563,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l json -d 'Print JSON for programs'
@@ -578,8 +579,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand purge" -l ca-file -d '
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -597,8 +598,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand replay" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -616,8 +617,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand move" -l ca-file -d 'F
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand move" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand move" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l delete -d 'Delete the queue here when nothing is in it any more'
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand move" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -628,8 +629,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -s h -l help -d 'Print help'
@@ -657,8 +658,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -676,8 +677,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -698,8 +699,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -709,8 +710,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s f -l follow -d 'Wait for its end, and print what it prints as that comes. Exit code 1 unless it completes'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -721,8 +722,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from cancel" -s h -l help -d 'Print help'
@@ -732,8 +733,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from retry" -s h -l help -d 'Print help'
@@ -743,8 +744,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritise" -s h -l help -d 'Print help'
@@ -754,8 +755,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from reprioritize" -s h -l help -d 'Print help'
@@ -765,8 +766,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
@@ -776,8 +777,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
@@ -787,8 +788,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
@@ -798,8 +799,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from limit" -s h -l help -d 'Print help'
@@ -808,8 +809,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fish_seen_subcommand_from put list show delete" -s h -l help -d 'Print help'
@@ -828,8 +829,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -838,8 +839,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -848,8 +849,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -858,8 +859,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -869,8 +870,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and not __fish_seen_subcommand_from declare list delete bind unbind publish" -s h -l help -d 'Print help'
@@ -888,8 +889,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l transient -d 'It is gone after a restart'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l auto-delete -d 'It goes with its last binding'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from declare" -l internal -d 'Nobody publishes to it: it gets what other exchanges give it'
@@ -902,8 +903,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -912,8 +913,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l if-unused -d 'Only when it has no bindings of its own'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
@@ -930,8 +931,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l any -d 'For a headers exchange: one of the headers is enough'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from bind" -l json -d 'Print JSON for programs'
@@ -948,8 +949,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l to-exchange -d 'It leads to an exchange, not to a queue'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l any -d 'For a headers exchange: one of the headers is enough'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from unbind" -l json -d 'Print JSON for programs'
@@ -968,8 +969,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l mandatory -d 'Refuse it when no queue gets it'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -979,8 +980,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and not __fish_seen_subcommand_from declare list show delete" -s h -l help -d 'Print help'
@@ -994,8 +995,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1004,8 +1005,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1014,8 +1015,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -1025,8 +1026,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1040,8 +1041,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1056,8 +1057,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l print -d 'Only print the statements, for a migration of your own. The database is not asked'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1068,8 +1069,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
@@ -1083,8 +1084,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l failed -d 'Those that wait for another attempt'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l abandoned -d 'Those that were set aside'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
@@ -1099,8 +1100,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l failed -d 'Those that wait for another attempt'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l abandoned -d 'Those that were set aside'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from retry" -l all -d 'All that failed or were abandoned. Must be said'
@@ -1113,8 +1114,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l fix -d 'Put back what nobody has, or whose time has come, and clean what is old'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and __fish_seen_subcommand_from reconcile" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1124,8 +1125,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_se
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and not __fish_seen_subcommand_from list inspect replay replay-all purge" -s h -l help -d 'Print help'
@@ -1147,8 +1148,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1165,8 +1166,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1183,8 +1184,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1201,8 +1202,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1219,8 +1220,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l json -d 'Print JSON for programs'
@@ -1231,8 +1232,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and not __fish_seen_subcommand_from apply diff list export test fmt" -s h -l help -d 'Print help'
@@ -1247,8 +1248,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l check -d 'Only say what would change'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from apply" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1258,8 +1259,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
@@ -1268,8 +1269,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1278,8 +1279,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
@@ -1290,8 +1291,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
@@ -1300,8 +1301,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand routes; and __fish_seen_subcommand_from fmt" -s h -l help -d 'Print help'
@@ -1310,8 +1311,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and not __fish_seen_subcommand_from put list show test pause resume delete" -s h -l help -d 'Print help'
@@ -1327,8 +1328,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1337,8 +1338,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1347,8 +1348,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -1358,8 +1359,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
@@ -1368,8 +1369,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
@@ -1378,8 +1379,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
@@ -1388,8 +1389,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand endpoint; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1399,8 +1400,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and not __fish_seen_subcommand_from put list show test pause resume delete" -s h -l help -d 'Print help'
@@ -1416,8 +1417,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1426,8 +1427,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1436,8 +1437,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -1447,8 +1448,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
@@ -1457,8 +1458,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
@@ -1467,8 +1468,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
@@ -1477,8 +1478,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand source; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1488,8 +1489,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and not __fish_seen_subcommand_from check stats snapshot repair restore" -s h -l help -d 'Print help'
@@ -1503,8 +1504,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1513,8 +1514,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1524,8 +1525,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1535,8 +1536,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l apply -d 'Repair the store where it is. What is damaged cannot be looked at again afterwards: copy it first, or use --to'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from repair" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1546,8 +1547,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand store; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1556,8 +1557,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -s h -l help -d 'Print help'
@@ -1575,8 +1576,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l new-password -d 'A new password: it is asked for, or is the first line of what is piped in'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l no-password -d 'No password: the user comes in by a certificate or a token'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l no-tags -d 'No tags'
@@ -1589,8 +1590,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1599,8 +1600,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -1609,13 +1610,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l in -d 'The virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l in -d 'The virtual host [default: that of --vhost]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l configure -d 'What may be declared and deleted' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l write -d 'What may be published to and bound' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l read -d 'What may be consumed, browsed, purged' -r
@@ -1624,18 +1625,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l all -d 'All rights to everything'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from allow" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l in -d 'The virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l in -d 'The virtual host [default: that of --vhost]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from deny" -s h -l help -d 'Print help'
@@ -1644,8 +1647,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and not __fish_seen_subcommand_from put list delete" -s h -l help -d 'Print help'
@@ -1661,8 +1664,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
@@ -1671,8 +1674,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1681,8 +1684,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand vhost; and __fish_seen_subcommand_from delete" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1692,8 +1695,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and not __fish_seen_subcommand_from set list remove" -s h -l help -d 'Print help'
@@ -1709,8 +1712,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l operator -d 'An operator policy: it bounds what users and their policies say'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from set" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1720,8 +1723,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l operator -d 'Operator policies'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1731,8 +1734,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l operator -d 'An operator policy'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand policy; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON for programs'
@@ -1743,30 +1746,32 @@ complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not _
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -f -a "export" -d 'Write all that is declared into a file: virtual hosts, users, rights, queues, exchanges, bindings. Messages are not in it'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and not __fish_seen_subcommand_from export import" -f -a "import" -d 'Declare all that is in a file, also one that RabbitMQ exported. What is there and the same stays as it is'
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l in -d 'Only this virtual host' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l in -d 'Only this virtual host, without users; --vhost says the same [default: all]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l in -d 'All of it into this virtual host: a file that was exported of one' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l in -d 'All of it into this virtual host: a file that was exported of one; --vhost says the same [default: as the file says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l dry-run -d 'Only say what would be changed'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand definitions; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1776,8 +1781,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and not __fish_seen_subcommand_from make list revoke" -s h -l help -d 'Print help'
@@ -1797,8 +1802,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from make" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1807,8 +1812,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -1817,8 +1822,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand token; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
@@ -1827,8 +1832,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand whoami" -s h -l help -d 'Print help'
@@ -1837,8 +1842,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand audit" -l ca-file -d '
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand audit" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand audit" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand audit" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand audit" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1847,8 +1852,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand health" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand health" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand health" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'Only whether the process answers, not whether it wants requests'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -1917,8 +1922,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l ca-file -d 
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1928,8 +1933,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand drain" -l ca-file -d '
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand drain" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand drain" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand drain" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand drain" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1938,8 +1943,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand completions" -l ca-fil
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand completions" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand completions" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand completions" -s h -l help -d 'Print help'
@@ -1948,8 +1953,8 @@ complete -c overtake -n "__fish_overtake_using_subcommand man" -l ca-file -d 'Fo
 complete -c overtake -n "__fish_overtake_using_subcommand man" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
 complete -c overtake -n "__fish_overtake_using_subcommand man" -l password-file -d 'A file with the password of --user' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand man" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand man" -l vhost -d 'The virtual host in which queues and exchanges are meant' -r
-complete -c overtake -n "__fish_overtake_using_subcommand man" -l timeout -d 'Give up on an answer after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand man" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand man" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand man" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand man" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
