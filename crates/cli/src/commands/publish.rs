@@ -70,7 +70,7 @@ pub(crate) struct ContentArgs {
     /// Its key, for last-value queues, groups and filters.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Never deliver it after so long: 30s, 5m; a bare number is milliseconds.
+    /// Never deliver it after so long: 250ms, 30s, 5m, 1h30m.
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     ttl: Option<u64>,
     /// A header. May be given again.

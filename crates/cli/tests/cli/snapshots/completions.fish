@@ -348,7 +348,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
@@ -666,7 +666,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l for -d 'Whose it is, if not your own; administrators submit others\'' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
@@ -821,7 +821,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l timezone -d 'The time zone in which the line is read' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
@@ -959,7 +959,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l more-key -d 'A further routing key. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 30s, 5m; a bare number is milliseconds' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
