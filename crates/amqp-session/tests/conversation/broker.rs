@@ -36,6 +36,7 @@ pub(crate) struct Broker {
 }
 
 /// What a future comes to, on this thread. Those of the engine need no runtime.
+#[expect(clippy::disallowed_methods, reason = "it bounds how long a test waits, and decides nothing")]
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

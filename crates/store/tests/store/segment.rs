@@ -167,6 +167,7 @@ fn reading_ahead_leaves_nothing_to_read() {
 #[test]
 fn an_id_is_found_with_one_read_and_segments_without_ids_read_nothing() {
     let disk = MemoryDisk::new(1);
+    drop(open(&disk));
     let segments = segments(&disk);
     for pairs in [named(5000), numbered(5000, 9)] {
         let number = write(&segments, &pairs).expect("a segment").number;
@@ -185,7 +186,6 @@ fn an_id_is_found_with_one_read_and_segments_without_ids_read_nothing() {
             assert_eq!(reads, 0);
         }
     }
-    drop(open(&disk));
     assert!(check(&disk).expect("a store").is_clean());
 }
 
