@@ -274,6 +274,28 @@ fn the_oldest_needed_file_is_missed_too() {
     );
 }
 
+/// The newest file says that the oldest is not needed any more, and is removed: it is the one that is missing.
+#[test]
+fn a_missing_file_is_named_and_not_one_that_it_gave_back() {
+    let disk = MemoryDisk::new(1);
+    let mut opened = open(&disk);
+    let records: Vec<Record> = (0..100).map(|_| append(&mut opened, &[9; 3000])).collect();
+    commit(&mut opened);
+    let second = records.iter().find(|(lsn, _)| place(*lsn).0 == 2).expect("there are several files").0;
+    assert!(opened.writer.retire(second));
+    commit(&mut opened);
+    assert_eq!(opened.committer.retire().expect("retired"), 1);
+    let last = place(opened.writer.tail()).0;
+    opened.writer.file_ready(opened.committer.prepare_file().expect("there is room"));
+    drop(opened);
+    overtake_store::Disk::remove(&disk, &journal(last)).expect("it is there");
+    let error = refusal(&disk, &options());
+    assert!(
+        matches!(&error, StoreError::Corrupt { file, what: Sight::FileMissing, .. } if *file == journal(last)),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_header_has_a_second_copy() {
     let (disk, records) = store(9);
