@@ -31,7 +31,7 @@ def check(objects: dict, overtake: Tool, dir: Path) -> None:
     of.check(objects)
     file = dir / "overtake.toml"
     file.write_text(of.config_text(objects))
-    overtake("config", "check", "--config", file)
+    overtake("config", "check", "--no-files", "--config", file)
     listening(objects)
 
 
