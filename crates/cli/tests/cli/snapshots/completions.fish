@@ -217,6 +217,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l no-files -d 'Do not read the certificates: they are on another machine'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
