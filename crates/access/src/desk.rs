@@ -387,7 +387,7 @@ impl Desk {
         self.must_have(Right::Read, Named::Queue(&lease.queue))?;
         let (queue, holder) = (Arc::clone(&lease.queue), Some(Arc::new(self.holder(worker))));
         let leased = self.engine.lease(LeaseRequest { holder, ..lease }).await?;
-        // Whoever waited may have lost the right meanwhile: what came goes back untouched.
+        // The right may have been taken away during the wait: then the leased messages go back untouched.
         if let Err(denied) = self.must_have(Right::Read, Named::Queue(&queue)) {
             let receipts: Vec<Receipt> = leased.iter().map(|message| message.receipt).collect();
             if !receipts.is_empty() {

@@ -93,7 +93,7 @@ impl Here {
         Ok(())
     }
 
-    /// Whether a consumer of this queue may go on. Those of replies to the client's own channels take no right.
+    /// Whether a consumer of this queue may go on. A consumer of replies to the client's own channels needs no right.
     pub(crate) fn judge_consumer(&self, queue: &str) -> Result<(), Refused> {
         if queue == REPLY_TO { Ok(()) } else { self.check(Need::queue(Right::Read, queue)) }
     }

@@ -334,7 +334,7 @@ impl Schedules {
         }
         for (vhost, queues) in queues {
             let queues: Vec<QueueId> = queues.into_iter().collect();
-            // What cannot be told now can be at the next look.
+            // The next look asks again.
             let Ok(names) = self.engine.in_vhost(vhost).queue_names(queues.clone()).await else { continue };
             let gone = queues.into_iter().zip(names).filter(|(_, name)| name.is_none());
             let gone: BTreeSet<QueueId> = gone.map(|(queue, _)| queue).collect();

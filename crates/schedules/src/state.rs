@@ -67,7 +67,7 @@ impl State {
         self.ahead.filter(|_| !self.is_published && (wait == 0 || wait > RETRY_MS_MAX))
     }
 
-    /// It is in this queue, though something may be wrong with it. Answers whether it had been refused.
+    /// The occurrence is in this queue, though something may be wrong with it. Answers whether it had been refused.
     pub(crate) fn published(&mut self, queue: Option<QueueId>, error: Option<Arc<str>>) -> bool {
         let was_refused = self.refusals > 0;
         self.queue = queue;

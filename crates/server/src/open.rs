@@ -108,7 +108,7 @@ fn warn_of_copy_on_write(dir: &Path, shards: usize) {
     }
 }
 
-/// What people should know of the opening of a shard, one sentence each.
+/// Sentences for the operator about the opening of a shard.
 fn notices(recovered: &Recovered, skips: bool) -> Vec<Notice> {
     let lost = |text: String| Notice { is_loss: true, text };
     let told = |text: String| Notice { is_loss: false, text };

@@ -61,7 +61,7 @@ pub struct FoundStore {
     pub messages: u64,
     /// How often it was opened, this time included.
     pub life: u32,
-    /// What people should know, such as damage.
+    /// Sentences for the operator, such as about damage.
     pub notices: Vec<Notice>,
 }
 
@@ -70,7 +70,7 @@ pub struct FoundStore {
 pub struct Notice {
     /// Whether something is lost for good.
     pub is_loss: bool,
-    /// What it says.
+    /// The sentence.
     pub text: String,
 }
 

@@ -183,7 +183,7 @@ impl<D: Disk> DiskFile for OverlayFile<D> {
         Ok(self.0.content().len)
     }
 
-    /// What is written here is never found again anyway.
+    /// Never: an overlay has no files that somebody could remove.
     fn is_removed(&self) -> io::Result<bool> {
         Ok(false)
     }

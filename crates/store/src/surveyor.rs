@@ -232,7 +232,7 @@ impl<'a, D: Disk> Surveyor<'a, D> {
         let lowest = self.catalog.journals.keys().next().copied().unwrap_or(end.file.number);
         let oldest = if self.oldest == 0 { lowest } else { self.oldest.min(end.file.number) };
         if lowest > oldest {
-            // That older files are not needed may have been said in the file that is missing at the end.
+            // The file that is missing at the end may have said that older files are not needed.
             let missing = if end.sight == Some(Sight::FileMissing) { end.file.number } else { oldest };
             self.find(missing, 0, 0, Sight::FileMissing, Proof::Proven);
         }

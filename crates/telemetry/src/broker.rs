@@ -251,7 +251,7 @@ impl Queues {
         info[0].points.push(Point { labels, value: Value::Whole(1) });
     }
 
-    /// What lies in a history is work that is over, and does not wait in [`OF_PRIORITIES`].
+    /// The families, with histories left out of [`OF_PRIORITIES`]: their messages are work that is over.
     fn families(mut self) -> Vec<Family> {
         let is_work = |point: &Point| match &*point.labels {
             [(_, vhost), (_, queue), ..] => !self.histories.contains(&(Arc::clone(vhost), Arc::clone(queue))),

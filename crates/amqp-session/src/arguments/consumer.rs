@@ -39,7 +39,7 @@ pub(crate) fn urgent(consume: &Consume, vhost: &str) -> Result<Option<Urgent>, R
     Arguments::new(consume.arguments.view(), "queue", &consume.queue, vhost).setting("x-urgent-credit")
 }
 
-/// What the client wants, of this queue. A prefetch of 0 is no limit by count: what the connection has not read is bounded in bytes.
+/// The request of a client that consumes this queue. A prefetch of 0 is no limit by count: the bytes that the connection has not read are bounded.
 /// `holder` is who wants it.
 pub(crate) fn consume(consume: &Consume, queue: &str, holder: Holder) -> ConsumeRequest {
     let window = match (consume.no_ack, consume.prefetch) {

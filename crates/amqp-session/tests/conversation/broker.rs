@@ -47,7 +47,7 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(current())));
     let (mut future, mut context) = (pin!(future), Context::from_waker(&waker));
     let begun = Instant::now();
-    // It may be woken for nothing, as often as others are served.
+    // A wake-up may be for nothing, as often as others are served.
     while begun.elapsed() < Duration::from_secs(60) {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;

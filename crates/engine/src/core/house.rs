@@ -41,7 +41,7 @@ pub(super) struct House {
     pub(super) disk: Option<DiskHealth>,
     /// Whether the directory of the store was removed or replaced.
     pub(super) is_gone: bool,
-    /// A file of the journal was removed while it was in use. It cannot come back.
+    /// The journal file that was written to was removed, and cannot come back.
     pub(super) is_removed: bool,
     /// The disk has no room for another file, or the process may open no more.
     pub(super) full: bool,

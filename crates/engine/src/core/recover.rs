@@ -105,7 +105,7 @@ pub struct UnknownSegment {
     pub segment: u64,
     /// Name of the queue of its messages.
     pub queue: String,
-    /// Messages in it. Some or all of them may have been settled.
+    /// Messages in the segment, some or all of which may have been settled.
     pub messages: u64,
     /// The file name under which it is kept until somebody removes it.
     pub kept_as: String,

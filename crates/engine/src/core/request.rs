@@ -221,7 +221,7 @@ impl Request {
 impl Answer {
     /// Whether something may have been published with it.
     pub(crate) fn is_of_publish(&self) -> bool {
-        // One that counts may be of `PublishOne`.
+        // A count may be the answer to `PublishOne`.
         matches!(self, Self::Copies(_) | Self::Count(_))
     }
 

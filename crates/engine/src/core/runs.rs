@@ -51,7 +51,7 @@ pub(super) struct Missing {
     pub(super) waiting: u64,
     /// Where the journal speaks of it first.
     pub(super) chunk: u32,
-    /// It still does.
+    /// Whether the journal still speaks of this run.
     pub(super) is_mentioned: bool,
 }
 

@@ -51,7 +51,7 @@ impl<T> Core<T> {
         Ok(QueuePage { queues, next: last.filter(|_| views.next().is_some()) })
     }
 
-    /// What waits in segments that are missing is in quarantine, too, and the broker does not know of it.
+    /// The view with the messages that wait in missing segments: they are in quarantine, too, and the broker does not know of them.
     fn with_missing(&self, mut view: QueueView) -> QueueView {
         view.quarantined += self.missing_in(view.queue);
         view

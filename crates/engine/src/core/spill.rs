@@ -306,7 +306,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// What waited in segments that are missing is told no longer when its queue was purged, or is gone. Answers how many messages that were.
+    /// Stops telling of missing segments whose queue was purged, or is gone. Answers how many messages waited in those that were purged.
     pub(super) fn give_up_missing(&mut self, purged: Option<QueueId>) -> u64 {
         if self.missing.is_empty() {
             return 0;

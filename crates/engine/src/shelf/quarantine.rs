@@ -65,7 +65,7 @@ fn up_to(run: RunId, ordinal: u32) -> RangeInclusive<Key> {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By run and ordinals. One may lie within another, when first a block and then all of a segment could not be read.
+    /// By run and ordinals. A block may lie within another, when first that block and then all of its segment could not be read.
     blocks: BTreeMap<Key, DamagedBlock>,
     /// Those found since they were asked for last.
     fresh: Vec<DamagedBlock>,

@@ -12,7 +12,7 @@ use overtake_store::{Fault, MemoryDisk, OperationKind};
 
 use crate::support::{bodies, clock, files_named, message, open_disk, pull};
 
-/// Somebody removes the files of the store: what goes there is found by nobody, so it is not confirmed. What makes no message goes on.
+/// Somebody removes the journal: a publish into the removed file is not confirmed. Requests that make no message go on.
 #[tokio::test]
 async fn a_publish_into_a_file_that_was_removed_is_not_confirmed() {
     let disk = MemoryDisk::new(1);

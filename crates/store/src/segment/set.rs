@@ -28,7 +28,7 @@ pub struct Segments<D: Disk> {
 /// Why a segment that is not needed is kept, under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aside {
-    /// It is damaged: `damaged-segment-N`.
+    /// The segment is damaged: `damaged-segment-N`.
     Damaged,
     /// The journal does not mention it, and no crash left it: `unknown-segment-N`.
     Unknown,
