@@ -331,7 +331,7 @@ impl Wire {
                 Happened::Drain => self.is_draining = true,
                 Happened::Stop => {
                     is_stopping = true;
-                    self.conversation.connection().force_close("the broker is being stopped");
+                    self.conversation.connection().stop("the broker is being stopped");
                 }
             }
         }

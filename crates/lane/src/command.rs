@@ -342,18 +342,18 @@ pub enum Existing {
 
 /// How a lease ends.
 ///
-/// For AMQP: an ack is [`Outcome::Ack`]; with `requeue`, a nack, a reject and each message of a recover are
-/// [`Outcome::Nack`] without delay, which counts towards the delivery limit and never waits; without it, [`Outcome::Reject`].
+/// For AMQP: an ack is [`Outcome::Ack`]; a nack and a reject are [`Outcome::Nack`] with `requeue` and [`Outcome::Reject`] without;
+/// a recover is [`Outcome::Release`]. The messages of a channel or connection that closes are [`Outcome::Nack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The work is done.
     Ack,
     /// It failed: put back, after the delay, else after the queue's backoff.
     Nack {
-        /// Wait so long, ms.
+        /// How long the message waits instead of the queue's backoff, ms.
         delay_ms: Option<u64>,
     },
-    /// Put back untouched: no failure, no backoff.
+    /// Put back untouched: neither a failure nor a delivery, and no wait.
     Release,
     /// It can never be done: dead-letter at once.
     Reject,

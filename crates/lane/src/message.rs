@@ -22,7 +22,7 @@ pub struct Message {
     pub expires: Time,
     /// Bytes of content, for limits and gauges.
     pub bytes: u32,
-    /// How often it was leased.
+    /// How often the message was leased, releases not counted.
     pub count: u32,
     /// Where its content is. Not durable: a recovery gives it anew.
     pub place: Place,
@@ -122,8 +122,16 @@ pub enum PutBack {
     Expired,
     /// The consumer went away with it.
     Lost,
-    /// The consumer gave it back untouched: no attempt.
+    /// The consumer, or the broker for its own reasons, gave it back untouched.
     Released,
+}
+
+impl PutBack {
+    /// Whether the lease counts as a delivery: towards `delivery_limit`, and for the backoff that the message then waits.
+    #[must_use]
+    pub fn is_attempt(self) -> bool {
+        self != Self::Released
+    }
 }
 
 impl Message {

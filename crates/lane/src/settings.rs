@@ -77,7 +77,7 @@ pub struct Settings {
     pub visibility_timeout_ms: u64,
     /// Deliveries after which a message that fails again is dead-lettered; 0: never.
     pub delivery_limit: u32,
-    /// How long a failed message waits.
+    /// How long a message waits after a delivery that failed: a nack, a lease that ran out, a consumer that is gone.
     pub backoff: Backoff,
     /// Where dead letters go.
     pub dead_letter: DeadLetterTo,
@@ -242,6 +242,16 @@ impl Backoff {
     pub fn wait_ms(&self, failures: u32) -> u64 {
         let factor = u64::from(self.multiplier).saturating_pow(failures.saturating_sub(1));
         self.initial_ms.saturating_mul(factor).min(self.max_ms)
+    }
+
+    /// Checks the ranges of its fields, of which errors speak as fields of `name`.
+    pub(crate) fn validate(&self, name: &str) -> Result<(), BadSetting> {
+        check_time(&format!("{name}.initial_ms"), self.initial_ms)?;
+        check_time(&format!("{name}.max_ms"), self.max_ms)?;
+        if !(1..=1_000).contains(&self.multiplier) {
+            return Err(bad(&format!("{name}.multiplier"), "must be 1 to 1000"));
+        }
+        Ok(())
     }
 }
 
@@ -453,18 +463,11 @@ impl Settings {
             ("expires_ms", self.expires_ms),
             ("consumer_timeout_ms", self.consumer_timeout_ms),
             ("run_timeout_ms", self.run_timeout_ms),
-            ("backoff.initial_ms", self.backoff.initial_ms),
-            ("backoff.max_ms", self.backoff.max_ms),
         ];
         for (key, ms) in times {
-            if ms > DURATION_MS_MAX {
-                return Err(bad(key, format!("must be at most {DURATION_MS_MAX} (ten years)")));
-            }
+            check_time(key, ms)?;
         }
-        if !(1..=1_000).contains(&self.backoff.multiplier) {
-            return Err(bad("backoff.multiplier", "must be 1 to 1000"));
-        }
-        Ok(())
+        self.backoff.validate("backoff")
     }
 
     fn check_rates(&self) -> Result<(), BadSetting> {
@@ -499,6 +502,13 @@ impl Settings {
 
 /// The name of the one lane of a FIFO queue.
 pub const FIFO_LANE: &str = "fifo";
+
+fn check_time(key: &str, ms: u64) -> Result<(), BadSetting> {
+    if ms > DURATION_MS_MAX {
+        return Err(bad(key, format!("must be at most {DURATION_MS_MAX} (ten years)")));
+    }
+    Ok(())
+}
 
 pub(crate) fn bad(key: &str, why: impl Into<String>) -> BadSetting {
     BadSetting { key: key.to_owned(), why: why.into() }

@@ -184,6 +184,9 @@ pub(crate) fn policy(rng: &mut Rng, exchanges: &[Arc<str>], is_deep: bool) -> Co
     if kind == PolicyKind::User || rng.once_in(20) {
         definition.max_priority = rng.once_in(2).then(|| rng.one_of(&[1, 2, 7, 255]));
         definition.consumer_timeout = rng.once_in(8).then(|| short_ms(rng));
+        // Of what was drawn already, so that seeds that are kept stay the worlds that they were.
+        definition.backoff =
+            definition.consumer_timeout.map(|initial_ms| Backoff { initial_ms, ..Backoff::default() });
         if !exchanges.is_empty() && rng.once_in(5) {
             definition.dead_letter_exchange = Some(rng.one_of(exchanges).to_string());
         }

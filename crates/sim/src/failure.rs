@@ -19,6 +19,8 @@ pub enum Promise {
     OneHolder,
     /// Caps of queues, lanes and groups, rates, and windows of consumers.
     Cap,
+    /// A failed delivery waits its queue's backoff; a release is no delivery.
+    Aside,
     /// Nothing is delivered after it expired or before it is due, and nothing expires early.
     Expiry,
     /// Per lane, what came in is there or has left by a door that counts.
@@ -47,6 +49,7 @@ impl Promise {
             Self::Pick => "pick",
             Self::OneHolder => "one holder",
             Self::Cap => "cap",
+            Self::Aside => "aside",
             Self::Expiry => "expiry",
             Self::Conserved => "conserved",
             Self::Routed => "routed",

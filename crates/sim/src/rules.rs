@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_lane::{
-    ApplyTo, Command, DeadLetterTo, Definition, Order, Overflow, Policy, PolicyKind, Scheme, Settings,
-    VhostId,
+    ApplyTo, Backoff, Command, DeadLetterTo, Definition, Order, Overflow, Policy, PolicyKind, Scheme,
+    Settings, VhostId,
 };
 
 use crate::check::Step;
@@ -76,7 +76,9 @@ pub(crate) fn holds(queue: &Own, policies: &Policies) -> Settings {
     };
     let (user, operator) = (of(PolicyKind::User), of(PolicyKind::Operator));
     let limited = limited(own, user, operator);
-    let limited = Settings { overflow: overflow(own, user, operator), ..limited };
+    let backoff = if own.backoff == Backoff::default() { user.backoff } else { None };
+    let backoff = backoff.unwrap_or(own.backoff);
+    let limited = Settings { overflow: overflow(own, user, operator), backoff, ..limited };
     let routed = dead_letters(limited, user);
     let spread = user.max_priority.map(|most| Settings {
         scheme: Scheme::Max(most),

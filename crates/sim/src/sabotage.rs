@@ -22,6 +22,8 @@ pub enum Sabotage {
     DeliversTwice,
     /// Queues get a cap one higher than was asked for.
     RaisesCaps,
+    /// Queues are declared without their backoff.
+    ForgetsBackoff,
     /// The engine's clock is behind.
     ClockBehind,
     /// The engine's clock is the wall clock, whoever sets it.

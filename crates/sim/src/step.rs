@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{Clock, Event, LeasedMessage, NewMessage, Refused};
 use overtake_lane::{
-    Asker, Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal, Seq,
-    VhostId,
+    Asker, Backoff, Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal,
+    Seq, VhostId,
 };
 use overtake_store::FileReady;
 
@@ -14,7 +14,8 @@ use crate::audit::Audit;
 use crate::book::asked_by;
 use crate::check::patience::Moment;
 use crate::check::{
-    self, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, routes, vhosts,
+    self, aside, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, routes,
+    vhosts,
 };
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
@@ -221,6 +222,7 @@ impl World {
             }
         }
         kept::check_leaving(&self.book, step)?;
+        aside::check_returned(&self.book, step)?;
         vhosts::check_apart(step)?;
         let lent = done.made().filter_map(|out| match out {
             Out::Deliver { message, .. } => Some((message.receipt.queue, message.receipt.seq)),
@@ -518,6 +520,11 @@ impl World {
             && settings.max_active > 0
         {
             settings.max_active += 1;
+        }
+        if self.config.sabotage == Some(Sabotage::ForgetsBackoff)
+            && let Request::Do(Command::DeclareQueue { settings, .. }) = asked
+        {
+            settings.backoff = Backoff::default();
         }
         if self.config.sabotage == Some(Sabotage::SetsLess)
             && let Request::Do(Command::SetMetadata { entries }) = asked

@@ -64,6 +64,11 @@ fn cap_sees_one_lease_too_many() {
 }
 
 #[test]
+fn aside_sees_a_queue_that_forgot_its_backoff() {
+    check(Sabotage::ForgetsBackoff, Promise::Aside);
+}
+
+#[test]
 fn expiry_sees_a_clock_that_is_behind() {
     check(Sabotage::ClockBehind, Promise::Expiry);
 }

@@ -4,14 +4,14 @@ use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{DeclareQueue as Wanted, Refused};
 use overtake_engine::DeclareQueue;
 use overtake_lane::{
-    ARGUMENTS_LEN_MAX, DeadLetterTo, Existing, Given, Identity, LaneSettings, LastValue, Order, Overflow,
-    Partitions, PickerKind, RateLimit, Scheme, Settings,
+    ARGUMENTS_LEN_MAX, Backoff, DeadLetterTo, Existing, Given, Identity, LaneSettings, LastValue, Order,
+    Overflow, Partitions, PickerKind, RateLimit, Scheme, Settings,
 };
 
-use super::{Arguments, TIME};
+use super::{Arguments, TIME, json};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 25] = [
+pub(crate) const KNOWN: [&str; 26] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
@@ -32,6 +32,7 @@ pub(crate) const KNOWN: [&str; 25] = [
     "x-dead-letter-exchange",
     "x-dead-letter-routing-key",
     "x-delivery-limit",
+    "x-overtake-backoff",
     "x-single-active-consumer",
     "x-max-consumers",
     "x-consumer-timeout",
@@ -144,7 +145,21 @@ fn dead_letters(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<()
         value.int().filter(|limit| (-1..i64::from(u32::MAX)).contains(limit))
     })?;
     settings.delivery_limit = limit.map_or(0, |limit| (limit + 1) as u32);
+    settings.backoff = backoff(arguments)?.unwrap_or_default();
     Ok(())
+}
+
+/// The first wait in ms, or a table with fields of [`Backoff`].
+fn backoff(arguments: &Arguments<'_>) -> Result<Option<Backoff>, Refused> {
+    const NAME: &str = "x-overtake-backoff";
+    let expected = "the first wait in ms, or a table with initial_ms, multiplier and max_ms";
+    arguments.read(NAME, expected, |value| {
+        if let Some(first) = value.int() {
+            let initial_ms = u64::try_from(first).ok()?;
+            return Some(Backoff { initial_ms, ..Backoff::default() });
+        }
+        serde_json::from_value(json(value)).ok()
+    })
 }
 
 fn consumers(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), Refused> {

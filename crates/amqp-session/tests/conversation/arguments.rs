@@ -1,5 +1,6 @@
 //! The arguments of queues and consumers, and what each does.
 
+use overtake_amqp::method::basic;
 use overtake_properties::{Fields, TableRef, Value};
 
 use crate::broker::Broker;
@@ -241,6 +242,38 @@ fn urgent_credit_is_room_for_urgent_messages_beyond_the_window() {
     assert_eq!(ann.hears(), "urgent");
     ann.ack("urgent");
     assert_eq!(ann.hears(), "later");
+}
+
+#[test]
+fn overtake_backoff_holds_for_each_way_back() {
+    let ways_back: [fn(&mut Client); 3] = [
+        |ann| ann.put_back("a"),
+        |ann| assert_eq!(ann.ask(basic::Recover { requeue: true }), "basic.recover-ok"),
+        |ann| ann.close_channel(),
+    ];
+    let fields = table(&[("initial_ms", n(1_000)), ("multiplier", n(3))]);
+    for value in [n(1_000), Value::Table(fields.view())] {
+        for comes_back in ways_back {
+            let (broker, mut ann) = with(&[("x-overtake-backoff", value)]);
+            ann.publish("q", "a");
+            assert_eq!(ann.get("q"), "a");
+            comes_back(&mut ann);
+            ann.hears();
+            assert_eq!(broker.ready("q"), 0);
+            broker.advance(1_000);
+            assert_eq!(broker.ready("q"), 1);
+        }
+    }
+}
+
+#[test]
+fn without_a_backoff_what_comes_back_is_ready_at_once() {
+    let (broker, mut ann) = with(&[]);
+    ann.publish("q", "a");
+    assert_eq!(ann.get("q"), "a");
+    ann.put_back("a");
+    ann.hears();
+    assert_eq!(broker.ready("q"), 1);
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn every_argument_of_a_queue_counts() {
         ("x-dead-letter-exchange", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
         ("x-dead-letter-routing-key", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
         ("x-delivery-limit", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
+        ("x-overtake-backoff", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-single-active-consumer", YES, Value::Bool(false), "true' of type 'bool", "false' of type 'bool"),
         ("x-consumer-timeout", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-scheme", t("named"), t("signed"), "named' of type 'longstr", "signed' of type 'longstr"),

@@ -41,6 +41,16 @@ fn times_are_whole_milliseconds_up_to_ten_years() {
 }
 
 #[test]
+fn a_backoff_is_a_first_wait_or_a_table() {
+    let unknown = table(&[("initial", n(1))]);
+    for value in [n(-1), t("5s"), YES, Value::Table(unknown.view())] {
+        check("x-overtake-backoff", value, "expected the first wait in ms, or a table with initial_ms");
+    }
+    let never = table(&[("multiplier", n(0))]);
+    check("x-overtake-backoff", Value::Table(never.view()), "backoff.multiplier");
+}
+
+#[test]
 fn lengths_are_numbers() {
     for value in [n(-1), t("10"), YES] {
         check("x-max-length", value, "expected a whole number from 1 to");

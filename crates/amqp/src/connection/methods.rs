@@ -10,7 +10,7 @@ use super::channel::{Channel, Consumer, LOOKED_AT_EVERY, set_qos};
 use super::outgoing::InFlight;
 use super::refusal::Subject;
 use super::unacked::Held;
-use super::{Connection, Stage};
+use super::{Connection, FAILED, Stage};
 use crate::frame::{Frame, FrameKind};
 use crate::incoming::{Incoming, unexpected};
 use crate::method::{Method, MethodId, access, basic, channel, confirm, exchange, queue, tx};
@@ -85,7 +85,7 @@ impl Connection {
                 return Err(Violation::of(ReplyCode::ChannelError, "second 'channel.open' seen"));
             }
             Method::ChannelClose(_) => {
-                self.leave_channel(number);
+                self.leave_channel(number, FAILED);
                 self.say(number, channel::CloseOk {});
             }
             _ => return self.do_on_channel(number, method),
@@ -422,7 +422,7 @@ impl Connection {
         }
         let held = self.channel(number).unacked.take_all();
         self.gather_settlements();
-        self.release(held.iter().map(|held| held.receipt).collect());
+        self.put_back(held.iter().map(|held| held.receipt).collect(), FAILED);
         Ok(())
     }
 
@@ -450,9 +450,9 @@ impl Connection {
     }
 }
 
-/// Back to its place, or away.
+/// How a nack or a reject ends a delivery.
 fn refused(requeue: bool) -> Outcome {
-    if requeue { Outcome::Nack { delay_ms: Some(0) } } else { Outcome::Reject }
+    if requeue { FAILED } else { Outcome::Reject }
 }
 
 fn link(source: &str, destination: Destination, routing_key: &str, arguments: TableRef<'_>) -> Link {

@@ -52,6 +52,8 @@ const FIRST_FRAME_MAX: u32 = 8_192;
 const UNANSWERED_BYTES_MAX: u64 = 8 << 20;
 /// How long a client may take to log in, or to agree that it is over, ms.
 const PATIENCE_MS: u64 = 10_000;
+/// How a delivery ends that the client returns or leaves behind: the queue's backoff says how long the message waits.
+const FAILED: Outcome = Outcome::Nack { delay_ms: None };
 
 /// What a connection may do.
 #[derive(Clone, Debug)]
@@ -285,7 +287,7 @@ impl Connection {
                 // What was settled before counts.
                 self.gather_settlements();
                 // Nothing may follow the answer, whatever the broker still tells.
-                self.leave_channels();
+                self.leave_channels(FAILED);
                 self.say(0, CloseOk {});
                 self.stage = Stage::Over;
                 self.farewell = Farewell::Client;
@@ -318,7 +320,7 @@ impl Connection {
         if self.channels.get(&number).is_none_or(|channel| channel.is_closing) {
             return;
         }
-        self.leave_channel(number);
+        self.leave_channel(number, FAILED);
         let text = violation.code.text(&violation.text);
         let close = wire::Close {
             reply_code: violation.code.code(),
@@ -332,8 +334,8 @@ impl Connection {
         self.channels.insert(number, channel);
     }
 
-    /// What a channel held goes back, and its consumers go.
-    fn leave_channel(&mut self, number: u16) {
+    /// Ends a channel: its consumers leave, and each message that it held is settled with `outcome`.
+    fn leave_channel(&mut self, number: u16, outcome: Outcome) {
         self.gather_settlements();
         let Some(mut channel) = self.channels.remove(&number) else { return };
         let consumers: Vec<ConsumerId> = self.feeds_of(number);
@@ -341,29 +343,34 @@ impl Connection {
             self.feeds.remove(&consumer);
             self.asks.push(Ask::Leave { consumer });
         }
-        self.release(channel.take_all());
+        self.put_back(channel.take_all(), outcome);
     }
 
-    fn leave_channels(&mut self) {
+    fn leave_channels(&mut self, outcome: Outcome) {
         let numbers: Vec<u16> = self.channels.keys().copied().collect();
         for number in numbers {
-            self.leave_channel(number);
+            self.leave_channel(number, outcome);
         }
     }
 
-    fn release(&mut self, receipts: Vec<Receipt>) {
+    fn put_back(&mut self, receipts: Vec<Receipt>, outcome: Outcome) {
         if !receipts.is_empty() {
-            self.asks.push(Ask::Settle { receipts, outcome: Outcome::Release });
+            self.asks.push(Ask::Settle { receipts, outcome });
         }
     }
 
-    /// Ends the connection. Its channels end with it.
+    /// Ends the connection because of the client. Its channels end with it.
     fn end(&mut self, violation: Violation) {
+        self.end_with(violation, FAILED);
+    }
+
+    /// Ends the connection, and settles each message that it held with `outcome`.
+    fn end_with(&mut self, violation: Violation, outcome: Outcome) {
         if matches!(self.stage, Stage::Closing | Stage::Over) {
             return;
         }
         self.gather_settlements();
-        self.leave_channels();
+        self.leave_channels(outcome);
         let text = violation.code.text(&violation.text);
         let close = Close {
             reply_code: violation.code.code(),
@@ -376,10 +383,19 @@ impl Connection {
         self.patience = Time(0);
     }
 
-    /// An operator, or the end of the broker, ends it.
+    /// An operator ends the connection. The messages that it held are failed deliveries, as after any other end of it.
     pub fn force_close(&mut self, why: &str) {
+        self.close_with(why, FAILED);
+    }
+
+    /// The broker ends the connection because it stops. The messages that it held go back untouched: the client has not failed.
+    pub fn stop(&mut self, why: &str) {
+        self.close_with(why, Outcome::Release);
+    }
+
+    fn close_with(&mut self, why: &str, outcome: Outcome) {
         match self.stage {
-            Stage::Running => self.end(Violation::of(ReplyCode::ConnectionForced, why)),
+            Stage::Running => self.end_with(Violation::of(ReplyCode::ConnectionForced, why), outcome),
             _ => self.stage = Stage::Over,
         }
     }
@@ -523,7 +539,7 @@ impl Connection {
     /// The client has said nothing for too long.
     fn lose(&mut self) {
         // What the broker still tells is for nobody.
-        self.leave_channels();
+        self.leave_channels(FAILED);
         self.stage = Stage::Over;
         self.farewell = Farewell::Nobody;
     }

@@ -240,7 +240,7 @@ impl Connection {
         let number = expect.channel;
         if !self.is_live(number, expect.life) {
             if let Ok(Some((delivery, _))) = result {
-                self.release(vec![delivery.receipt]);
+                self.put_back(vec![delivery.receipt], Outcome::Release);
             }
             return;
         }

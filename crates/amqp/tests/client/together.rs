@@ -136,7 +136,7 @@ fn what_is_settled_reaches_the_broker() {
     pair.client.ask(1, basic::Nack { delivery_tag: 3, multiple: false, requeue: true }).expect("open");
     pair.client.ask(1, basic::Reject { delivery_tag: 4, requeue: false }).expect("open");
     pair.settle();
-    let back = Outcome::Nack { delay_ms: Some(0) };
+    let back = Outcome::Nack { delay_ms: None };
     assert_eq!(pair.broker.settled, [(1, Outcome::Ack), (2, Outcome::Ack), (3, back), (4, Outcome::Reject)]);
 }
 

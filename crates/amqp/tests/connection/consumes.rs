@@ -7,7 +7,7 @@ use overtake_properties::Properties;
 
 use crate::peer::{Peer, delivery, receipt, text};
 
-const BACK: Outcome = Outcome::Nack { delay_ms: Some(0) };
+const BACK: Outcome = Outcome::Nack { delay_ms: None };
 
 fn settle(seqs: &[u64], outcome: Outcome) -> Ask {
     Ask::Settle { receipts: seqs.iter().copied().map(receipt).collect(), outcome }

@@ -223,7 +223,7 @@ pub async fn a_message_released_goes_back_untouched<F: Fixture>(fixture: F) {
     .await;
     story.publish("a:5").await;
     for _ in 0..4 {
-        assert_eq!(story.lease(1).await.split('(').next(), Some("a"));
+        assert_eq!(story.lease(1).await, "a");
         story.release("a").await;
     }
     assert_eq!(story.left().await, "a");

@@ -137,6 +137,9 @@ macro_rules! conformance_tests {
                 a_message_dies_after_as_many_deliveries_as_allowed,
                 a_lease_that_ends_counts_as_a_delivery,
                 a_consumer_that_goes_counts_as_a_delivery,
+                a_lease_that_ends_waits_the_backoff,
+                a_message_of_a_consumer_that_goes_waits_the_backoff,
+                a_release_costs_no_delivery,
                 without_a_limit_a_message_is_tried_for_ever,
             ;
             holders:

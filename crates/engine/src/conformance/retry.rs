@@ -85,6 +85,51 @@ pub async fn a_consumer_that_goes_counts_as_a_delivery<F: Fixture>(fixture: F) {
     assert_eq!(story.left().await, "dead a");
 }
 
+/// A lease that runs out is a failed delivery like a nack.
+pub async fn a_lease_that_ends_waits_the_backoff<F: Fixture>(fixture: F) {
+    let settings = Settings { visibility_timeout_ms: 1_000, ..backoff() };
+    let story = Story::of(fixture, settings).await;
+    story.publish("a:5").await;
+    story.lease(1).await;
+    story.advance(1_000).await;
+    assert_eq!(story.left().await, "delayed a");
+    story.advance(WAIT_MS).await;
+    assert_eq!(story.lease(1).await, "a(2)");
+}
+
+/// So is the delivery of a consumer that is gone.
+pub async fn a_message_of_a_consumer_that_goes_waits_the_backoff<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, backoff()).await;
+    story.publish("a:5").await;
+    let mut consumer = story.consume(1).await;
+    assert_eq!(story.next(&mut consumer, 1).await, "a");
+    drop(consumer);
+    story.until_leased(0).await;
+    assert_eq!(story.left().await, "delayed a");
+    story.advance(WAIT_MS).await;
+    assert_eq!(story.lease(1).await, "a(2)");
+}
+
+/// A release is no delivery: neither the limit nor the next backoff counts it.
+pub async fn a_release_costs_no_delivery<F: Fixture>(fixture: F) {
+    let settings = Settings { delivery_limit: 2, ..backoff() };
+    let story = Story::of(fixture, settings).await;
+    story.publish("a:5,id=a").await;
+    for _ in 0..3 {
+        assert_eq!(story.lease(1).await, "a");
+        story.release("a").await;
+    }
+    assert_eq!(story.lease(1).await, "a");
+    let before = story.fixture().now();
+    story.nack("a").await;
+    let due = story.show("a").await.message.due.expect("it waits");
+    assert!((before.after(WAIT_MS)..=story.fixture().now().after(WAIT_MS)).contains(&due));
+    story.advance(WAIT_MS).await;
+    assert_eq!(story.lease(1).await, "a(2)");
+    story.nack("a").await;
+    assert_eq!(story.left().await, "dead a");
+}
+
 /// 0 is for ever.
 pub async fn without_a_limit_a_message_is_tried_for_ever<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;

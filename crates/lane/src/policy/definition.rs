@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::PolicyKind;
-use crate::settings::{BadSetting, DURATION_MS_MAX, Overflow};
+use crate::settings::{Backoff, BadSetting, DURATION_MS_MAX, Overflow};
 
 /// Longest definition, bytes of keys and values.
 pub const DEFINITION_BYTES_MAX: usize = 4_096;
@@ -64,6 +64,8 @@ pub struct Definition {
     pub dead_letter_routing_key: Option<String>,
     /// `delivery-limit`: how often a message may come back; −1: for ever.
     pub delivery_limit: Option<i64>,
+    /// `overtake-backoff`: how long a message waits after a delivery that failed, of queues without a backoff of their own. Ours.
+    pub backoff: Option<Backoff>,
     /// `consumer-timeout`: how long a consumer may hold a message, ms; 0: no end.
     pub consumer_timeout: Option<u64>,
     /// `alternate-exchange`: of exchanges, which one gets what this one has no binding for.
@@ -86,6 +88,8 @@ pub enum PolicyValue {
     Text(String),
     /// A list of them.
     List(Vec<PolicyValue>),
+    /// Values by name.
+    Map(BTreeMap<String, PolicyValue>),
 }
 
 impl PolicyValue {
@@ -95,6 +99,7 @@ impl PolicyValue {
             Self::Number(_) => 20,
             Self::Text(text) => text.len() + 2,
             Self::List(list) => 2 + list.iter().map(|value| value.cost() + 1).sum::<usize>(),
+            Self::Map(map) => 2 + map.iter().map(|(key, value)| key.len() + value.cost() + 4).sum::<usize>(),
         }
     }
 
@@ -102,6 +107,9 @@ impl PolicyValue {
         match self {
             Self::Text(text) => text.chars().any(char::is_control),
             Self::List(list) => list.iter().any(Self::has_control),
+            Self::Map(map) => {
+                map.iter().any(|(key, value)| key.chars().any(char::is_control) || value.has_control())
+            }
             Self::Bool(_) | Self::Number(_) => false,
         }
     }
@@ -109,6 +117,7 @@ impl PolicyValue {
     fn depth(&self) -> usize {
         match self {
             Self::List(list) => 1 + list.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Map(map) => 1 + map.values().map(Self::depth).max().unwrap_or(0),
             Self::Bool(_) | Self::Number(_) | Self::Text(_) => 0,
         }
     }
@@ -137,6 +146,7 @@ impl Definition {
             "dead-letter-exchange" => self.dead_letter_exchange = Some(text(&key, value)?),
             "dead-letter-routing-key" => self.dead_letter_routing_key = Some(text(&key, value)?),
             "delivery-limit" => self.delivery_limit = Some(number(&key, value)?),
+            "overtake-backoff" => self.backoff = Some(backoff(&key, value)?),
             "consumer-timeout" => self.consumer_timeout = Some(whole(&key, value)?),
             "alternate-exchange" => self.alternate_exchange = Some(text(&key, value)?),
             "max-priority" => {
@@ -163,6 +173,7 @@ impl Definition {
             ("dead-letter-exchange", text(&self.dead_letter_exchange)),
             ("dead-letter-routing-key", text(&self.dead_letter_routing_key)),
             ("delivery-limit", self.delivery_limit.map(PolicyValue::Number)),
+            ("overtake-backoff", self.backoff.map(backoff_value)),
             ("consumer-timeout", number(self.consumer_timeout)),
             ("alternate-exchange", text(&self.alternate_exchange)),
             ("max-priority", number(self.max_priority.map(u64::from))),
@@ -220,6 +231,9 @@ impl Definition {
         if self.delivery_limit.is_some_and(|limit| !(-1..i64::from(u32::MAX)).contains(&limit)) {
             return Err(bad("delivery-limit", format!("must be -1 to {}", u32::MAX - 1)));
         }
+        if let Some(bad) = self.backoff.and_then(|backoff| backoff.validate("overtake-backoff").err()) {
+            return Err(bad);
+        }
         if self.max_priority == Some(0) {
             return Err(bad("max-priority", MAX_PRIORITY));
         }
@@ -258,6 +272,7 @@ const OVERFLOWS: [(&str, Overflow); 3] = [
     ("reject-publish-dlx", Overflow::RejectDeadLetter),
 ];
 const MAX_PRIORITY: &str = "must be 1 to 255";
+const BACKOFF: &str = "must be the first wait in ms, or a map with initial_ms, multiplier and max_ms";
 
 fn word_of(overflow: Overflow) -> &'static str {
     let known = OVERFLOWS.iter().find(|(_, known)| *known == overflow);
@@ -268,6 +283,33 @@ fn overflow(key: &str, value: PolicyValue) -> Result<Overflow, BadSetting> {
     let word = text(key, value)?;
     let known = OVERFLOWS.iter().find(|(known, _)| *known == word).map(|(_, overflow)| *overflow);
     known.ok_or_else(|| bad(key, "must be drop-head, reject-publish or reject-publish-dlx"))
+}
+
+/// A backoff: its first wait in ms, or a map with the fields of [`Backoff`], of which missing ones have their defaults.
+fn backoff(key: &str, value: PolicyValue) -> Result<Backoff, BadSetting> {
+    let fields = match value {
+        PolicyValue::Map(fields) => fields,
+        PolicyValue::Number(_) => [("initial_ms".to_owned(), value)].into(),
+        _ => return Err(bad(key, BACKOFF)),
+    };
+    let mut backoff = Backoff::default();
+    for (field, value) in fields {
+        let name = format!("{key}.{field}");
+        match field.as_str() {
+            "initial_ms" => backoff.initial_ms = whole(&name, value)?,
+            "max_ms" => backoff.max_ms = whole(&name, value)?,
+            "multiplier" => backoff.multiplier = whole(&name, value)?.try_into().unwrap_or(u32::MAX),
+            _ => return Err(bad(&name, "is no field of a backoff: initial_ms, multiplier or max_ms")),
+        }
+    }
+    Ok(backoff)
+}
+
+fn backoff_value(Backoff { initial_ms, multiplier, max_ms }: Backoff) -> PolicyValue {
+    let fields = [("initial_ms", initial_ms), ("multiplier", multiplier.into()), ("max_ms", max_ms)];
+    PolicyValue::Map(
+        fields.map(|(field, value)| (field.to_owned(), PolicyValue::Number(value as i64))).into(),
+    )
 }
 
 fn number(key: &str, value: PolicyValue) -> Result<i64, BadSetting> {
@@ -312,7 +354,10 @@ impl<'de> Deserialize<'de> for Definition {
                 let mut definition = Definition::default();
                 while let Some(key) = map.next_key::<String>()? {
                     let value = map.next_value().map_err(|_| {
-                        de::Error::custom(bad(&key, "must be a whole number, text, true, false or a list"))
+                        de::Error::custom(bad(
+                            &key,
+                            "must be a whole number, text, true, false, a list or a map",
+                        ))
                     })?;
                     definition.set(key, value).map_err(de::Error::custom)?;
                 }
@@ -349,6 +394,7 @@ mod tests {
             r#"{"max-length":9,"max-length-bytes":1,"overflow":"reject-publish-dlx","message-ttl":0}"#,
             r#"{"expires":1,"dead-letter-exchange":"","dead-letter-routing-key":"k","delivery-limit":-1}"#,
             r#"{"consumer-timeout":0,"alternate-exchange":"x","max-priority":255}"#,
+            r#"{"overtake-backoff":{"initial_ms":5,"max_ms":9,"multiplier":3}}"#,
             r#"{"ha-mode":"nodes","ha-params":["a","b"],"ha-sync-batch-size":1,"queue-mode":"lazy"}"#,
         ] {
             check(json, json);
@@ -367,6 +413,15 @@ mod tests {
         check(r#"{"expires":0}"#, "`expires` must be 1 to");
         check(r#"{"message-ttl":999999999999}"#, "`message-ttl` must be 0 to");
         check(r#"{"delivery-limit":-2}"#, "`delivery-limit` must be -1 to");
+        check(
+            r#"{"overtake-backoff":500}"#,
+            r#"{"overtake-backoff":{"initial_ms":500,"max_ms":3600000,"multiplier":2}}"#,
+        );
+        check(r#"{"overtake-backoff":"5s"}"#, "`overtake-backoff` must be the first wait in ms, or a map");
+        check(r#"{"overtake-backoff":-1}"#, "`overtake-backoff.initial_ms` must not be negative");
+        check(r#"{"overtake-backoff":{"multiplier":0}}"#, "`overtake-backoff.multiplier` must be 1 to 1000");
+        check(r#"{"overtake-backoff":{"max_ms":999999999999}}"#, "`overtake-backoff.max_ms` must be at most");
+        check(r#"{"overtake-backoff":{"initial":1}}"#, "`overtake-backoff.initial` is no field of a backoff");
         check(r#"{"max-priority":0}"#, "`max-priority` must be 1 to 255");
         check(r#"{"max-priority":256}"#, "`max-priority` must be 1 to 255");
         check(r#"{"dead-letter-exchange":"a\nb"}"#, "`dead-letter-exchange` must have no control");

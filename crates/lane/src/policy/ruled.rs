@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{Definition, Policy};
 use crate::partitions::PartitionMode;
 use crate::priority::Scheme;
-use crate::settings::{DeadLetterTo, Order, Overflow, Settings};
+use crate::settings::{Backoff, DeadLetterTo, Order, Overflow, Settings};
 
 /// A policy and its name.
 pub(super) type Named<'a> = (&'a Arc<str>, &'a Policy);
@@ -77,6 +77,9 @@ fn limit(settings: &mut Settings, definition: &Definition) {
 
 /// What only a user's policy says.
 fn choose(settings: &mut Settings, definition: &Definition, without_effect: &mut Vec<&'static str>) {
+    if settings.backoff == Backoff::default() {
+        settings.backoff = definition.backoff.unwrap_or_default();
+    }
     if settings.overflow == Overflow::default() {
         settings.overflow = definition.overflow.unwrap_or_default();
     }
@@ -187,6 +190,13 @@ mod tests {
         check("", r#""delivery-limit":0"#, "", "delivery_limit:1");
         check(r#""delivery_limit":9"#, r#""delivery-limit":-1"#, "", "");
         check(r#""delivery_limit":9"#, r#""delivery-limit":20"#, r#""delivery-limit":2"#, "delivery_limit:3");
+    }
+
+    #[test]
+    fn a_backoff_of_a_policy_holds_for_queues_without_one() {
+        let policy = r#""overtake-backoff":5"#;
+        check("", policy, "", "backoff:{initial_ms:5,max_ms:3600000,multiplier:2}");
+        check(r#""backoff":{"initial_ms":9}"#, policy, "", "");
     }
 
     #[test]

@@ -306,7 +306,9 @@ impl Queue {
         true
     }
 
-    /// Ends a lease without settling; what is kept elsewhere goes back there. Answers how the message ends instead, if it does.
+    /// Ends a lease without settling its message. An attempt waits `delay_ms`, or the queue's backoff where that is `None`; a release
+    /// waits for nothing and is not counted. A message of another broker's queue is returned to that broker. Returns how the message
+    /// ends instead, if it does.
     pub(crate) fn put_back(
         &mut self,
         now: Time,
@@ -331,13 +333,15 @@ impl Queue {
             return None;
         }
         let limit = self.settings.delivery_limit;
-        if why != PutBack::Released && limit > 0 && count >= limit {
+        if why.is_attempt() && limit > 0 && count >= limit {
             return Some(End::Dies(DeathReason::DeliveryLimit));
         }
-        let wait_ms = match (why, delay_ms) {
-            (PutBack::Failed, None) => self.settings.backoff.wait_ms(count),
-            (_, delay_ms) => delay_ms.unwrap_or(0),
+        let (count, wait_ms) = if why.is_attempt() {
+            (count, delay_ms.unwrap_or_else(|| self.settings.backoff.wait_ms(count)))
+        } else {
+            (count.saturating_sub(1), 0)
         };
+        self.entries[slot].message.count = count;
         let due = (wait_ms > 0).then(|| now.after(wait_ms));
         self.wait(slot, due);
         step.facts.push(Fact::PutBack { queue: self.id, seq, count, due });

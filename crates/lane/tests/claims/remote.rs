@@ -112,7 +112,7 @@ impl Stage {
             }
             "done" => {
                 let receipt = self.receipts[name];
-                self.queues[receipt.queue.0 as usize].1.end(&receipt, false);
+                self.queues[receipt.queue.0 as usize].1.end(&receipt, None);
                 let was_held = self.broker.settled(self.now, &receipt, &mut step);
                 self.said.extend((!was_held).then(|| "not held".to_owned()));
             }

@@ -87,7 +87,7 @@ fn a_strict_queue_passes_nothing_more_urgent_over() {
         "",
         story,
         expect![
-            "b d · b(2) · e c a · 9: 3 leased 3 bytes 3 published 4 delivered 1 redelivered, 5: 1 leased 1 bytes 1 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered"
+            "b d · b · e c a · 9: 3 leased 3 bytes 3 published 4 delivered, 5: 1 leased 1 bytes 1 published 1 delivered, 1: 1 leased 1 bytes 1 published 1 delivered"
         ],
     );
 }

@@ -250,6 +250,27 @@ fn a_lease_that_runs_out_or_is_lost_counts_towards_the_limit_and_a_released_one_
     check(r#""delivery_limit":1"#, "publish a · lease for=5 · +5ms · left", expect!["a · dead a"]);
     check(r#""delivery_limit":1"#, "publish a · consume w · cancel w · left", expect!["w:a · dead a"]);
     check(r#""delivery_limit":1"#, "publish a · lease · release a · left", expect!["a · ready a"]);
+    check(
+        r#""delivery_limit":2"#,
+        "publish a · lease · release a · lease · release a · lease · nack a · lease · nack a · left",
+        expect!["a · a · a · a(2) · dead a"],
+    );
+}
+
+#[test]
+fn every_delivery_that_failed_waits_the_backoff_and_a_release_does_not() {
+    let backoff = r#""backoff":{"initial_ms":100}"#;
+    check(
+        backoff,
+        "publish a · lease for=5 · +5ms · left · +100ms · left",
+        expect!["a · delayed a · ready a"],
+    );
+    check(
+        backoff,
+        "publish a · consume w · cancel w · left · +100ms · left",
+        expect!["w:a · delayed a · ready a"],
+    );
+    check(backoff, "publish a · lease · release a · left", expect!["a · ready a"]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use overtake_lane::{
-    Broker, Effect, Identity, LaneChoice, LeaseId, Message, Original, Place, Priority, QueueId, Receipt,
-    RemoteQueue, Scheme, Seq, SessionId, Settings, State, Step, Terms, Time, VhostId, Want,
+    Broker, Effect, Identity, LaneChoice, LeaseId, Message, Original, Place, Priority, PutBack, QueueId,
+    Receipt, RemoteQueue, Scheme, Seq, SessionId, Settings, State, Step, Terms, Time, VhostId, Want,
 };
 
 /// Messages of one queue, kept here.
@@ -82,11 +82,12 @@ impl Elsewhere {
         given
     }
 
-    /// A lease is over; with `again` the message is ready.
-    pub(crate) fn end(&mut self, receipt: &Receipt, again: bool) {
+    /// A lease is over; where the message comes back it is ready.
+    pub(crate) fn end(&mut self, receipt: &Receipt, comes_back: Option<PutBack>) {
         let (message, _) = self.leased.remove(&(receipt.seq, receipt.lease)).expect("what ends was leased");
-        if again {
-            self.ready.push(Message { state: State::Ready, ..message });
+        if let Some(why) = comes_back {
+            let count = if why.is_attempt() { message.count } else { message.count - 1 };
+            self.ready.push(Message { count, state: State::Ready, ..message });
             self.sort();
         }
     }
@@ -129,10 +130,10 @@ pub(crate) fn follow(broker: &mut Broker, now: Time, queue: QueueId, kept: &mut 
     let mut seen = 0;
     loop {
         for effect in &step.effects[seen..] {
-            if let Effect::Returned { receipt, .. } = effect
+            if let Effect::Returned { receipt, why } = effect
                 && receipt.queue == queue
             {
-                kept.end(receipt, true);
+                kept.end(receipt, Some(*why));
             }
         }
         seen = step.effects.len();

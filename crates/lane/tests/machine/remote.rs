@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Get, Given, LaneChoice,
-    LeaseTerm, Options, Outcome, Place, Priority, Publish, Pull, QueueId, Receipt, Refusal, Reply, Seq,
-    SessionId, Settings, Step, Terms, Time, UrgentCredit, VhostId, Want, WindowId,
+    LeaseTerm, Options, Outcome, Place, Priority, Publish, Pull, PutBack, QueueId, Receipt, Refusal, Reply,
+    Seq, SessionId, Settings, Step, Terms, Time, UrgentCredit, VhostId, Want, WindowId,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -333,7 +333,12 @@ impl Pair {
         let (receipt, terms) = *index.get(&leased);
         let receipts = vec![self.leased[&receipt.seq]];
         self.ask(Asker::default(), Command::Settle { receipts, outcome }, |pair, step| {
-            pair.kept.end(&receipt, outcome != Outcome::Ack);
+            let comes_back = match outcome {
+                Outcome::Ack => None,
+                Outcome::Release => Some(PutBack::Released),
+                Outcome::Nack { .. } | Outcome::Reject => Some(PutBack::Failed),
+            };
+            pair.kept.end(&receipt, comes_back);
             assert_eq!(pair.takers.settled(pair.now, &receipt, step), terms == Terms::Held);
             assert!(!pair.takers.settled(pair.now, &receipt, step), "it was settled before");
             Ok(())

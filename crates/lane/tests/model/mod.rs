@@ -120,8 +120,8 @@ impl Choice {
 /// Why a lease ended without settling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
+    /// By a nack with this delay, or the end of the lease or of its consumer.
     Failed(Option<u64>),
-    Expired,
     Released,
 }
 
@@ -281,7 +281,7 @@ impl Model {
         let stays = self.takers.iter().any(|taker| taker.id == id && taker.stays);
         let held: Vec<u64> = self.messages.iter().filter(|m| stays && m.is_with(id)).map(|m| m.seq).collect();
         for seq in held {
-            self.put_back(seq, Back::Expired);
+            self.put_back(seq, Back::Failed(None));
         }
         self.takers.retain(|taker| taker.id != id);
         self.dispatch();
@@ -386,7 +386,9 @@ impl Model {
             let at = self.at(seq).expect("nothing else removes it");
             let message = &mut self.messages[at];
             match message.stand {
-                Stand::Leased(_, deadline, _) if deadline <= self.now => self.put_back(seq, Back::Expired),
+                Stand::Leased(_, deadline, _) if deadline <= self.now => {
+                    self.put_back(seq, Back::Failed(None))
+                }
                 Stand::Ready | Stand::Delayed(_) if message.expires <= self.now => self.expire(seq),
                 Stand::Delayed(due) if due <= self.now => message.stand = Stand::Ready,
                 _ => {}
@@ -401,17 +403,15 @@ impl Model {
         if message.expires <= self.now {
             return self.expire(seq);
         }
-        if why != Back::Released
-            && self.rules.delivery_limit > 0
-            && message.count >= self.rules.delivery_limit
-        {
+        let Back::Failed(delay_ms) = why else {
+            message.count -= 1;
+            message.stand = Stand::Ready;
+            return;
+        };
+        if self.rules.delivery_limit > 0 && message.count >= self.rules.delivery_limit {
             return self.bury(seq);
         }
-        let wait_ms = match why {
-            Back::Failed(None) => self.rules.backoff.wait_ms(message.count),
-            Back::Failed(Some(ms)) => ms,
-            Back::Expired | Back::Released => 0,
-        };
+        let wait_ms = delay_ms.unwrap_or_else(|| self.rules.backoff.wait_ms(message.count));
         message.stand = if wait_ms > 0 { Stand::Delayed(self.now.after(wait_ms)) } else { Stand::Ready };
     }
 

@@ -6,11 +6,11 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::{NewMessage, PublishedCopy};
 use overtake_lane::{
     Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, Overflow, QueueId, Receipt,
-    Seq, Settings, State,
+    Seq, Settings, State, Time,
 };
 
 use crate::audit::{Audit, Seen};
-use crate::book::{Book, lane_of};
+use crate::book::{Book, Hold, lane_of};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::refold::{Refold, mark_of};
@@ -222,13 +222,13 @@ fn check_cheapest(
 }
 
 /// Leases that the request of a step ended.
-struct Ended {
+pub(super) struct Ended {
     settled: BTreeMap<Receipt, Outcome>,
     cancelled: BTreeSet<ConsumerId>,
 }
 
 impl Ended {
-    fn of(book: &Book, step: &Step<'_>) -> Self {
+    pub(super) fn of(book: &Book, step: &Step<'_>) -> Self {
         let mut settled = BTreeMap::new();
         let mut cancelled: BTreeSet<ConsumerId> = book.retired().collect();
         match (step.request, step.result) {
@@ -254,6 +254,16 @@ impl Ended {
             _ => {}
         }
         Self { settled, cancelled }
+    }
+
+    /// How a lease ended, if it did. One that ran out, or whose consumer is gone, is a failed delivery.
+    pub(super) fn outcome(&self, lease: &Hold, message: &Message, now: Time) -> Option<Outcome> {
+        let outcome = self.settled.get(&lease.receipt).copied();
+        let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= now)
+            || lease.until <= now
+            || lease.work_ends <= now;
+        let was_lost = lease.consumer.is_some_and(|consumer| self.cancelled.contains(&consumer));
+        outcome.or((ran_out || was_lost).then_some(Outcome::Nack { delay_ms: None }))
     }
 }
 
@@ -287,14 +297,10 @@ fn may_leave(
         let stands = matches!(message.state, State::Ready | State::Delayed { .. });
         return stands && (is_over || makes_room);
     };
-    let outcome = ended.settled.get(&lease.receipt).copied();
-    let ran_out = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now)
-        || lease.until <= step.now
-        || lease.work_ends <= step.now;
-    let was_lost = lease.consumer.is_some_and(|consumer| ended.cancelled.contains(&consumer));
-    if outcome.is_none() && !ran_out && !was_lost {
+    if ended.outcome(lease, message, step.now).is_none() {
         return false;
     }
+    let outcome = ended.settled.get(&lease.receipt).copied();
     let limit = settings.delivery_limit;
     let is_late = lease.work_ends <= step.now;
     let dies = outcome == Some(Outcome::Reject)

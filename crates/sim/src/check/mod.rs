@@ -1,5 +1,6 @@
 //! The promises, one checker each. They see what clients see and what a broker shows of itself, never how it works.
 
+pub(crate) mod aside;
 pub(crate) mod awake;
 pub(crate) mod bounded;
 pub(crate) mod cap;

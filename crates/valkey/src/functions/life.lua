@@ -128,7 +128,8 @@ local function backoff_ms(p, failures)
   return math.min(ms, b.max_ms)
 end
 
--- Ends a lease without settling. Answers how the message ends instead, if it does.
+-- Ends a lease without settling. A failure waits `delay_ms`, or the queue's backoff where that is nil; a release waits for nothing and is no delivery. Answers how the message
+-- ends instead, if it does.
 local function put_back(p, key, m, why, delay_ms)
   if m[WORK] and m[WORK][3] then return 'cancelled' end
   if is_over(m[EXPIRES], p.now) then return expire(p, key, m) end
@@ -138,8 +139,12 @@ local function put_back(p, key, m, why, delay_ms)
   end
   local limit = p.settings.delivery_limit
   if why ~= 'released' and limit > 0 and m[COUNT] >= limit then return 'delivery_limit' end
-  local ms = delay_ms or 0
-  if why == 'failed' and not delay_ms then ms = backoff_ms(p, m[COUNT]) end
+  local ms = 0
+  if why == 'released' then
+    m[COUNT] = math.max(m[COUNT] - 1, 0)
+  else
+    ms = delay_ms or backoff_ms(p, m[COUNT])
+  end
   wait(p, key, m, ms > 0 and p.now + ms or nil)
   return nil
 end

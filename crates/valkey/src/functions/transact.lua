@@ -64,7 +64,6 @@ local function end_lease(p, key, m, how, delay_ms, report)
     local level = lane_of(p, m[PRIORITY])
     count(p, level, 'delivered', -1)
     if m[COUNT] > 1 then count(p, level, 'redelivered', -1) end
-    m[COUNT] = m[COUNT] - 1
   end
   local why
   if ENDS[how] then

@@ -59,6 +59,8 @@ pub(super) struct World {
 #[derive(Default)]
 pub(super) struct Licence {
     pub(super) settled: Vec<Receipt>,
+    /// Those are released.
+    pub(super) releases: bool,
     pub(super) removes: bool,
     pub(super) publishes: bool,
     pub(super) reprioritises: bool,
@@ -326,7 +328,8 @@ impl World {
             }
             Op::Settle { which, outcome } => {
                 let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
-                let licence = Licence { settled: receipts.clone(), ..Licence::default() };
+                let releases = *outcome == Outcome::Release;
+                let licence = Licence { settled: receipts.clone(), releases, ..Licence::default() };
                 let before = self.snapshot();
                 let held: Vec<bool> =
                     receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
