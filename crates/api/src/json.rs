@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use http::StatusCode;
 use overtake_redact::reason;
+use overtake_routes::nearest::did_you_mean;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -87,21 +88,39 @@ fn wrong_field(text: &str, path: &str) -> Problem {
     } else if let Some(field) = named("duplicate field `") {
         ("field-duplicate", "a field is there twice", field)
     } else {
-        return Problem::bad_value(path, text.to_owned());
+        return wrong_value(text, path);
     };
-    let hint = match text.split_once("expected ") {
-        Some((_, known)) => format!("check the spelling: {known} {} taken here", verb(known)),
-        None if code == "field-missing" => format!("add `{field}`; the OpenAPI document says what it holds"),
-        None => format!("leave one `{field}`"),
+    let known: Vec<&str> = text.split('`').skip(3).step_by(2).collect();
+    let (detail, hint) = match code {
+        "field-unknown" => (format!("there is no field `{field}` here"), spelling(field, &known)),
+        "field-missing" => (
+            format!("the field `{field}` is missing"),
+            "add the field; the OpenAPI document describes it".to_owned(),
+        ),
+        _ => (format!("the field `{field}` is there twice"), "leave one of them".to_owned()),
     };
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, title, "")
-        .detail(text.to_owned())
+        .detail(detail)
         .hint(hint)
         .key(join(path, field))
 }
 
-fn verb(known: &str) -> &'static str {
-    if known.contains(", ") { "are" } else { "is" }
+fn wrong_value(text: &str, path: &str) -> Problem {
+    let problem = Problem::bad_value(path, text.to_owned());
+    // In JSON a duration is a number of the unit that its name ends with.
+    match path.ends_with("_ms") && text.ends_with("a text") {
+        true => problem.hint("send a number of milliseconds, such as 60000 for 60s; nothing was done"),
+        false => problem,
+    }
+}
+
+/// The known field that was probably meant, else all of them.
+fn spelling(field: &str, known: &[&str]) -> String {
+    match (did_you_mean(field, known.iter().copied()), known) {
+        (Some(near), _) => near,
+        (None, []) => "leave the field out: there are none here".to_owned(),
+        (None, known) => format!("the fields here are {}", known.join(", ")),
+    }
 }
 
 /// Appends `field` to `path` unless `path` ends with it: serde's path includes an unknown field, but not a missing one.

@@ -78,7 +78,7 @@ impl Problem {
             StatusCode::UNPROCESSABLE_ENTITY,
             "value-invalid",
             "a value cannot be used",
-            "correct the value under `key` as `detail` says; nothing was done",
+            "send a value as `detail` says; nothing was done",
         )
         .key(key)
         .detail(detail)
@@ -134,6 +134,13 @@ impl Problem {
     pub fn is_helpful(&self) -> bool {
         let said = [self.0.code, &*self.0.title, &*self.0.detail, &*self.0.hint];
         said.iter().all(|text| !text.is_empty()) && (400..600).contains(&self.0.status)
+    }
+
+    /// Puts `text`, which names things of the request, where the detail says what the title says.
+    #[must_use]
+    pub fn specify(mut self, text: &str) -> Self {
+        self.0.detail = self.0.detail.replace(&*self.0.title, text).into();
+        self
     }
 
     /// The body of the response.
@@ -280,6 +287,8 @@ impl IntoResponse for Problem {
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
+        // For a layer that knows more of the request than the handler did.
+        response.extensions_mut().insert(self);
         response
     }
 }

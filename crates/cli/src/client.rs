@@ -13,6 +13,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
+use overtake_peer::{tls_fault, tls_reason};
 use overtake_redact::reason;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -213,15 +214,12 @@ impl Client {
     fn parse<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, Failure> {
         serde_json::from_slice(bytes).map_err(|error| {
             let what = if error.is_data() {
-                "something else than was asked for"
+                format!("something else than was asked for: {}", reason(&error.to_string()))
             } else {
-                "something that is no JSON"
+                "something that is not JSON".to_owned()
             };
-            Failure::new(
-                Exit::Error,
-                format!("{} answered {what}: {}", self.base.as_str(), reason(&error.to_string())),
-            )
-            .hint("is there an Overtake broker at this address?")
+            Failure::new(Exit::Error, format!("{} answered {what}", self.base.as_str()))
+                .hint("is there an Overtake broker at this address?")
         })
     }
 
@@ -269,10 +267,16 @@ impl Client {
     }
 
     fn unreachable(&self, error: &(dyn Error + 'static)) -> Failure {
+        let base = self.base.as_str();
+        if chain(error).any(|error| error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse))
+        {
+            return Failure::new(Exit::Unreachable, format!("what listens at {base} does not speak HTTP"))
+                .hint("is that the port of AMQP? The broker says at its start where it serves HTTP, 15672 by default");
+        }
         let deepest = deepest(error);
-        let what = format!("cannot reach the broker at {}: {deepest}", self.base.as_str());
+        let what = format!("cannot reach the broker at {base}: {}", tls_reason(deepest));
         let failure = Failure::new(Exit::Unreachable, what);
-        match tls_error(deepest) {
+        match tls_fault(deepest) {
             None => {
                 failure.hint("start one with `overtake serve`, or say where it is with --url or OVERTAKE_URL")
             }
@@ -285,20 +289,17 @@ impl Client {
     }
 }
 
-/// What TLS has against it, which may come wrapped as errors of reading or writing.
-fn tls_error<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    while let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-        error = inner;
-    }
-    error.downcast_ref()
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let this = next?;
+        next = this.source();
+        Some(this)
+    })
 }
 
 fn deepest<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest
+    chain(error).last().unwrap_or(error)
 }
 
 /// Something long on its way.
@@ -343,8 +344,9 @@ fn refused(status: StatusCode, bytes: &[u8]) -> Failure {
     };
     let word = problem.code.or(problem.error);
     let code = word.as_ref().map_or_else(String::new, |code| format!(" {code}"));
-    let key = problem.key.map_or_else(String::new, |key| format!("`{key}`: "));
     let what = problem.detail.or(problem.reason).unwrap_or(problem.title);
+    let key = problem.key.map(|key| format!("`{key}`")).filter(|key| !what.contains(key.as_str()));
+    let key = key.map_or_else(String::new, |key| format!("{key}: "));
     let failure = Failure::new(exit, format!("{key}{what} ({}{code})", status.as_u16())).code(word);
     match problem.hint {
         Some(hint) if !hint.is_empty() => failure.hint(hint),

@@ -142,9 +142,18 @@ impl Failure {
         }
     }
 
-    /// Says it on stderr.
-    pub(crate) fn print(&self) {
-        let Self::Said { what, hint, .. } = self else { return };
+    /// Says on stderr what went wrong, for programs as one line of JSON: `error`, `hint`, `code` as the broker says it, and `exit`.
+    pub(crate) fn print(&self, as_json: bool) {
+        let Self::Said { what, hint, code, exit, .. } = self else { return };
+        if as_json {
+            let mut said = serde_json::Map::from_iter([("error".to_owned(), what.as_str().into())]);
+            let more = [("hint", hint), ("code", code)].into_iter();
+            said.extend(more.filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?.into()))));
+            said.insert("exit".to_owned(), (*exit as u8).into());
+            // Without a stderr there is nobody to tell.
+            let _ = writeln!(io::stderr(), "{}", serde_json::Value::Object(said));
+            return;
+        }
         let (bad, good, off) = (crate::out::BAD, crate::out::HINT, crate::out::RESET);
         let mut stderr = anstream::stderr();
         // Without a stderr there is nobody to tell.

@@ -32,14 +32,29 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::Cli;
+use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match commands::run(cli) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            failure.print();
-            failure.exit().into()
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // There is nothing to ask about `--json` but the words as they stand.
+        Err(wrong) if wrong.use_stderr() && std::env::args_os().any(|word| word == "--json") => {
+            return ends(&usage(&wrong), true);
         }
-    }
+        Err(wrong) => wrong.exit(),
+    };
+    let as_json = cli.global.json;
+    commands::run(cli).map_or_else(|failure| ends(&failure, as_json), ExitCode::from)
+}
+
+fn ends(failure: &Failure, as_json: bool) -> ExitCode {
+    failure.print(as_json);
+    failure.exit().into()
+}
+
+/// A command line that cannot be read, as a failure: its first paragraph, without `error: `.
+fn usage(wrong: &clap::Error) -> Failure {
+    let text = wrong.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    Failure::usage(first.trim_start_matches("error: "))
 }

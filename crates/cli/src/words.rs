@@ -53,14 +53,19 @@ pub(crate) fn headers(pairs: &[(String, String)]) -> Value {
     Value::Object(pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
 }
 
-/// One setting of a queue: `max_active=10`, `backoff.initial_ms=500`, `picker={aging_ms=30000}`, `scheme=signed`.
+/// One setting of a queue: `max_active=10`, `ttl=60s`, `backoff.initial=500ms`, `picker={aging_ms=30000}`, `scheme=signed`.
 ///
-/// The value is read as TOML; what is no TOML is text. Dots lead into tables.
+/// The value is read as TOML; what is no TOML is text. Dots lead into tables. A setting in ms may be said by its name without `_ms` as a
+/// duration, or by its full name as a number or a duration.
 pub(crate) fn put_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     match rest {
         None => {
-            settings.insert(first.to_owned(), toml_value(text));
+            let (key, value) = match DURATIONS.iter().find(|name| ms_of(name) == first || **name == first) {
+                Some(name) => (ms_of(name), duration(first, name, text)?.into()),
+                None => (first.to_owned(), toml_value(text)),
+            };
+            settings.insert(key, value);
             Ok(())
         }
         Some(rest) => {
@@ -70,6 +75,34 @@ pub(crate) fn put_setting(settings: &mut Map<String, Value>, key: &str, text: &s
                 .ok_or_else(|| format!("`{first}` is a plain value and a table at once"))?;
             put_setting(inner, rest, text)
         }
+    }
+}
+
+/// Settings that are durations, without the `_ms` of their names; and fields of tables that are.
+const DURATIONS: [&str; 10] = [
+    "ttl",
+    "max_ttl",
+    "visibility_timeout",
+    "expires",
+    "consumer_timeout",
+    "run_timeout",
+    "initial",
+    "max",
+    "aging",
+    "per",
+];
+
+fn ms_of(name: &str) -> String {
+    format!("{name}_ms")
+}
+
+/// A setting's duration in ms. The full name says the unit of a bare number.
+fn duration(key: &str, name: &str, text: &str) -> Result<u64, String> {
+    let of_key = |why: String| format!("{key}: {why}");
+    if key == name {
+        duration_ms(text).map_err(of_key)
+    } else {
+        Millis::read(text).map(|ms| ms.0).map_err(of_key)
     }
 }
 
@@ -98,6 +131,17 @@ mod tests {
         check(
             &["backoff.initial_ms=5", "backoff.multiplier=3"],
             r#"{"backoff":{"initial_ms":5,"multiplier":3}}"#,
+        );
+        check(&["ttl=60s", "max_ttl_ms=5"], r#"{"max_ttl_ms":5,"ttl_ms":60000}"#);
+        check(&["visibility_timeout_ms=1m"], r#"{"visibility_timeout_ms":60000}"#);
+        check(
+            &["backoff.initial=1s", "picker.aging=1m"],
+            r#"{"backoff":{"initial_ms":1000},"picker":{"aging_ms":60000}}"#,
+        );
+        check(&["ttl=60"], "ttl: `60` has no unit: say 60s for seconds, or 60ms for milliseconds");
+        check(
+            &["ttl_ms=soon"],
+            "ttl_ms: `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 1h30m, 7d",
         );
         check(&["picker={aging_ms=30000}"], r#"{"picker":{"aging_ms":30000}}"#);
         check(

@@ -3,9 +3,10 @@
 //! The part is named as decoding names it: `key` is its place in the body, and `detail` says it in words.
 
 use overtake_access::{Desk, NotDone};
-use overtake_engine::{Failure, Health, NewMessage, PublishedCopy, Refused};
+use overtake_engine::{Failure, Health, NewMessage, PublishedCopy, Refused, Target};
 use overtake_lane::{Outcome, Part, Receipt, Refusal};
 
+use crate::named::named;
 use crate::problem::Problem;
 
 /// Publishes messages that stand under `messages`, or one that stands alone.
@@ -35,9 +36,28 @@ pub(crate) async fn transact(
     settlements: Vec<(Receipt, Outcome)>,
     receipts: &[usize],
 ) -> Result<Vec<PublishedCopy>, Problem> {
-    let count = messages.len();
-    let done = desk.transact(messages, settlements).await;
-    done.map_err(|not| problem(desk, not, "publish", count, receipts))
+    let to: Vec<Target> = messages.iter().map(|message| message.to.clone()).collect();
+    match desk.transact(messages, settlements).await {
+        Ok(copies) => Ok(copies),
+        Err(not) => {
+            let part = part_of(&not);
+            let problem = problem(desk, not, "publish", to.len(), receipts);
+            match part.and_then(|at| to.get(at)) {
+                Some(Target::Queue(name) | Target::Exchange { name, .. }) => {
+                    Err(named(problem, desk, name).await)
+                }
+                None => Err(problem),
+            }
+        }
+    }
+}
+
+/// The message that is at fault, from 0.
+fn part_of(not: &NotDone) -> Option<usize> {
+    match not {
+        NotDone::Failed(Failure::Refused(Refused { part: Some(Part::Publish(at)), .. })) => Some(*at),
+        _ => None,
+    }
 }
 
 fn problem(desk: &Desk, not: NotDone, list: &str, messages: usize, receipts: &[usize]) -> Problem {

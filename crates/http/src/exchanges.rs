@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use overtake_access::Desk;
 use overtake_api::body::{BindingIn, ExchangeIn, ExchangePublishIn, to_exchange};
 use overtake_api::params::Params;
 use overtake_api::raw;
+use overtake_lane::{Binding, Destination};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,7 +19,9 @@ use crate::decode::{self, Json};
 use crate::exchange_answer::{BindingList, BindingOut, ExchangeList, ExchangeOut};
 use crate::login::At;
 use crate::messages::limits;
+use crate::named::named;
 use crate::path::ExchangeName;
+use crate::problem::Problem;
 use crate::schema::RawBodySchema;
 use crate::trace;
 
@@ -101,8 +105,18 @@ async fn list_bindings(At(desk): At, ExchangeName(name): ExchangeName) -> Answer
 )]
 async fn bind(At(desk): At, ExchangeName(name): ExchangeName, Json(ask): Json<BindingIn>) -> Answer {
     let binding = ask.into_binding(name)?;
-    desk.bind(binding.clone()).await?;
+    if let Err(not) = desk.bind(binding.clone()).await {
+        return Err(not_bound(&desk, &binding, not.into()).await);
+    }
     json(StatusCode::CREATED, &BindingOut::of(&binding))
+}
+
+/// The problem with the name of the end of the binding that is not there.
+async fn not_bound(desk: &Desk, binding: &Binding, problem: Problem) -> Problem {
+    let (Destination::Queue(to) | Destination::Exchange(to)) = &binding.to;
+    let is_target =
+        problem.0.body().code() == "no-such-queue" || desk.exchange(&binding.exchange).await.is_ok();
+    named(problem, desk, if is_target { to } else { &binding.exchange }).await
 }
 
 /// Takes a binding away: the one that is the same in everything. With its last one an `auto_delete` exchange goes.

@@ -26,6 +26,7 @@ mod leases;
 mod login;
 mod messages;
 mod metrics;
+mod named;
 mod openapi;
 mod options;
 mod overview;
@@ -72,6 +73,7 @@ pub fn router(desks: Desks, services: Services, options: HttpOptions) -> Router 
     routes
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), named::name))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), login::login))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))
         .with_state(app)

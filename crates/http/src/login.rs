@@ -45,7 +45,7 @@ pub(crate) struct At(pub(crate) Desk);
 
 /// The virtual host that a request names.
 #[derive(Clone)]
-struct Vhost(Arc<str>);
+pub(crate) struct Vhost(pub(crate) Arc<str>);
 
 /// Whether nobody has to log in for this path.
 pub(crate) fn is_open(path: &str) -> bool {

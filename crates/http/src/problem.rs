@@ -39,6 +39,11 @@ impl Problem {
         Self(self.0.detail(detail))
     }
 
+    /// Puts `text`, which names things of the request, where the detail says what the title says.
+    pub(crate) fn specify(self, text: &str) -> Self {
+        Self(self.0.specify(text))
+    }
+
     /// Replaces the hint: what to do.
     pub(crate) fn hint(self, hint: impl Into<Cow<'static, str>>) -> Self {
         Self(self.0.hint(hint))

@@ -16,4 +16,4 @@ pub use overtake_redact::{MASK, masked};
 pub use peer::{Named, Peer, Socket};
 pub use reach::LinkLocal;
 pub use secret::{Secret, Text, Vault};
-pub use tls::{Tls, begin};
+pub use tls::{Tls, begin, tls_fault, tls_reason};

@@ -1,11 +1,12 @@
 //! Whom to believe that they are the receiver, and how to show who asks.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -111,5 +112,47 @@ pub async fn begin(
     TlsConnector::from(config)
         .connect(name, socket)
         .await
-        .map_err(|error| format!("TLS with {host}: {error}"))
+        .map_err(|error| format!("TLS with {host}: {}", tls_reason(&error)))
+}
+
+/// Why a connection under TLS failed, in words for people: rustls shows some faults of certificates as its own types are called.
+#[must_use]
+pub fn tls_reason(error: &(dyn Error + 'static)) -> String {
+    match tls_fault(error) {
+        Some(rustls::Error::InvalidCertificate(fault)) => certificate(fault),
+        Some(rustls::Error::InvalidMessage(_)) => "the other side does not speak TLS".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The error of TLS in an error, which may come wrapped as errors of reading or writing.
+#[must_use]
+pub fn tls_fault<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    while let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        error = inner;
+    }
+    error.downcast_ref()
+}
+
+fn certificate(fault: &CertificateError) -> String {
+    let fault = match fault {
+        CertificateError::UnknownIssuer => "is signed by no CA that is trusted here",
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "is for other names than this one"
+        }
+        CertificateError::Revoked => "is revoked",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "is not one of a server"
+        }
+        CertificateError::BadEncoding => "cannot be read",
+        CertificateError::BadSignature => "has a signature that does not match its CA",
+        // The verifier's own errors reach us as text only.
+        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "is that of a CA; a server needs one of its own, signed by the CA"
+        }
+        other => return format!("the certificate is not accepted: {other}"),
+    };
+    format!("the certificate {fault}")
 }

@@ -55,7 +55,7 @@ pub(crate) struct DeclareArgs {
     /// A group of consumers. May be given again.
     #[arg(long = "group", short = 'g', value_name = "NAME")]
     groups: Vec<String>,
-    /// Settings of these groups, such as delivery_limit=5 or backoff.initial_ms=500.
+    /// Settings of these groups, such as delivery_limit=5 or backoff.initial=500ms.
     #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
     settings: Vec<(String, String)>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use overtake_redact::reason;
+use serde_json::error::Category;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -220,13 +220,14 @@ fn fill(
 fn message(line: &[u8], plan: &Plan) -> Result<Value, String> {
     let mut message = plan.common.clone();
     if plan.are_json {
-        let said: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-            // Its line is always the first: the file's is said already.
-            format!(
-                "no message in JSON: {}",
-                reason(&error.to_string()).replace(" at line 1 column ", " at column ")
-            )
-        })?;
+        let said: Map<String, Value> =
+            serde_json::from_slice(line).map_err(|error| match error.classify() {
+                Category::Data => "a message is a JSON object, such as {\"body\": \"hello\"}".to_owned(),
+                Category::Eof => "the JSON ends too early".to_owned(),
+                Category::Syntax | Category::Io => {
+                    format!("this is not JSON from column {} on", error.column())
+                }
+            })?;
         message.extend(said);
     } else {
         body::put(&mut message, line);

@@ -58,7 +58,7 @@ Examples:
 pub(crate) struct DeclareArgs {
     /// Its name.
     queue: String,
-    /// Settings, such as scheme=signed or backoff.initial_ms=500.
+    /// Settings, such as scheme=signed, ttl=60s or backoff.initial=500ms.
     #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
     settings: Vec<(String, String)>,
     /// Settings from a file, TOML or JSON; those given as KEY=VALUE win.

@@ -180,6 +180,41 @@ fn a_broker_that_is_not_there_is_69() {
 }
 
 #[test]
+fn what_speaks_no_http_is_told_from_a_broker_that_is_not_there() {
+    expect![[r#"
+        exit 69
+        error: what listens at http://BROKER does not speak HTTP
+         hint: is that the port of AMQP? The broker says at its start where it serves HTTP, 15672 by default
+    "#]]
+    .assert_eq(&against(Some("AMQP\0\0\u{9}\u{1}".to_owned()), &["queue", "list"]));
+}
+
+/// Whoever reads the output of a program reads its errors, too.
+#[test]
+fn with_json_errors_are_json() {
+    let denied = r#"{"title":"no","detail":"ada may not read here","code":"forbidden","hint":"ask for the right `read`"}"#;
+    expect![[r#"
+        exit 77
+        {"code":"forbidden","error":"ada may not read here (403 forbidden)","exit":77,"hint":"ask for the right `read`"}
+    "#]]
+    .assert_eq(&against(Some(answer("403 Forbidden", denied)), &["queue", "list", "--json"]));
+    check(
+        &["publsh", "--json"],
+        expect![[r#"
+        exit 2
+        {"error":"unrecognized subcommand 'publsh'","exit":2}
+    "#]],
+    );
+    check(
+        &["consume", "jobs", "--wait", "60", "--json"],
+        expect![[r#"
+        exit 2
+        {"error":"","exit":2}
+    "#]],
+    );
+}
+
+#[test]
 fn other_answers_have_their_codes() {
     let denied = r#"{"title":"no","detail":"ada may not read here","code":"forbidden","hint":"ask for the right `read`"}"#;
     expect![[r#"
@@ -197,7 +232,7 @@ fn other_answers_have_their_codes() {
     let stranger = || Some(answer("200 OK", "<html></html>"));
     expect![[r#"
         exit 1
-        error: http://BROKER answered something that is no JSON: expected value at line 1 column 1
+        error: http://BROKER answered something that is not JSON
          hint: is there an Overtake broker at this address?
     "#]]
     .assert_eq(&against(stranger(), &["queue", "list"]));

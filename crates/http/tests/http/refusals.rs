@@ -385,7 +385,7 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
         r#"{"messages":[{"body":"a"},{"body":"b","priority":-1},{"body":"c","priority":-2}]}"#,
         "422 priority-out-of-range",
         "messages[1].priority",
-        "message 2 of 3 is refused: the priority is out of range for the queue's scheme; nothing was done",
+        "message 2 of 3 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9; nothing was done",
     )
     .await;
     check(
@@ -414,6 +414,54 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
     )
     .await;
     assert_eq!(world.get("/v1/queues/q").await.json["totals"]["published"], 0);
+}
+
+/// By the name in the path or in the body, and with a name that is nearly the same.
+#[tokio::test]
+async fn a_refusal_names_what_is_not_there() {
+    let world = World::with_queue(r#"{"scheme":"named"}"#).await;
+    world.put("/v1/queues/orders", "").await.expect(201);
+    let check = async |method: &str, path: &str, body: &str, detail: &str| {
+        let reply = world.ask(method, path, body).await;
+        assert_eq!(reply.json["detail"], detail, "{method} {path} {body}: {}", reply.text);
+        check_problem(&reply, path);
+    };
+    let near = "no queue `order` in vhost `/`; did you mean `orders`?";
+    check("GET", "/v1/queues/order", "", near).await;
+    check("POST", "/v1/queues/order/leases", "{}", near).await;
+    check("POST", "/v1/queues/a%2Fb/messages", r#"{"body":""}"#, "no queue `a/b` in vhost `/`").await;
+    check("POST", "/v1/exchanges/amq.topic/bindings", r#"{"queue":"order"}"#, near).await;
+    let exchange = "no exchange `amq.topik` in vhost `/`; did you mean `amq.topic`?";
+    check("GET", "/v1/exchanges/amq.topik/bindings", "", exchange).await;
+    check("POST", "/v1/exchanges/amq.topik/bindings", r#"{"queue":"q"}"#, exchange).await;
+    check("POST", "/v1/exchanges/amq.fanout/bindings", r#"{"to_exchange":"amq.topik"}"#, exchange).await;
+    check("GET", "/v1/queues?vhost=shop", "", "no vhost `shop`").await;
+    check(
+        "POST",
+        "/v1/queues/q/messages",
+        r#"{"body":"","priority":"urgent"}"#,
+        "queue `q` has scheme `named`, whose priorities are critical, high, normal, low, background",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_field_that_is_unknown_is_told_with_the_one_that_was_meant() {
+    let world = World::new();
+    let hint = async |body: &str| {
+        let reply = world.put("/v1/queues/q", body).await;
+        check_problem(&reply, body);
+        (
+            reply.json["detail"].as_str().unwrap_or_default().to_owned(),
+            reply.json["hint"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    let (detail, near) = hint(r#"{"max_activ":1}"#).await;
+    assert_eq!((&*detail, &*near), ("there is no field `max_activ` here", "did you mean `max_active`?"));
+    let (_, all) = hint(r#"{"colour":1}"#).await;
+    assert!(all.starts_with("the fields here are scheme, default_priority, "), "{all}");
+    let (_, unit) = hint(r#"{"ttl_ms":"60s"}"#).await;
+    assert_eq!(unit, "send a number of milliseconds, such as 60000 for 60s; nothing was done");
 }
 
 #[tokio::test]
@@ -447,14 +495,14 @@ async fn a_refused_transaction_says_which_part_is_at_fault() {
         json!({"publish": [{"queue": "q", "body": ""}, {"queue": "nope", "body": ""}], "settle": [ack(&receipts)]}),
         "404 no-such-queue",
         "publish[1]",
-        "message 2 of 2 is refused: no such queue; nothing was done",
+        "message 2 of 2 is refused: no queue `nope` in vhost `/`; nothing was done",
     )
     .await;
     check(
         json!({"publish": [{"queue": "q", "body": "", "priority": "urgent"}]}),
         "422 priority-unknown",
         "publish[0].priority",
-        "message 1 of 1 is refused: the priority is none the queue's scheme knows; nothing was done",
+        "message 1 of 1 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9; nothing was done",
     )
     .await;
     check(

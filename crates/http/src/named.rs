@@ -1,0 +1,139 @@
+//! Problems that name the thing: *no such queue* becomes *no queue `wrok` in vhost `/`; did you mean `work`?*
+//!
+//! A [`Refusal`](overtake_lane::Refusal) has no names. The name is known where the request is: [`name`] takes it from the path, and
+//! handlers whose body has a name call [`named`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use overtake_access::{DEFAULT_VHOST, Desk, Identity, NotDone};
+use overtake_api::problem;
+use overtake_lane::Scheme;
+use overtake_routes::nearest::nearest;
+use percent_encoding::percent_decode_str;
+
+use crate::app::App;
+use crate::login::Vhost;
+use crate::problem::Problem;
+
+/// Most names that are looked at for one that is near.
+const NAMES_MAX: usize = 100;
+
+/// Names the thing in the path that a response says is not there, or whose scheme does not know a priority.
+pub(crate) async fn name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let about = About::of(&request);
+    let mut response = next.run(request).await;
+    let Some(problem) = response.extensions_mut().remove::<problem::Problem>() else { return response };
+    let Some(about) = about else { return response };
+    let Some(name) = param_of(problem.body().code()).and_then(|param| about.param(param)) else {
+        return response;
+    };
+    if problem.body().code() == "no-such-vhost" {
+        return Problem(problem).specify(&format!("no vhost `{name}`")).into_response();
+    }
+    match about.desk(&app).await {
+        Ok(desk) => named(Problem(problem), &desk, &name).await.into_response(),
+        Err(_) => response,
+    }
+}
+
+/// A request, as far as a problem with it may have to name its parts.
+struct About {
+    /// The path as it is declared, with its parameters.
+    route: MatchedPath,
+    path: Box<str>,
+    who: Identity,
+    vhost: Option<Vhost>,
+}
+
+impl About {
+    fn of(request: &Request) -> Option<Self> {
+        let extensions = request.extensions();
+        Some(Self {
+            route: extensions.get::<MatchedPath>()?.clone(),
+            path: request.uri().path().into(),
+            who: extensions.get::<Identity>()?.clone(),
+            vhost: extensions.get::<Vhost>().cloned(),
+        })
+    }
+
+    fn vhost(&self) -> &str {
+        self.vhost.as_ref().map_or(DEFAULT_VHOST, |vhost| &vhost.0)
+    }
+
+    /// A parameter of the path, decoded. The virtual host may also be in the query.
+    fn param(&self, name: &str) -> Option<String> {
+        let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
+        let mut parts = self.route.as_str().split('/').zip(self.path.split('/'));
+        let value = parts.find(|(part, _)| is_it(part)).map(|(_, value)| value);
+        match value {
+            Some(value) => Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
+            None => (name == "vhost").then(|| self.vhost().to_owned()),
+        }
+    }
+
+    async fn desk(&self, app: &App) -> Result<Desk, Problem> {
+        Ok(app.desks.desk(self.who.clone(), self.vhost()).await?)
+    }
+}
+
+/// The parameter of a path that a problem of this code is about.
+fn param_of(code: &str) -> Option<&'static str> {
+    match code {
+        "no-such-queue" | "priority-unknown" | "priority-out-of-range" => Some("queue"),
+        "no-such-exchange" => Some("exchange"),
+        "no-such-vhost" => Some("vhost"),
+        _ => None,
+    }
+}
+
+/// Names in a problem's detail the queue or exchange that it is about.
+pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem {
+    let vhost = desk.vhost();
+    let (noun, others) = match problem.0.body().code() {
+        "no-such-queue" => ("queue", queues_near(desk, name).await),
+        "no-such-exchange" => ("exchange", exchanges(desk).await),
+        "priority-unknown" | "priority-out-of-range" => {
+            let Ok(queue) = desk.queue(name).await else { return problem };
+            let scheme = queue.effective_settings().scheme;
+            let takes = taken_by(scheme);
+            return problem
+                .specify(&format!("queue `{name}` has scheme `{scheme}`, whose priorities are {takes}"))
+                .hint("send one of them, or none; nothing was done");
+        }
+        _ => return problem,
+    };
+    let near = nearest(name, others.iter().flatten().map(|other| &**other));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    problem.specify(&format!("no {noun} `{name}` in vhost `{vhost}`{near}"))
+}
+
+/// What a queue of this scheme takes as a priority.
+fn taken_by(scheme: Scheme) -> String {
+    match scheme {
+        Scheme::TenLevel => "0 to 9, larger first; above 9 counts as 9".to_owned(),
+        Scheme::Signed => "BULK, LOW, NORMAL, HIGH, CRITICAL, or a 32-bit integer, larger first".to_owned(),
+        Scheme::Named => "critical, high, normal, low, background".to_owned(),
+        Scheme::Route => "0 to 9, 0 first".to_owned(),
+        Scheme::Max(most) => format!("0 to {most}, larger first; above {most} counts as {most}"),
+    }
+}
+
+/// Names that the user may see: the first ones, and the first of those that begin like this one.
+async fn queues_near(desk: &Desk, name: &str) -> Result<BTreeSet<Arc<str>>, NotDone> {
+    let page = desk.queues(None, NAMES_MAX).await?;
+    let mut names: BTreeSet<_> = page.queues.into_iter().map(|queue| queue.name).collect();
+    if page.next.is_some() {
+        let half: String = name.chars().take(name.chars().count() / 2).collect();
+        let page = desk.queues(Some(&half), NAMES_MAX).await?;
+        names.extend(page.queues.into_iter().map(|queue| queue.name));
+    }
+    Ok(names)
+}
+
+async fn exchanges(desk: &Desk) -> Result<BTreeSet<Arc<str>>, NotDone> {
+    Ok(desk.exchanges().await?.into_iter().map(|exchange| exchange.name).collect())
+}
