@@ -200,7 +200,7 @@ impl Client {
     {
         let HandleOptions { concurrency, consume } = options.into();
         let consumer = self.consume(queue, consume).await?;
-        Ok(Handling::begin(consumer, concurrency, handler))
+        Ok(Handling::begin(queue, consumer, concurrency, handler))
     }
 
     /// Publishes a message and waits for a reply, so long. Whoever handles it answers with [`Delivery::reply`](crate::Delivery::reply), or by what the handler
