@@ -19,7 +19,7 @@ def method(class_id: int, method_id: int, arguments: bytes) -> bytes:
 
 
 def close(code: int, text: str) -> bytes:
-    """What a broker says when it closes a connection."""
+    """The frame by which a broker closes a connection."""
     return method(10, 50, struct.pack(">HB", code, len(text)) + text.encode() + b"\0\0\0\0")
 
 
@@ -47,7 +47,7 @@ class CuttingLine(Line):
         super().__init__(url)
 
     def cut_next(self, *cuts: tuple[float, bytes]) -> None:
-        """What becomes of the next connections."""
+        """Cuts the next connections like this."""
         with self._done:
             self._cuts.extend(cuts)
 
@@ -69,7 +69,7 @@ class CuttingLine(Line):
         with contextlib.suppress(OSError):
             data = _forward(theirs, ours, b"", frames)
             if said:
-                # Where the broker would answer what the client asked, something else is said.
+                # In place of the broker's answer something else is said.
                 _read(theirs, data, int(frames) + 1)
                 ours.sendall(said)
             if said.startswith(b"\x01"):

@@ -68,7 +68,7 @@ def test_what_is_of_another_type_is_refused() -> None:
         whole_seconds("1500ms", "heartbeat")
 
 
-#: Whatever takes durations, and the arguments that are none although they look so.
+#: All functions that take durations.
 TAKES: list[Callable[..., Any]] = [
     Client,
     Client.publish,

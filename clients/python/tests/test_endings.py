@@ -23,14 +23,14 @@ from .test_reconnect import close_by_management, wait_for
 
 HANDLE = "handle: run in the message's scope, ack what succeeds, nack what fails"
 
-#: What ends more than the work on one message.
+#: Errors that end the handling.
 FATAL = [SystemExit("3"), KeyboardInterrupt()]
-#: What ends the work on one message.
+#: Errors that end the work on one message.
 FAILURES = [ValueError("no"), asyncio.CancelledError()]
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What we logged at ERROR."""
+    """The lines that this library logged at ERROR."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -54,7 +54,7 @@ def test_who_ends_its_thread_puts_its_message_back_plain(
         client.publish(queue, b"1")
         for thread in handling._threads:
             thread.join()
-        # Its consumer has ended: the message is back before anybody leaves.
+        # The consumer has ended: the message is back before anybody leaves.
         assert status(guest, queue) == {"ready": 1}
         [line] = said(caplog)
         assert name_of(error) in line
@@ -254,7 +254,7 @@ async def test_a_handling_ends_with_its_queue_asyncio(
 
 @pytest.fixture
 def reader(guest: Guest, name: str) -> Iterator[str]:
-    """Somebody who may read."""
+    """A user who may read."""
     guest.ask("PUT", f"/v1/users/{name}", {"password": "p"})
     allow(guest, name, ".*")
     yield name

@@ -1,4 +1,4 @@
-"""What ends a login, and what does not: only what the broker says is a refusal, and a client that was logged in tries again."""
+"""Logins that fail: only a word of the broker is a refusal, and a client that was logged in tries again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON = 0.05
 
 
 def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged at ERROR about logins by us."""
+    """The lines that this library logged at ERROR."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -149,7 +149,7 @@ async def test_a_first_login_says_at_once_why_it_failed_asyncio(
 
 @pytest.fixture
 def user(guest: Guest, name: str) -> Iterator[str]:
-    """Somebody whose password may be changed; it is `old` first."""
+    """A user whose password may be changed; it is `old` first."""
     guest.ask("PUT", f"/v1/users/{name}", {"password": "old"})
     guest.ask("PUT", f"/v1/users/{name}/permissions/%2F", {"configure": ".*", "write": ".*", "read": ".*"})
     yield name

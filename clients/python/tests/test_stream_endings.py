@@ -1,4 +1,4 @@
-"""Every way the work on an entry of a stream can end, and what the server holds against one lane."""
+"""Every way in which the work on an entry of a stream can end, and lanes that the server declines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .test_streams import HANDLE, IDLE_S, adrain, asubscribe, drain, subscribe, 
 
 
 def taken_over(server: RedisServer) -> tuple[Any, int]:
-    """What another consumer gets of what is left, and which attempt that is."""
+    """The entry that another consumer takes over, and its attempt."""
     with subscribe(server, consumer="d", claim_idle_s=IDLE_S) as other:
         entry = take(other)
         assert other.ack(entry)
@@ -39,7 +39,7 @@ def test_who_ends_its_thread_gives_its_entry_back_plain(
         for thread in handling._threads:
             thread.join()
         assert len(said(caplog)) == 1
-        # Its subscriber has ended, too: others need not wait until it has been idle for long.
+        # The subscriber has ended, too: others need not wait until it has been idle for long.
         assert taken_over(redis_server) == ("1", 2)
     assert redis_server.pending("customer") == 0
 
@@ -110,7 +110,7 @@ async def test_a_task_that_is_cancelled_from_outside_has_its_entry_tried_again_a
 
 
 def break_lane(server: RedisServer, stream: str) -> None:
-    """Somebody has put something else under this key."""
+    """Puts a string in the place of a stream."""
     server.ask("SET", stream, "no stream")
 
 

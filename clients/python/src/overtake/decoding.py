@@ -1,6 +1,6 @@
 """Header values that the libraries below cannot hold: times beyond the year 9999, and numbers that are none.
 
-They are valid in AMQP, and whoever writes milliseconds where seconds are meant sends such a time. Both libraries lose the whole
+Such values are valid in AMQP: a program that writes milliseconds in place of seconds sends such a time. Both libraries lose the whole
 connection over one, again and again, since the message comes again. Here such a time is the number that was sent, and every other value
 is as they read it. Ruled out: to hand such a message back unread, since then nobody who uses these libraries would ever handle it.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import pamqp.decode
 import pika.data
 
-#: What `datetime.fromtimestamp` and `int` raise.
+#: The errors of `datetime.fromtimestamp` and `int`.
 _UNREADABLE = (ValueError, OverflowError, OSError)
 
 

@@ -113,7 +113,7 @@ def refused_over_amqp(code: int, text: str) -> OvertakeError:
 
 
 def cancelled_by_broker(queue: str) -> Refused:
-    """The broker ended a consumer. It says no more than that."""
+    """The broker ended a consumer, and does not say why."""
     return Refused(
         404,
         f"the broker ended the consumer of {queue}: the queue was deleted, or the right to read it was taken away",
@@ -124,7 +124,7 @@ def cancelled_by_broker(queue: str) -> Refused:
 #: Reply codes by which a broker refuses a user, or keeps it out of a virtual host.
 _LOGIN_CODES = frozenset({402, 403, 530})
 
-#: Somebody closed the connection by force, or the broker ends: neither is about the login.
+#: The reply code of a connection that an operator closed, or a broker that is stopping: neither is about the login.
 _FORCED = 320
 
 

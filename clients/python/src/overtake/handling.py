@@ -1,4 +1,4 @@
-"""What becomes of a message whose handler has ended, and of a handling that has: decided once for all clients.
+"""Decides for all clients how a message is settled when its handler ends, and how a handling says why it ended.
 
 | the handler | then |
 |---|---|
@@ -44,7 +44,7 @@ def is_fatal(error: BaseException | None) -> bool:
 
 
 def ending_of(error: BaseException | None, delivery: Received) -> Ending:
-    """What the handler's end means. A failure is logged here, unless it ends the handling, which `End` logs."""
+    """Decides how a message is settled. A failure is logged here, unless it ends the handling, which `End` logs."""
     if error is None:
         return Ending.ACK
     if isinstance(error, Reject):
@@ -56,7 +56,7 @@ def ending_of(error: BaseException | None, delivery: Received) -> Ending:
 
 
 def log_failure(what: str, error: BaseException) -> None:
-    """One line at ERROR, with the reason in the line and the traceback below it."""
+    """Logs one line at ERROR, with the reason in the line and the traceback below it."""
     log.error("%s: %s", what, reason(error), exc_info=error)
 
 

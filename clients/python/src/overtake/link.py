@@ -223,7 +223,7 @@ class Link:
             on_close_callback=self._on_closed,
             custom_ioloop=self._loop,
         )
-        # pika takes a connection that is cut for a wrong password. What the broker says is heard here.
+        # pika takes a cut connection for a wrong password. The callback hears whether the broker said anything.
         connection.callbacks.add(0, pika.spec.Connection.Close, self._on_said)
 
     def _on_said(self, frame: Any) -> None:
@@ -337,7 +337,7 @@ class Link:
             part.on_end(error)
 
     def _refusal(self, error: BaseException | str) -> OvertakeError:
-        """Why there is no connection, in our words. Only what the broker said is a refusal: whoever is cut off is not refused."""
+        """Why there is no connection, in our words. Only a word of the broker is a refusal: a cut connection is none."""
         causes = list(_causes(error))
         if self._said is not None:
             return not_opened(*self._said, self._address.user, self._address.where)

@@ -90,7 +90,7 @@ class AsyncHandling:
         self._works.discard(work)
         self._slots.release()
         if not delivery.is_settled:
-            # It was cancelled before it began.
+            # The task was cancelled before the handler began.
             log.error("the handler of %s was cancelled, its message is put back", delivery.queue)
             putting_back = asyncio.create_task(delivery.nack())
             self._works.add(putting_back)

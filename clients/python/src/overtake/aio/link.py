@@ -189,7 +189,7 @@ class Link:
         return connection, lost
 
     def _refusal(self, error: BaseException) -> OvertakeError:
-        """What the libraries below say, in our words. Only what the broker said is a refusal: whoever is cut off is not refused."""
+        """Translates an error of the libraries below. Only a word of the broker is a refusal: a cut connection is none."""
         said = _said(error)
         if said is not None:
             return not_opened(*said, self._address.user, self._address.where)

@@ -345,7 +345,7 @@ class AsyncStreamHandling:
         self._works.discard(work)
         self._slots.release()
         if self._subscriber.is_out(entry):
-            # It was cancelled before it began, or before it could be settled.
+            # The task was cancelled before the handler began, or before the entry could be settled.
             log.error("the handler of %s of %s was cancelled", entry.id, entry.stream)
             failing = asyncio.create_task(self._fail(entry))
             self._works.add(failing)

@@ -135,7 +135,7 @@ class Reading:
             log.info("%s can be read again", self.stream(lane))
 
     def _unless_broken(self, lane: Lane, steps: Steps[T], otherwise: T) -> Steps[T]:
-        """What concerns one lane only: where the server declines it, the other lane goes on."""
+        """Runs steps of one lane. When the server declines them, the other lane goes on."""
         try:
             return (yield from steps)
         except Fault as fault:
@@ -145,7 +145,7 @@ class Reading:
             return otherwise
 
     def _break(self, lane: Lane, fault: Fault) -> None:
-        """A lane that cannot be read is said once, and looked at again in a while. Where none can be read, that is raised."""
+        """Logs once that a lane cannot be read, and looks at it again in a while. When no lane can be read, the refusal is raised."""
         is_news = lane not in self._broken
         refusal = Refused(fault.code, f"{self.stream(lane)}: {fault}")
         self._broken[lane] = (time.monotonic() + BROKEN_S, refusal)
@@ -295,7 +295,7 @@ class Reading:
             yield from self._keep_new(answer)
 
     def _find_broken(self, lanes: list[Lane], fault: Fault) -> Steps[None]:
-        """One read of several lanes was declined: which of them it was."""
+        """Finds the lane for which one read of several lanes was declined."""
         before = len(self._broken)
         for lane in lanes:
             yield from self._unless_broken(lane, self._read_at_once(lane), None)
@@ -361,7 +361,7 @@ class Reading:
     # What is settled.
 
     def ack(self, entry: Entry) -> Steps[bool]:
-        """It is done. Whether it was ours to settle. Where the server does not hear it, the entry comes again."""
+        """Acknowledges an entry, and returns whether it was ours to settle. When the server does not hear it, the entry comes again."""
         try:
             answer = yield from self._insist(Ask(("XACK", entry.stream, self.options.group, entry.id)))
         except (Fault, Lost, LoginRefused):

@@ -319,7 +319,7 @@ class StreamHandling:
                 self._at_work -= 1
                 is_last = self._at_work == 0
             if is_last:
-                # Else what is held would be kept from others as long as this process lives.
+                # A subscriber that goes on keeps its entries from others as long as this process lives.
                 self._subscriber.stop()
 
     def _handle(self, entry: Entry) -> None:
