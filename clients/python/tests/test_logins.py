@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
+from aio_pika.abc import AbstractConnection
 
 from overtake import AsyncClient, Client, ConnectionLost, LoginRefused, OvertakeError, TimedOut
+from overtake.aio.consumer import Subscription
 
 from .broker import Guest, Line
 from .cutting import CUTS, START, TUNE, CuttingLine, close
@@ -246,3 +249,74 @@ async def test_who_gives_up_hears_that_the_login_is_refused_asyncio(amqp: str, h
             await asyncio.to_thread(line.wait_for_cuts, 1)
             with pytest.raises(TimedOut, match="does not let guest in"):
                 await client.publish(queue, b"1")
+
+
+@row("reconnect: topology, consumers, what was not confirmed")
+async def test_an_error_as_the_connection_comes_again_does_not_end_the_client_asyncio(
+    amqp: str, http: str, queue: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin, fails = Subscription.on_up, iter([True])
+
+    async def on_up(subscription: Subscription, connection: AbstractConnection) -> None:
+        if next(fails, False):
+            raise RuntimeError("as it may")
+        await begin(subscription, connection)
+
+    with Line(amqp) as line:
+        async with AsyncClient(line.url, http=http) as client:
+            consumer = client.consume(queue)
+            await consumer.wait_until_consuming()
+            monkeypatch.setattr(Subscription, "on_up", on_up)
+            line.cut()
+            await client.publish(queue, b"1")
+            delivery = await anext(consumer)
+            await delivery.ack()
+    [said] = refusals(caplog)
+    assert "as it may" in said
+
+
+class Gibberish(threading.Thread):
+    """An HTTP server in the broker's place that says it speaks JSON, and does not."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def run(self) -> None:
+        while True:
+            ours, _ = self.listener.accept()
+            ours.recv(65536)
+            ours.sendall(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n<>"
+            )
+            ours.close()
+
+
+@row("reconnect: topology, consumers, what was not confirmed")
+def test_what_answers_in_place_of_http_does_not_end_the_client_plain(
+    amqp: str, http: str, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overtake.client.RESTORE_ATTEMPTS", 1)
+    proxy = Gibberish()
+    proxy.start()
+    with Line(amqp) as line, Client(line.url, http=http) as client:
+        client.declare_queue(queue, scheme="signed")
+        client._http._client.base_url = proxy.url
+        line.cut()
+        client.publish(queue, b"1")
+
+
+@row("reconnect: topology, consumers, what was not confirmed")
+async def test_what_answers_in_place_of_http_does_not_end_the_client_asyncio(
+    amqp: str, http: str, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overtake.aio.client.RESTORE_ATTEMPTS", 1)
+    proxy = Gibberish()
+    proxy.start()
+    with Line(amqp) as line:
+        async with AsyncClient(line.url, http=http) as client:
+            await client.declare_queue(queue, scheme="signed")
+            client._up.http._client.base_url = proxy.url
+            line.cut()
+            await client.publish(queue, b"1")

@@ -263,7 +263,11 @@ class Link:
             threading.Thread(target=self._restore_then, args=(connection,), daemon=True).start()
 
     def _restore_then(self, connection: SelectConnection) -> None:
-        self._restore()
+        try:
+            self._restore()
+        except Exception as error:
+            # Whoever waits for the connection must not wait for a thread that has ended.
+            log.error("what was declared is not declared again: %r", error, exc_info=error)
         try:
             self.call(lambda: self._on_restored(connection))
         except OvertakeError:

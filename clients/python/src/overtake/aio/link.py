@@ -133,11 +133,18 @@ class Link:
             with contextlib.suppress(Exception):
                 await connection.close()
             connection, lost = await self._connect_again(why)
-            await self._restore()
-            self._connection = connection
-            for part in tuple(self._parts):
-                await self._tell_up(part, connection)
-            log.info("connected again to %s", self._address.where)
+            try:
+                await self._restore()
+                self._connection = connection
+                for part in tuple(self._parts):
+                    await self._tell_up(part, connection)
+            except Exception as error:
+                # The task that connects again must not end: it closes this connection and makes another.
+                log.error("the connection to %s is made again: %r", self._address.where, error, exc_info=error)
+                with contextlib.suppress(Exception):
+                    await connection.close()
+            else:
+                log.info("connected again to %s", self._address.where)
 
     async def _tell_up(self, part: Part, connection: AbstractConnection) -> None:
         try:

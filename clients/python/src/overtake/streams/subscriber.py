@@ -136,6 +136,9 @@ class Subscriber:
         self._server = _Server(url, connection)
         self._lock = threading.Lock()
         self._is_over = False
+        #: Held by the thread that wakes the read, or closes the connections.
+        self._waking = threading.Lock()
+        self._is_closed = False
         try:
             self._drive(self._reading.begin())
         except OvertakeError as error:
@@ -211,18 +214,24 @@ class Subscriber:
                 self._server.drive(self._reading.leave())
             except OvertakeError as error:
                 log.warning("what is held stays pending, and is taken over in time: %s", error)
-            self._server.close()
+            with self._waking:
+                self._server.close()
+                self._is_closed = True
 
     def quit(self) -> None:
         """Takes nothing more; whoever waits for an entry hears that there is none."""
         self._reading.is_stopped = True
         self._server.is_stopped.set()
         while not self._lock.acquire(timeout=WAKE_S):
-            try:
-                self._server.drive(_once(Ask(("CLIENT", "UNBLOCK", self._reading.reads_as))))
-            except OvertakeError:
-                # Where nobody answers the read ends, too.
-                continue
+            # Another thread may be closing the connections already.
+            with self._waking:
+                if self._is_closed:
+                    return
+                try:
+                    self._server.drive(_once(Ask(("CLIENT", "UNBLOCK", self._reading.reads_as))))
+                except OvertakeError:
+                    # Where nobody answers the read ends, too.
+                    continue
         self._lock.release()
 
     def __enter__(self) -> Self:
